@@ -191,9 +191,8 @@ def analyse(
     Several files are ordered by their first packets, pipes are read in the order given.
 
     Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
-    memory for each packet or sample, which are empty otherwise: `bins`, in widths of `bin_ns` (by default
-    from 1 ms up, so that the table stays small), `rtt`, `losses`, `rounds`, `tcp`, `feedback`, `loss_events`,
-    `loss_intervals`, `findings`, `link_samples` and `transits`. A setting that cannot be raises ValueError;
+    memory for each packet or sample, which are empty otherwise; bins are `bin_ns` wide, by default from 1 ms
+    up, so that the table stays small. A setting that cannot be raises ValueError;
     an exception that the filter raises passes through.
     """
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
 from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
-from tfrctrace.base.table_names import TableName
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
     from tfrctrace.parsers.reading_settings import ReadSettings
-
-OF_ONE_PASS: Final = frozenset(get_args(TableName)) - {"transits"}
-"""What is collected of an input that can be read only once."""
 
 ROWS_AT_ONCE: Final = 64
 """Rows that are Python objects at one time, a megabyte: a table of flows shows only a few."""
@@ -117,7 +113,7 @@ class Pass:
         self,
         inputs: Sequence[str],
         settings: ReadSettings,
-        collect: frozenset[TableName],
+        collect: frozenset[str],
         *,
         bin_ns: int | None = None,
     ) -> None:
@@ -278,11 +274,11 @@ class PassResult:
         bins = [one.table("bins") for one in self._analyses]
         return {table.rows(0, 1)[0]["width_ns"] for table in bins if len(table)}
 
-    def table(self, name: TableName) -> StackedTable:
+    def table(self, name: str) -> StackedTable:
         """Return a table over all traces. It is empty if the pass did not collect it."""
         return StackedTable(self._tables(name), self._anonymizer)
 
-    def _tables(self, name: TableName) -> list[Table]:
+    def _tables(self, name: str) -> list[Table]:
         return self._flows if name == "flows" else [one.table(name) for one in self._analyses]
 
 

@@ -1,49 +1,82 @@
 """From what a user says of the inputs to what the core is given.
 
-A reading option has one key in `tfrctrace.base.reading_arguments`, one field in `ReadSettings`, one line in
-the core (`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
+A reading option has one key in `ReadingArguments`, one field in `ReadSettings`, one line in the core
+(`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.reading_arguments import (
-    MAX_DECOMPRESSED_BYTES,
-    MAX_FLOWS,
-    MAX_SAMPLES,
-    READING_DEFAULTS,
-)
 from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters, check_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from tfrctrace.base.reading_arguments import ReadingArguments
     from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
+
+MAX_FLOWS: Final = 1_000_000
+MAX_SAMPLES: Final = 10_000_000
+MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
+
+
+class ReadingArguments(TypedDict, total=False):
+    """Keywords of `tfrctrace.open`, each with its type and its default."""
+
+    filter: Annotated[str | None, None]
+    """Read only packets that match this expression of tcpdump."""
+    input_format: Annotated[str | None, None]
+    """Format of the inputs; by default their content decides."""
+    layer: Annotated[str | None, None]
+    """Layer of a simulator's nodes at which packets count as sent and received; default: the highest."""
+    vantage: Annotated[str | None, None]
+    """Where the captures were taken: `sender`, `receiver` or `middle` of the direction with more payload; by
+    default it is inferred."""
+    dissect: Annotated[Iterable[str], ()]
+    """How datagrams of a port begin, as `udp:9000=mymodule:MyHeader`."""
+    tfrc: Annotated[Mapping[str, float | str] | None, None]
+    """Rules of TFRC's ends, as `{"profile": "linux"}`; the round-trip time of flows that do not show theirs,
+    as `{"rtt": "50ms"}`; parameters of ns-2's agents that a script has changed, as `{"df": 0.9}`."""
+    join: Annotated[bool, False]
+    """Read the inputs as one trace that was rotated."""
+    pair: Annotated[bool, False]
+    """Match the inputs: two captures of the same packets at two places of their path."""
+    clock_offset: Annotated[str | None, None]
+    """How far the second capture's clock is ahead, as `-2.5s`, or `0s` for one clock; by default it is
+    estimated."""
+    max_flows: Annotated[int, MAX_FLOWS]
+    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
+    max_samples: Annotated[int, MAX_SAMPLES]
+    """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
+    max_decompressed_bytes: Annotated[int, MAX_DECOMPRESSED_BYTES]
+    """Bytes after which a compressed input is given up as a decompression bomb."""
+
+
+READING_DEFAULTS: Final[Mapping[str, Any]] = {
+    name: annotated.__metadata__[0] for name, annotated in ReadingArguments.__annotations__.items()
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """`ReadingArguments`, checked and parsed; the core reads the fields by name."""
 
-    filter: CompiledFilter | None = None
+    filter: "CompiledFilter | None" = None
     format: str | None = None
     layer: str | None = None
     vantage: str | None = None
-    dissect: tuple[tuple[int, Layout], ...] = ()
+    dissect: "tuple[tuple[int, Layout], ...]" = ()
     tfrc: TfrcParameters = NOTHING_TOLD
     join: bool = False
-    pair: Pair | None = None
+    pair: "Pair | None" = None
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
-    anonymizer: Anonymizer | None = None
+    anonymizer: "Anonymizer | None" = None
     """Replaces addresses and names in all results; problems keep them, for the person who reads."""
 
 
@@ -57,9 +90,9 @@ _NOT_OF_PAIR: Final = ("join", "layer", "vantage", "dissect", "tfrc", "input_for
 
 def read_settings(
     arguments: ReadingArguments,
-    anonymizer: Anonymizer | None = None,
+    anonymizer: "Anonymizer | None" = None,
     *,
-    spelled: Callable[[str], str] = str,
+    spelled: "Callable[[str], str]" = str,
 ) -> ReadSettings:
     """Return the settings that `arguments` describe; `spelled` gives the name of one for messages.
 
@@ -83,7 +116,7 @@ def read_settings(
     )
 
 
-def _compiled(expression: str | None) -> CompiledFilter | None:
+def _compiled(expression: str | None) -> "CompiledFilter | None":
     if expression is None:
         return None
     from tfrctrace.parsers.filters import CompiledFilter
@@ -91,7 +124,7 @@ def _compiled(expression: str | None) -> CompiledFilter | None:
     return CompiledFilter(expression)
 
 
-def _layouts(dissect: tuple[str, ...]) -> tuple[tuple[int, Layout], ...]:
+def _layouts(dissect: tuple[str, ...]) -> "tuple[tuple[int, Layout], ...]":
     if not dissect:
         return ()
     from tfrctrace.parsers.dissect import parse_dissect
@@ -103,7 +136,7 @@ def _parameters(tfrc: Mapping[str, float | str] | None) -> TfrcParameters:
     return check_parameters(tfrc.items()) if tfrc else NOTHING_TOLD
 
 
-def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> Pair | None:
+def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> "Pair | None":
     is_pair, clock_offset = given["pair"], given["clock_offset"]
     if not is_pair and clock_offset is None:
         return None

@@ -296,6 +296,7 @@ MAY_REPEAT = {"receiver", "sender", "tests", "vantage"}
 """Words of the field, which name the same subject in parallel folders of the core."""
 
 
+@cache
 def core_files():
     return sorted(CORE.rglob("*.rs"))
 
@@ -337,6 +338,83 @@ def test_the_core_has_no_circle_of_rooms():
     while ready := {room for room, needed in left.items() if not needed & set(left)}:
         left = {room: needed for room, needed in left.items() if room not in ready}
     assert not left
+
+
+USED = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
+
+HALF_CONNECTION = (
+    "flow/tcp/half_connection",
+    "flow/tcp/classify",
+    "flow/tcp/recovery",
+    "flow/tcp/rtt",
+    "flow/tcp/wire_mss",
+)
+"""Files with methods of `HalfConnection`, which count as one."""
+
+
+def used_paths(tree, prefix=()):
+    """Give the paths of a `use`: `a::{b, c::d}` as `a::b` and `a::c::d`."""
+    depth, start = 0, 0
+    for at, letter in enumerate(f"{tree},"):
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            head, brace, inner = tree[start:at].strip().partition("{")
+            path = (*prefix, *(part for part in head.split("::") if part))
+            start = at + 1
+            if brace:
+                yield from used_paths(inner.rstrip().removesuffix("}"), path)
+            elif path:
+                yield path
+
+
+def core_name(path):
+    """Return the path of a Rust module below `src`, without `mod.rs`."""
+    return path.parent if path.stem == "mod" else path.with_suffix("")
+
+
+@cache
+def core_modules():
+    return {core_name(file) for file in core_files()} - {CORE / "lib"}
+
+
+def files_used(path):
+    """Give the modules of the core that the `use` lines of a file name, but no folder it stands in."""
+    here = core_name(path)
+    for tree in USED.findall(path.read_text().split("#[cfg(test)]")[0]):
+        for used in used_paths(tree):
+            up = sum(part == "super" for part in used)
+            if up or used[0] == "crate":
+                start = here.parents[up - 1] if up else CORE
+                place = start.joinpath(*used[up or 1 :])
+                place = next((folder for folder in [place, *place.parents] if folder in core_modules()), here)
+                if place != here and place not in here.parents and here not in place.parents:
+                    yield place.relative_to(CORE).as_posix()
+
+
+def type_or_file(name):
+    return "HalfConnection" if name.startswith(HALF_CONNECTION) else name
+
+
+def imports_of_core_files():
+    """Return which file of the core uses which; a folder's `mod.rs` and the files there do not count."""
+    found = defaultdict(set)
+    for path in core_files():
+        if path.stem not in {"lib", "tests"} and "tests" not in path.parts:
+            name = type_or_file(core_name(path).relative_to(CORE).as_posix())
+            found[name] |= {type_or_file(used) for used in files_used(path)} - {name}
+    return found
+
+
+def test_the_core_has_no_circle_of_files():
+    imports = imports_of_core_files()
+    assert "wire/rtp" in imports["wire/udp"]
+    assert "tfrc/equation" in imports["tfrc/profile"]
+    assert circle_of(imports) is None
+
+
+def test_paths_of_a_use_are_found():
+    paths = list(used_paths("super::a::{b, c::{d, e}}"))
+    assert paths == [("super", "a", "b"), ("super", "a", "c", "d"), ("super", "a", "c", "e")]
 
 
 def test_decoding_imports_only_packets():

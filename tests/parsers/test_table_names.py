@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from tfrctrace.base.table_names import TableName
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import ROWS, TABLES
+from tfrctrace.trace.tables import TableName
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.base.table_names import TableName
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.runs.cache import Cache, Record
     from tfrctrace.runs.quantity import Quantity
+    from tfrctrace.trace.tables import TableName
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and whether it is an error if a part is not."""

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 import typer
 
 from tfrctrace.base.errors import InputError, UsageError
-from tfrctrace.base.reading_arguments import MAX_SAMPLES
-from tfrctrace.base.table_names import TableName
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import MaxSamples, RawText, Traces, check_output_place, check_raw
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
+from tfrctrace.trace.tables import TableName
 
 if TYPE_CHECKING:
     from tfrctrace.trace.trace import Trace
 
 What = Literal["packets", TableName]
 
-_SAMPLES: Final = (
-    "rtt",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "link_samples",
-    "transits",
+_SAMPLES: Final = tuple(
+    name
+    for name in get_args(TableName)
+    if name not in {"flows", "tcp", "bins", "rtt_buckets", "rtp_sources", "links"}
 )
 """Tables limited by `--max-samples`."""
 

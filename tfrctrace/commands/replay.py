@@ -9,7 +9,6 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.reading_arguments import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
@@ -24,6 +23,7 @@ from tfrctrace.commands.options.reading_options import (
     ReadingOptions,
     Vantage,
 )
+from tfrctrace.parsers.reading_settings import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.replay.tfrc import Profile
 from tfrctrace.trace.trace import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset

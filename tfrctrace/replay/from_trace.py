@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.base.table_names import TableName
     from tfrctrace.replay.tfrc import TfrcVariant
+    from tfrctrace.trace.tables import TableName
     from tfrctrace.trace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Unpack
 
-from tfrctrace.base.reading_arguments import ReadingArguments
 from tfrctrace.base.signatures import with_keywords_of
+from tfrctrace.parsers.reading_settings import ReadingArguments
 from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def open(
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
     The keywords after `anonymize` say how the inputs are read; each is explained in
-    `tfrctrace.base.reading_arguments.ReadingArguments`. Several files are separate traces, with flows
+    `tfrctrace.parsers.reading_settings.ReadingArguments`. Several files are separate traces, with flows
     numbered through, unless they are joined or a pair. `bin_width` such as `"10ms"` sets the width of
     `Trace.bins`. With `anonymize` results have other addresses and names (docs/anonymity.md), with a key of
     at least 16 bytes the same ones each time.

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.base.table_names import TableName
     from tfrctrace.parsers._native import Clock, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
+    from tfrctrace.trace.tables import TableName
 
 NS_PER_MS: Final = 1_000_000
 
@@ -166,9 +166,9 @@ class Passes:
     def _read_one(self, name: TableName) -> PassResult:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            from tfrctrace.parsers.reading import OF_ONE_PASS
+            from tfrctrace.trace.tables import ONE_PASS
 
-            return self.read(*OF_ONE_PASS)
+            return self.read(*ONE_PASS)
         return self.read(name)
 
     def packet_batches(self) -> PacketBatches:

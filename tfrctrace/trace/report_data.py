@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.base.table_names import TableName
     from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
+    from tfrctrace.trace.tables import TableName
     from tfrctrace.trace.trace import Trace
 
 _TABLES: Final[tuple[TableName, ...]] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.trace.passes import NS_PER_MS, Passes
@@ -14,6 +14,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfrctrace.trace.measuring import Basis
+
+
+TableName = Literal[
+    "flows",
+    "tcp",
+    "bins",
+    "rtt",
+    "rtt_buckets",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "findings",
+    "rtp_sources",
+    "links",
+    "link_samples",
+    "transits",
+]
+"""Tables that a pass fills: those of the core but `packets`, which are read in batches (`Trace.packets`)."""
+
+ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits"}
+"""What is collected of an input that can be read only once."""
 
 
 class Tables(Passes):

@@ -6,96 +6,66 @@
 
 use std::io;
 
-/// Stable names of what can be wrong with an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProblemKind {
-    /// The path cannot be opened (missing, not permitted, a directory).
-    CannotOpen,
-    /// Reading failed half-way (disk, network file system, vanished file).
-    ReadFailed,
-    /// Zero bytes.
-    Empty,
-    /// Not a capture file at all.
-    NotACapture,
-    /// A capture of a kind or version that is not read.
-    Unsupported,
-    /// The input ends in the middle of a record or of a compressed stream.
-    Truncated,
-    /// A length or field that cannot be true.
-    Corrupt,
-    /// Lines of a text that could not be read.
-    BadLines,
-    /// What a format cannot tell, or tells too coarsely.
-    Imprecise,
-    /// The compressed data are damaged.
-    BadCompression,
-    /// The bound on decompressed bytes was reached.
-    DecompressionLimit,
-    /// The bound on the number of flows was reached.
-    FlowLimit,
-    /// The bound on the number of samples was reached.
-    SampleLimit,
-    /// A well-formed file without a packet.
-    NoPackets,
-    /// The capture lost packets, by its own count.
-    CaptureDrops,
-    /// Data that was acknowledged and is not in the capture.
-    CaptureGap,
-    /// Times before their predecessors'.
-    ClockBack,
-    /// The same by so little that the order of records or rounded times explain it.
-    OutOfOrder,
-    /// A step of the clock that no idle link explains.
-    ClockAhead,
-    /// Packets without a readable IP header.
-    Undecoded,
-    /// Packets, none of which belongs to a flow.
-    NoFlow,
-    /// Two captures that have no packet in common.
-    NotAPair,
-    /// Joined files cover the same time.
-    Overlap,
-    /// Packets are missing between two joined files.
-    Gap,
-    /// The clock of a joined file is not that of the one before it.
-    ClockStep,
-    /// The user stopped the analysis.
-    Cancelled,
+named_enum! {
+    /// Stable names of problems.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ProblemKind {
+        /// The path cannot be opened (missing, not permitted, a directory).
+        CannotOpen = "cannot_open",
+        /// Reading failed half-way (disk, network file system, vanished file).
+        ReadFailed = "read_failed",
+        /// Zero bytes.
+        Empty = "empty",
+        /// Not a capture file at all.
+        NotACapture = "not_a_capture",
+        /// A capture of a kind or version that is not read.
+        Unsupported = "unsupported",
+        /// The input ends in the middle of a record or of a compressed stream.
+        Truncated = "truncated",
+        /// A length or field that cannot be true.
+        Corrupt = "corrupt",
+        /// Lines of a text that could not be read.
+        BadLines = "bad_lines",
+        /// Missing or too coarse in the format.
+        Imprecise = "imprecise",
+        /// The compressed data are damaged.
+        BadCompression = "bad_compression",
+        /// The bound on decompressed bytes was reached.
+        DecompressionLimit = "decompression_limit",
+        /// The bound on the number of flows was reached.
+        FlowLimit = "flow_limit",
+        /// The bound on the number of samples was reached.
+        SampleLimit = "sample_limit",
+        /// A well-formed file without a packet.
+        NoPackets = "no_packets",
+        /// The capture lost packets, by its own count.
+        CaptureDrops = "capture_drops",
+        /// Data that was acknowledged and is not in the capture.
+        CaptureGap = "capture_gap",
+        /// Times before their predecessors'.
+        ClockBack = "clock_back",
+        /// The same by so little that the order of records or rounded times explain it.
+        OutOfOrder = "out_of_order",
+        /// A step of the clock that no idle link explains.
+        ClockAhead = "clock_ahead",
+        /// Packets without a readable IP header.
+        Undecoded = "undecoded",
+        /// Packets, none of which belongs to a flow.
+        NoFlow = "no_flow",
+        /// Two captures that have no packet in common.
+        NotAPair = "not_a_pair",
+        /// Joined files cover the same time.
+        Overlap = "overlap",
+        /// Packets are missing between two joined files.
+        Gap = "gap",
+        /// The clock of a joined file is not that of the one before it.
+        ClockStep = "clock_step",
+        /// The user stopped the analysis.
+        Cancelled = "cancelled",
+    }
 }
 
 impl ProblemKind {
-    /// The name as it stands in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CannotOpen => "cannot_open",
-            Self::ReadFailed => "read_failed",
-            Self::Empty => "empty",
-            Self::NotACapture => "not_a_capture",
-            Self::Unsupported => "unsupported",
-            Self::Truncated => "truncated",
-            Self::Corrupt => "corrupt",
-            Self::BadLines => "bad_lines",
-            Self::Imprecise => "imprecise",
-            Self::BadCompression => "bad_compression",
-            Self::DecompressionLimit => "decompression_limit",
-            Self::FlowLimit => "flow_limit",
-            Self::SampleLimit => "sample_limit",
-            Self::NoPackets => "no_packets",
-            Self::CaptureDrops => "capture_drops",
-            Self::CaptureGap => "capture_gap",
-            Self::ClockBack => "clock_back",
-            Self::OutOfOrder => "out_of_order",
-            Self::ClockAhead => "clock_ahead",
-            Self::Undecoded => "undecoded",
-            Self::NoFlow => "no_flow",
-            Self::NotAPair => "not_a_pair",
-            Self::Overlap => "overlap",
-            Self::Gap => "gap",
-            Self::ClockStep => "clock_step",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// How much of the result it concerns.
     pub fn severity(self) -> Severity {
         match self {
@@ -125,25 +95,16 @@ impl ProblemKind {
     }
 }
 
-/// How much of the result a problem concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The input, or the rest of it, could not be read.
-    Error,
-    /// Read, with a caveat.
-    Warning,
-    /// For information.
-    Note,
-}
-
-impl Severity {
-    /// The name as it stands in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+named_enum! {
+    /// How much of the result a problem concerns.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Severity {
+        /// The input, or the rest of it, could not be read.
+        Error = "error",
+        /// Read, with a caveat.
+        Warning = "warning",
+        /// For information.
+        Note = "note",
     }
 }
 

@@ -15,6 +15,9 @@
 //! 8. [`tables`] declares every column and turns flows and samples into Arrow tables, which Python takes over
 //!    uncopied.
 
+#[macro_use]
+mod named_enum;
+
 pub mod error;
 pub mod flow;
 pub mod input;

@@ -1,4 +1,4 @@
-//! Captures that somebody has tampered with: every bound holds, nothing panics, no packet is lost.
+//! Tampered captures: every bound holds, nothing panics, no packet is lost.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use tfrctrace_native::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets};
 
-/// A real capture of each format, small enough to be tampered with many times.
+/// A small real capture of each format.
 fn captures() -> Vec<Vec<u8>> {
     files("captures").into_iter().filter(|bytes| bytes.len() < 40_000).collect()
 }

@@ -1,5 +1,5 @@
-//! With many flows packets are set aside and taken in out of turn, and plain segments take a shorter
-//! way: the flows must not show it.
+//! With many flows, packets are queued and processed out of turn, and plain segments take a shorter
+//! path: the flows must be the same.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Cursor;
@@ -16,11 +16,11 @@ const RAW_IP: u32 = 101;
 const ETHERNET: u32 = 1;
 /// Two addresses and the type of IPv4.
 const ETHERNET_HEADER: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-/// More than are given their packets at once.
+/// More flows than are processed at once.
 const FLOWS: u16 = 1_500;
 const SYN: u8 = 0x02;
 
-/// What differs between the packets of the test.
+/// The fields in which the test's packets differ.
 #[derive(Clone, Debug)]
 struct Sent {
     flow: u16,
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn test_flows_are_the_same_whether_packets_are_set_aside_or_not(
         packets in proptest::collection::vec(sent(), 0..2_000),
-        // Segments are plain over Ethernet only, and of few flows nothing is set aside.
+        // Segments are plain over Ethernet only, and with few flows nothing is queued.
         link_type in prop::sample::select(vec![ETHERNET, ETHERNET, RAW_IP]),
         flows in prop::sample::select(vec![FLOWS, FLOWS, 0]),
     ) {
@@ -145,7 +145,7 @@ proptest! {
         let packets: Vec<_> = opening.chain(packets).map(|packet| packet.bytes(link_type)).collect();
         let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
         let bytes = pcap_of_packets(link_type, &packets);
-        // Samples are in order of packets, so with them no packet is set aside.
+        // Samples are in order of packets, so packets are not queued when samples are collected.
         let at_once = analyse(&bytes, Options::collecting(&["rtt"]));
         let aside = analyse(&bytes, Options::default());
         prop_assert!(aside.flows.len() >= usize::from(flows));

@@ -21,11 +21,11 @@ from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, 
 import tfrctrace
 from tfrctrace import cli
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.table_names import TableName
 from tfrctrace.base.toml import read_toml
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
 from tfrctrace.parsers.reading_settings import ReadSettings
+from tfrctrace.trace.tables import TableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable

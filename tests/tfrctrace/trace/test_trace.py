@@ -12,8 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import tfrctrace
-from tfrctrace.base.reading_arguments import READING_DEFAULTS
-from tfrctrace.parsers.reading_settings import ReadSettings, read_settings
+from tfrctrace.parsers.reading_settings import READING_DEFAULTS, ReadSettings, read_settings
 from tfrctrace.parsers.schema import TABLES, polars_schema
 
 FRAMES = ("flows", "bins", "rtt", "losses")

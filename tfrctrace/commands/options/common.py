@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.reading_arguments import MAX_SAMPLES
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
+from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tfrctrace.base.reading_arguments import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.commands.options.common import Quiet, Strict
 from tfrctrace.commands.options.grouped_help import reading_option
+from tfrctrace.parsers.reading_settings import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:

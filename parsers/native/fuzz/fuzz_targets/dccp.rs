@@ -6,13 +6,13 @@ use tfrctrace_native::testing::{analyse_bytes, check_tables, pcap_of_packets, sp
 
 /// Raw IPv4.
 const LINK_TYPE: u32 = 228;
-/// An IPv4 header whose length is 0, so that the record tells, and the ports.
+/// An IPv4 header with a length of 0, so that the record's length counts, and the ports.
 const HEADERS: [u8; 24] = [
     0x45, 0, 0, 0, 0, 1, 0, 0, 64, 33, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
     0x14, 0x51, 0x30, 0x39,
 ];
 
-/// A packet whose first byte says from which end it is, and how it is marked.
+/// A packet whose first byte selects its sender and ECN mark.
 fn packet(bytes: &[u8]) -> Vec<u8> {
     let (choice, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let mut headers = HEADERS;

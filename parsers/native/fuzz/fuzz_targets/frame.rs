@@ -1,7 +1,7 @@
 //! Any bytes as 802.11 frames, so that the fuzzer need not find a link type that has them.
 //!
-//! The first byte chooses what stands before a frame; the rest is cut into frames at the bytes' own
-//! word.
+//! The first byte selects the header before a frame; the rest is cut into frames at lengths taken
+//! from the bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

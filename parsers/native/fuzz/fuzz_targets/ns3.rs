@@ -1,4 +1,4 @@
-//! Any bytes as an ns-3 ASCII trace: lines read, ends of paths found, packets told apart.
+//! Any bytes as an ns-3 ASCII trace: lines are read, ends of paths found, packets identified.
 //!
 //! `cd parsers/native && mkdir -p fuzz/corpus/ns3`, then put the uncompressed traces of
 //! `../../tests/data/ns3` there and call `cargo +nightly fuzz run ns3`.

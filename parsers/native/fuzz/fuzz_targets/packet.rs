@@ -1,6 +1,7 @@
 //! Any bytes as the packets of a capture, so that the fuzzer need not find the file format first.
 //!
-//! The first byte chooses the link type; the rest is cut into packets at the bytes' own word.
+//! The first byte selects the link type; the rest is cut into packets at lengths taken from the
+//! bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as payloads of UDP datagrams of one flow, in turn from either side, that RTP or RTCP begins.
+//! Any bytes as payloads of UDP datagrams of one flow, from both sides in turn, after a start of
+//! RTP.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +7,7 @@ use tfrctrace_native::testing::{analyse_bytes, check_tables, pcap_of_packets, sp
 
 /// Raw IPv4.
 const LINK_TYPE: u32 = 228;
-/// IPv4 and UDP headers whose lengths are 0, so that the record tells; there and back.
+/// IPv4 and UDP headers with lengths of 0, so that the record's length counts; for both directions.
 const HEADERS: [[u8; 28]; 2] = [
     [
         0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
@@ -20,7 +21,7 @@ const HEADERS: [[u8; 28]; 2] = [
 
 fuzz_target!(|bytes: &[u8]| {
     let mut packets: Vec<Vec<u8>> = Vec::new();
-    // A source that is believed, so that reports find it.
+    // An accepted source, so that reports refer to it.
     for number in 0..6 {
         let media = [0x90, 96, 0, number, 0, 0, 0, 0, 1, 2, 3, 4, 0xbe, 0xde, 0, 1, 0x11, 0, number, 0];
         packets.push([&HEADERS[0][..], &media].concat());

@@ -1,39 +1,27 @@
 //! A decoded DCCP header (RFC 4340), before it belongs to a connection.
 
-/// Packet types (RFC 4340 section 5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DccpType {
-    Request,
-    Response,
-    Data,
-    Ack,
-    DataAck,
-    /// The server asks the client to close.
-    CloseReq,
-    Close,
-    /// Ends a connection, regularly or not.
-    Reset,
-    /// Sequence numbers are out of step.
-    Sync,
-    SyncAck,
+named_enum! {
+    /// Packet types in the order of their numbers (RFC 4340 section 5.1).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    pub enum DccpType {
+        Request = "Request",
+        Response = "Response",
+        Data = "Data",
+        Ack = "Ack",
+        DataAck = "DataAck",
+        /// The server asks the client to close.
+        CloseReq = "CloseReq",
+        Close = "Close",
+        /// Ends a connection, regularly or not.
+        Reset = "Reset",
+        /// Sequence numbers are out of step.
+        Sync = "Sync",
+        SyncAck = "SyncAck",
+    }
 }
 
 impl DccpType {
-    /// All of them, by number.
-    pub const ALL: [Self; 10] = [
-        Self::Request,
-        Self::Response,
-        Self::Data,
-        Self::Ack,
-        Self::DataAck,
-        Self::CloseReq,
-        Self::Close,
-        Self::Reset,
-        Self::Sync,
-        Self::SyncAck,
-    ];
-
     /// The type with that number; those from 10 on are reserved.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -42,22 +30,6 @@ impl DccpType {
     /// Its number on the wire.
     pub fn number(self) -> u8 {
         self as u8
-    }
-
-    /// Its name in the RFC.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Request => "Request",
-            Self::Response => "Response",
-            Self::Data => "Data",
-            Self::Ack => "Ack",
-            Self::DataAck => "DataAck",
-            Self::CloseReq => "CloseReq",
-            Self::Close => "Close",
-            Self::Reset => "Reset",
-            Self::Sync => "Sync",
-            Self::SyncAck => "SyncAck",
-        }
     }
 
     /// Whether there is an acknowledgement number (RFC 4340 section 5.3).

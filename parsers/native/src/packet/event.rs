@@ -154,92 +154,54 @@ pub struct Fragment {
     pub offset: u32,
 }
 
-/// Event of the packet where it was seen, from the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It left the host, or the layer that the trace names.
-    Sent,
-    Received,
-    /// It was passed on by a node that is not its destination.
-    Forwarded,
-    /// It was put into a queue.
-    Enqueued,
-    /// It left a queue, for the link.
-    Dequeued,
-    /// It was thrown away.
-    Dropped,
-}
-
-impl Event {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
-            Self::Forwarded => "forwarded",
-            Self::Enqueued => "enqueued",
-            Self::Dequeued => "dequeued",
-            Self::Dropped => "dropped",
-        }
+named_enum! {
+    /// Event of the packet where it was seen, from the source.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Event {
+        /// It left the host, or the layer that the trace names.
+        Sent = "sent",
+        Received = "received",
+        /// It was passed on by a node that is not its destination.
+        Forwarded = "forwarded",
+        /// It was put into a queue.
+        Enqueued = "enqueued",
+        /// It left a queue, for the link.
+        Dequeued = "dequeued",
+        /// It was thrown away.
+        Dropped = "dropped",
     }
 }
 
-/// Where in a node a simulator saw a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NodeLayer {
-    /// The transport agent or application socket (ns-2 `AGT`).
-    Agent,
-    /// The routing agent (ns-2 `RTR`).
-    Routing,
-    /// The interface queue of a wireless node (ns-2 `IFQ`).
-    Queue,
-    Mac,
-    Phy,
-    /// A wired link with its queue.
-    Link,
-    /// The IP layer (ns-3 `Ipv4L3Protocol`).
-    Ip,
-}
-
-impl NodeLayer {
-    /// Every layer, from the application down.
-    pub const ALL: [Self; 7] =
-        [Self::Agent, Self::Routing, Self::Ip, Self::Queue, Self::Mac, Self::Phy, Self::Link];
-
-    /// The name in tables and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Routing => "routing",
-            Self::Queue => "queue",
-            Self::Mac => "mac",
-            Self::Phy => "phy",
-            Self::Link => "link",
-            Self::Ip => "ip",
-        }
+named_enum! {
+    /// Where in a node a simulator saw a packet, from the application down.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum NodeLayer {
+        /// The transport agent or application socket (ns-2 `AGT`).
+        Agent = "agent",
+        /// The routing agent (ns-2 `RTR`).
+        Routing = "routing",
+        /// The IP layer (ns-3 `Ipv4L3Protocol`).
+        Ip = "ip",
+        /// The interface queue of a wireless node (ns-2 `IFQ`).
+        Queue = "queue",
+        Mac = "mac",
+        Phy = "phy",
+        /// A wired link with its queue.
+        Link = "link",
     }
 }
 
-/// At which point of its path a packet was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum PathPoint {
-    /// At the node that made it.
-    Source,
-    /// At the node that it is for.
-    Destination,
-    /// In between, or unknown.
-    #[default]
-    Between,
-}
-
-impl PathPoint {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Destination => "destination",
-            Self::Between => "between",
-        }
+named_enum! {
+    /// At which point of its path a packet was seen.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum PathPoint {
+        /// At the node that made it.
+        Source = "source",
+        /// At the node that it is for.
+        Destination = "destination",
+        /// In between, or unknown.
+        #[default]
+        Between = "between",
     }
 }
 
@@ -330,20 +292,22 @@ pub enum Numbering {
     Packets,
 }
 
-/// A layer, for saying where decoding stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// Link layer, VLAN tags included.
-    Link,
-    /// IPv4.
-    Ipv4,
-    /// IPv6 and its extension headers.
-    Ipv6,
-    Tcp,
-    Udp,
-    Dccp,
-    /// ICMP of either family.
-    Icmp,
+named_enum! {
+    /// A layer, for saying where decoding stopped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Layer {
+        /// Link layer, VLAN tags included.
+        Link = "link",
+        /// IPv4.
+        Ipv4 = "ipv4",
+        /// IPv6 and its extension headers.
+        Ipv6 = "ipv6",
+        Tcp = "tcp",
+        Udp = "udp",
+        Dccp = "dccp",
+        /// ICMP of either family.
+        Icmp = "icmp",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -381,21 +345,6 @@ pub struct Stop {
     /// In which layer.
     pub layer: Layer,
     pub reason: Reason,
-}
-
-impl Layer {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Link => "link",
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6 => "ipv6",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Dccp => "dccp",
-            Self::Icmp => "icmp",
-        }
-    }
 }
 
 impl Reason {

@@ -5,31 +5,20 @@ use std::num::{NonZeroU16, NonZeroU32};
 /// An address of the MAC layer.
 pub type Station = [u8; 6];
 
-/// Type of a frame (IEEE 802.11-2020 section 9.2.4.1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FrameKind {
-    /// It carries a packet, or a part of one.
-    Data,
-    /// A data frame without data: it only signals that a station sleeps or wakes.
-    NullData,
-    /// Beacons, association and the like.
-    Management,
-    /// Acknowledgements, reservations and the like.
-    Control,
-    /// DMG beacons and future types.
-    Extension,
-}
-
-impl FrameKind {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::NullData => "null data",
-            Self::Management => "management",
-            Self::Control => "control",
-            Self::Extension => "extension",
-        }
+named_enum! {
+    /// Type of a frame (IEEE 802.11-2020 section 9.2.4.1.3).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum FrameKind {
+        /// It carries a packet, or a part of one.
+        Data = "data",
+        /// A data frame without data: it only signals that a station sleeps or wakes.
+        NullData = "null data",
+        /// Beacons, association and the like.
+        Management = "management",
+        /// Acknowledgements, reservations and the like.
+        Control = "control",
+        /// DMG beacons and future types.
+        Extension = "extension",
     }
 }
 

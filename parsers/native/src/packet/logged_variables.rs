@@ -4,30 +4,19 @@
 use crate::packet::event::Endpoints;
 use crate::plural::counted;
 
-/// Unit of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    Packets,
-    /// Milliseconds.
-    Ms,
-    /// Bits per second.
-    Bps,
-    /// A plain number or share.
-    One,
-}
-
-impl Unit {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Packets => "packets",
-            Self::Ms => "ms",
-            Self::Bps => "bit/s",
-            Self::One => "",
-        }
+named_enum! {
+    /// Unit of a variable.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unit {
+        /// Bytes.
+        Bytes = "bytes",
+        Packets = "packets",
+        /// Milliseconds.
+        Ms = "ms",
+        /// Bits per second.
+        Bps = "bit/s",
+        /// A plain number or share.
+        One = "",
     }
 }
 

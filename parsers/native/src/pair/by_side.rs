@@ -2,8 +2,8 @@
 
 use crate::packet::key::Side;
 
-/// A list by flow and side: flows are numbered through, so no packet needs a hash to find its own. As long
-/// as twice the number of the last flow that has something.
+/// A list by flow and side: flows have consecutive numbers, so a packet finds its entry without a
+/// hash. Its length is twice the highest number of a flow with an entry.
 #[derive(Debug)]
 pub struct BySide<T>(Vec<Option<T>>);
 
@@ -14,19 +14,17 @@ impl<T> Default for BySide<T> {
 }
 
 impl<T> BySide<T> {
-    /// That of `side` of `flow`, if there is one.
     #[inline]
     pub fn get(&self, flow: u32, side: Side) -> Option<&T> {
         self.0.get(place(flow, side))?.as_ref()
     }
 
-    /// The same to be changed.
     #[inline]
     pub fn get_mut(&mut self, flow: u32, side: Side) -> Option<&mut T> {
         self.0.get_mut(place(flow, side))?.as_mut()
     }
 
-    /// The same, which `make` makes if there is none.
+    /// The entry, created by `make` if there is none.
     #[inline]
     pub fn get_or_insert_with(&mut self, flow: u32, side: Side, make: impl FnOnce() -> T) -> &mut T {
         let place = place(flow, side);

@@ -25,19 +25,18 @@ const LARGEST_DRIFT: f64 = 500e-6;
 /// Halvings in the search for the ends of an interval of slopes: to 1e-19.
 const HALVINGS: u32 = 52;
 
-/// A clock that runs straight against another.
+/// A clock with a constant drift against another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// A time of the first clock ...
     pub reference_ns: i64,
-    /// ... at which the second one was ahead by so much.
+    /// How far the second clock was ahead at that time.
     pub offset_ns: i64,
     /// Gain per unit of time.
     pub drift: f64,
 }
 
 impl Clock {
-    /// The time by the first clock at which the second one shows `time_ns`.
+    /// The time of the first clock at which the second one shows `time_ns`.
     #[inline]
     pub fn to_first(&self, time_ns: i64) -> i64 {
         let time_ns = time_ns.saturating_sub(self.offset_ns);
@@ -55,10 +54,10 @@ pub struct Estimate {
     /// The smallest and largest offset at the reference time with which no packet arrives before it
     /// was sent. None where no packet of that direction is in both captures.
     pub offset_bounds_ns: (Option<i64>, Option<i64>),
-    /// The drifts with which some offset does so; None if there is none, because the clock was set
+    /// The drifts for which such an offset exists; None if there is none, because the clock was set
     /// or adjusted in between.
     pub drift_bounds: Option<(f64, f64)>,
-    /// Packets that it rests on.
+    /// Packets used.
     pub packets: usize,
 }
 
@@ -139,9 +138,8 @@ impl Limit {
 
 /// The space between the hulls for the line of the clock.
 struct Corridor {
-    /// The line is not above it.
     above: Limit,
-    /// The line is not below it; turned upside down.
+    /// Mirrored: the line is not below it.
     below: Limit,
 }
 

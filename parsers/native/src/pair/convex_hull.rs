@@ -1,6 +1,6 @@
 //! Convex hulls of points in time, and the lines that touch them.
 
-/// A time and the value measured then, both in ns from some origin.
+/// A time and the value measured at it, both in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub time_ns: i64,
@@ -22,7 +22,7 @@ impl LowerHull {
             {
                 hull.pop();
             }
-            // Of points at one time only the lowest matters, and the turn does not see it first.
+            // Of points at one time only the lowest matters, and the turn does not detect it first.
             if hull
                 .last()
                 .is_some_and(|last| last.time_ns == point.time_ns && last.value_ns <= point.value_ns)
@@ -51,7 +51,7 @@ impl LowerHull {
     }
 }
 
-/// Whether the way from `a` over `b` to `c` bends upwards at `b`.
+/// Whether the path from `a` over `b` to `c` bends upwards at `b`.
 fn is_left_turn(a: Point, b: Point, c: Point) -> bool {
     let step = |from: i64, to: i64| i128::from(to) - i128::from(from);
     // Saturating: no clock of a real capture is centuries off, and a wrong turn breaks nothing.

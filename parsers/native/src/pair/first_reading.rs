@@ -11,13 +11,13 @@ use crate::packet::extras::PacketExtras;
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::{FlowKey, Side};
 
-/// The longest payload on Ethernet without offload: a longer one may be several packets.
+/// The longest payload on Ethernet without offload: a longer segment may be several packets.
 const LONGEST_USUAL: u32 = 1_460;
 
-/// How long the segments of one direction are.
+/// Lengths of the segments of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lengths {
-    /// Payload of the longest that was captured.
+    /// Longest payload captured.
     longest: u32,
     /// Maximum segment size announced by this side, if its SYN was captured.
     mss: Option<u16>,
@@ -36,7 +36,7 @@ pub struct FirstReading {
 }
 
 impl FirstReading {
-    /// Read a capture to its end. An error is one of the filter, in libpcap's words.
+    /// Read a capture to its end. The error is the filter's, worded by libpcap.
     pub fn read(
         reading: &mut Reading,
         compiler: Option<&dyn Compiler>,
@@ -104,9 +104,9 @@ impl FirstReading {
     }
 }
 
-/// Payload of the packets that a long segment was on the wire, if it was more than one.
+/// Payload of the packets of a long segment on the wire, if it was more than one.
 ///
-/// No packet carries more than the other side takes, less its TCP options (RFC 9293 section
+/// No packet carries more than the other side accepts, less its TCP options (RFC 9293 section
 /// 3.7.1); without a SYN, no more than the capture with the shorter segments has.
 pub fn wire_payload(surveys: &[FirstReading; 2], network: &Network) -> Option<u32> {
     const TCP_HEADER: u8 = 20;

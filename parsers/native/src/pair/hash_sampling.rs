@@ -14,12 +14,11 @@ pub const KEPT: usize = 1 << 17;
 /// Fields kept of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampledPacket {
-    /// When it was captured, by the capture's own clock.
+    /// Capture time on the capture's own clock.
     pub time_ns: i64,
     pub endpoints: Endpoints,
-    /// Its time to live there.
     pub ttl: u8,
-    /// The interface and the way through it; a copy at another one is the same packet.
+    /// The interface and direction; a duplicate at another one is the same packet.
     pub place: u16,
     /// Whether another packet of the capture has the same identity.
     pub is_ambiguous: bool,
@@ -35,7 +34,7 @@ pub struct HashSample {
 }
 
 impl HashSample {
-    /// Nothing yet; at least `most` packets of a capture that has as many.
+    /// An empty sample, which keeps at least `most` packets if the capture has as many.
     pub fn new(most: usize) -> Self {
         Self { kept: HashMap::new(), limit: u64::MAX, most }
     }
@@ -62,8 +61,7 @@ impl HashSample {
         self.kept.retain(|&identity, _| identity <= limit);
     }
 
-    /// The packets that both samples have, as they were seen at each, in the order of the first's
-    /// time.
+    /// The packets in both samples, as captured at each, in the order of the first's time.
     pub fn common(&self, other: &Self) -> Vec<(SampledPacket, SampledPacket)> {
         let find =
             |(identity, first): (&u64, &SampledPacket)| Some((*identity, *first, *other.kept.get(identity)?));

@@ -14,12 +14,12 @@ use crate::packet::extras::PacketExtras;
 
 /// Packets decoded in one go.
 const BATCH: usize = 1024;
-/// Batches of each capture that are decoded and wait.
+/// Decoded batches of each capture in the queue.
 const WAITING: usize = 4;
 
 /// Pass all packets of both captures to `work`, the earlier one first; of two at the same time that
 /// of the first capture. Times of the second capture are converted to the first one's clock, except
-/// in its summary. An error is one of the filter, in libpcap's words.
+/// in its summary. The error is the filter's, worded by libpcap.
 pub fn for_each_packet(
     readings: &mut [Reading; 2],
     compiler: Option<&dyn Compiler>,
@@ -96,7 +96,7 @@ impl Decoded {
     }
 }
 
-/// The packets of one capture that wait for their turn.
+/// Decoded packets of one capture.
 struct Queue {
     filled: Receiver<Result<Decoded, String>>,
     spent: Sender<Decoded>,
@@ -110,7 +110,7 @@ impl Queue {
         if self.next >= self.decoded.packets.len()
             && let Ok(decoded) = self.filled.recv()
         {
-            // After its last batch the reader takes nothing back.
+            // After its last batch the reader accepts no buffer.
             let _ = self.spent.send(std::mem::replace(&mut self.decoded, decoded?));
             self.next = 0;
             self.decoded.packets.iter_mut().for_each(adjust);

@@ -22,10 +22,10 @@ pub mod packet_identity;
 pub mod routes;
 pub mod unmatched;
 
-/// One of the two captures, by the place that the user gave it.
+/// One of the two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tap {
-    /// The one named first; its clock is the reference.
+    /// The first one named; its clock is the reference.
     First = 0,
     Second = 1,
 }

@@ -35,11 +35,11 @@ const MAX_RESENT: usize = 1 << 10;
 /// How a segment relates to those that a capture has shown before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Novelty {
-    /// It goes on, or leaves a gap.
+    /// It continues the data, or leaves a gap.
     Ahead,
     /// It has bytes of a gap.
     Late,
-    /// There is nothing new in it.
+    /// It has no new bytes.
     Repeated,
 }
 
@@ -111,10 +111,10 @@ impl CaptureView {
 struct ReceivedRanges {
     /// The next byte that it expects.
     next: i64,
-    /// End of its acknowledged data, selectively or not; holes are below.
+    /// End of its acknowledged data, including selective acknowledgements; holes are below.
     highest: i64,
     holes: Holes,
-    /// It takes nothing, so it asks for nothing.
+    /// Its window is closed, so it requests nothing.
     is_closed: bool,
 }
 
@@ -207,7 +207,7 @@ impl Direction {
 pub enum Arrival {
     /// It has bytes that have not passed before.
     New,
-    /// It retransmits one that was lost behind the capture.
+    /// It retransmits a segment lost downstream of the capture.
     OfLost,
     /// The receiver has all of it.
     Needless,

@@ -10,26 +10,27 @@ use crate::packet::event::{Network, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::key::FlowKey;
 
-/// Pieces that one segment is cut into at most: 64 kB at the smallest MSS of IPv4 (RFC 9293
-/// section 3.7.1), and no more for a length that a hostile header names.
+/// The most pieces of one segment: 64 kB at the smallest MSS of IPv4 (RFC 9293 section 3.7.1), and
+/// no more for the length in a hostile header.
 const MOST_PIECES: u32 = 128;
 
-/// The same number for one packet wherever it is captured, another for nearly every other.
-///
-/// `head` is how a datagram's payload begins. None if too little of the packet was captured.
+/// A number that is the same for a packet at both captures, and nearly always another for another
+/// packet. `head` is the beginning of a datagram's payload. None if too little of the packet was
+/// captured.
 pub fn identity(network: &Network, head: PayloadHead) -> Option<u64> {
     piece_identity(network, head, 0, 0)
 }
 
-/// The same for an ICMP error, which belongs to the flow of the packet that it quotes, but goes another way. `head` is
-/// how the transport header begins that it quotes.
+/// The identity of an ICMP error, which belongs to the flow of the packet that it quotes, but in
+/// the other direction. `head` is the beginning of the quoted transport header.
 pub fn error_identity(network: &Network, head: PayloadHead) -> u64 {
     let mut hasher = StableHasher::default();
     (FlowKey::of(&network.endpoints), network.ip_id, head.bytes()).hash(&mut hasher);
     hasher.finish()
 }
 
-/// How the payload of a datagram begins, or the transport header that an ICMP error quotes; empty for other packets.
+/// The beginning of a datagram's payload, or of the transport header that an ICMP error quotes;
+/// empty for other packets.
 pub fn payload_head(network: &Network, extras: &PacketExtras) -> PayloadHead {
     match network.transport {
         Transport::Udp | Transport::IcmpError => extras.head(network.head),
@@ -37,7 +38,7 @@ pub fn payload_head(network: &Network, extras: &PacketExtras) -> PayloadHead {
     }
 }
 
-/// A TCP segment or datagram as the packets that it was on the wire.
+/// A TCP segment or datagram as it was on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub identity: u64,
@@ -45,8 +46,8 @@ pub struct Piece {
     pub payload_bytes: u32,
 }
 
-/// The packets on the wire that `network` stands for: several if it is a TCP segment of more than
-/// `wire_payload` bytes, else itself. None at all if too little of it was captured.
+/// The packets on the wire of `network`: several if it is a TCP segment of more than `wire_payload`
+/// bytes, else itself. None if too little of it was captured.
 pub fn pieces(
     network: &Network,
     head: PayloadHead,
@@ -72,18 +73,19 @@ fn piece_identity(network: &Network, head: PayloadHead, number: u32, offset: u32
     match network.transport {
         Transport::Tcp => {
             let tcp = &network.tcp;
-            // Offload numbers the packets that it cuts; a host that sends 0 goes on with 0.
+            // Offload numbers the packets that it cuts consecutively; for a host that sends 0 they
+            // all have 0.
             let ip_id = network.ip_id.map(|id| if id == 0 { 0 } else { id.wrapping_add(number as u16) });
             (ip_id, tcp.seq.wrapping_add(offset), tcp.ack, tcp.options.timestamp).hash(&mut hasher);
             if payload == 0 {
-                // Of a segment cut in pieces only the last has FIN and PSH.
+                // Of a segment in pieces, only the last has FIN and PSH.
                 (tcp.flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST), tcp.window).hash(&mut hasher);
             } else {
                 1_u8.hash(&mut hasher);
             }
         }
         Transport::Udp => (network.ip_id, payload, head.bytes()).hash(&mut hasher),
-        // Every packet has a number of its own (RFC 4340 section 7).
+        // DCCP numbers every packet (RFC 4340 section 7).
         Transport::Dccp => network.sequence.hash(&mut hasher),
         Transport::LaterFragment => {
             network.fragment.map(|fragment| (fragment.id, fragment.offset)).hash(&mut hasher);
@@ -99,9 +101,9 @@ fn piece_identity(network: &Network, head: PayloadHead, number: u32, offset: u32
 #[derive(Debug, Default)]
 struct StableHasher(u64);
 
-/// Digits of the golden ratio: odd, and with as many ones as zeros.
+/// Digits of the golden ratio: odd, with about as many ones as zeros.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Digits of pi, so that 0 is no word that changes nothing.
+/// Digits of pi, so that a word 0 changes the state.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 
 impl Hasher for StableHasher {

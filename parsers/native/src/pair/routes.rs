@@ -6,13 +6,13 @@ use super::Tap;
 use super::hash_sampling::SampledPacket;
 use crate::packet::event::{Address, Endpoints};
 
-/// How the first capture was determined.
+/// How the first capture of a path was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// The time to live is smaller at the other.
+    /// The time to live is smaller at the other capture.
     TimeToLive,
     /// The packets of one direction are later at the other capture than those of the other
-    /// direction, whatever the clocks show.
+    /// direction, for any clock offset.
     BothDirections,
     /// Other packets of the same hosts.
     OtherPackets,
@@ -21,7 +21,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// In words, to follow a colon or to stand in brackets.
+    /// As text, to follow a colon or to stand in brackets.
     pub fn words(self) -> &'static str {
         match self {
             Self::TimeToLive => "the time to live falls",
@@ -56,7 +56,7 @@ impl HostPairTally {
         self.difference_ns[direction] += i128::from(second.time_ns) - i128::from(first.time_ns);
     }
 
-    /// Where the packets of the lower host are seen first.
+    /// The capture that packets of the lower host pass first.
     fn conclude(&self) -> (Tap, Evidence) {
         let first_if = |is_first: bool| if is_first { Tap::First } else { Tap::Second };
         if self.falls != 0 {
@@ -68,12 +68,12 @@ impl HostPairTally {
             let mean = |direction: usize| self.difference_ns[direction] / i128::from(self.packets[direction]);
             return (first_if(mean(0) > mean(1)), Evidence::BothDirections);
         }
-        // One direction only: its sender is taken to be near the capture that was named first.
+        // One direction only: its sender is assumed to be near the first capture named.
         (first_if(low > 0), Evidence::Given)
     }
 }
 
-/// The answer for every two hosts of the sample.
+/// The first capture for each pair of hosts in the sample.
 #[derive(Debug, Default)]
 pub struct Routes {
     hosts: HashMap<HostPair, (Tap, Evidence)>,
@@ -83,7 +83,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Learn from packets that both captures have.
+    /// Learn from packets in both captures.
     pub fn learn(common: &[(SampledPacket, SampledPacket)]) -> Self {
         let mut tallies: HashMap<HostPair, HostPairTally> = HashMap::new();
         for (first, second) in common {

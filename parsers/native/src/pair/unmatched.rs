@@ -18,31 +18,28 @@ const REMEMBERED: usize = 1 << 18;
 
 const NONE: u64 = u64::MAX;
 
-/// At which end of the way between the captures a packet was seen.
+/// The end of the path between the captures at which a packet was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEnd {
     /// The capture near its source.
     Near,
-    /// Where it goes to.
+    /// The capture near its destination.
     Far,
 }
 
-/// A packet, or the part of a segment that was one on the wire, at one capture.
+/// A packet at one capture, or the part of a segment that was a packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketAtCapture {
     /// Its identity at the other.
     pub identity: u64,
-    /// Which capture this is.
     pub end: PathEnd,
-    /// The same as the user named it.
+    /// The same capture as named by the user.
     pub tap: Tap,
-    /// The interface of the capture and the way through it.
+    /// The interface and direction.
     pub capture_point: u16,
-    /// When it passed, by the first capture's clock.
+    /// Capture time on the first capture's clock.
     pub time_ns: i64,
-    /// Flow, from 0.
     pub flow: u32,
-    /// The side that sent it.
     pub side: Side,
     /// Number of the packet in its capture.
     pub packet: u64,
@@ -53,23 +50,23 @@ pub struct PacketAtCapture {
     pub payload_bytes: u32,
 }
 
-/// Result of seeing a packet.
+/// The result for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchResult {
-    /// The other capture has not shown it yet.
+    /// The other capture has not had it yet.
     Waits,
-    /// It is the same packet as this one of the other capture.
+    /// It is this packet of the other capture.
     Meets(PacketAtCapture),
-    /// It reached the far capture more often than it passed the near one.
+    /// It reached the far capture more often than the near one.
     Again,
-    /// The same capture has shown it at another interface.
+    /// The same capture has it at another interface.
     Copy,
 }
 
 struct Entered {
     passing: PacketAtCapture,
     is_met: bool,
-    /// Where it was seen at the other capture, once it has been.
+    /// Its capture point at the other capture, once matched.
     met_place: u16,
     /// The next with the same identity.
     next: u64,
@@ -86,18 +83,17 @@ impl Entered {
     }
 }
 
-/// Packets with one identity. Those that wait are all of one end, and are matched in order of
-/// arrival: some hosts send indistinguishable packets.
+/// Packets with one identity. Those that wait are all of one end, and are matched in order: some
+/// hosts send indistinguishable packets.
 struct SameIdentity {
     identity: u64,
-    /// The first that waits.
     waits: u64,
     last: u64,
 }
 
-/// All packets of both captures that were seen lately.
+/// The recent packets of both captures.
 pub struct UnmatchedPackets {
-    /// In the order in which they were seen.
+    /// In order of capture.
     entered: VecDeque<Entered>,
     /// Number of the first of them.
     first: u64,
@@ -179,7 +175,7 @@ impl UnmatchedPackets {
         None
     }
 
-    /// Take out the oldest packet that nothing has met; None at the end.
+    /// Take out the oldest unmatched packet; None at the end.
     pub fn take_oldest(&mut self) -> Option<PacketAtCapture> {
         while !self.entered.is_empty() {
             let alone = self.forget_oldest();
@@ -190,7 +186,7 @@ impl UnmatchedPackets {
         None
     }
 
-    /// Forget the oldest packet, which is the answer if it was not met.
+    /// Remove the oldest packet, and return it if it was not matched.
     fn forget_oldest(&mut self) -> Option<PacketAtCapture> {
         let Entered { passing, is_met, next, .. } = self.entered.pop_front()?;
         let number = self.first;

@@ -1,5 +1,5 @@
-//! Passes a batch of packets to their flows: at once, or queued until several of the same flows are
-//! there.
+//! Passes a batch of packets to their flows: at once, or queued until there are several of the same
+//! flow.
 
 use super::{Analysis, is_flow};
 use crate::flow::{Found, LOOK_UPS};
@@ -9,7 +9,7 @@ use crate::packet::event::Transport;
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
-/// Flows whose state the caches hold: up to here packets go to their flows at once.
+/// Number of flows whose state fits in the caches: up to here packets go to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
 
 impl Analysis {

@@ -1,6 +1,6 @@
 //! Round-trip times of TCP connections, for flows between the same two hosts that have none.
 //!
-//! They are only suggested: another connection may take another path and wait in other queues.
+//! They are only suggested: another connection may take another path and other queues.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,16 @@ use crate::packet::key::Side;
 
 type HostPair = (Family, Address, Address);
 
-/// A connection that has a round-trip time.
+/// A connection with a known round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RttSource {
-    /// Which one, from 0.
     pub flow: u32,
-    /// Of the whole path, milliseconds.
+    /// RTT of the whole path.
     pub rtt_ms: f64,
-    /// Samples that it is of.
     samples: u64,
 }
 
-/// Of each two hosts that need one the connection with the most samples.
+/// For each pair of hosts that needs one, the connection with the most samples.
 pub(super) type RttSources = HashMap<HostPair, RttSource>;
 
 impl Analysis {
@@ -37,7 +35,7 @@ impl Analysis {
     fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
         match flow.tfrc() {
             Some(ends) => ends.lacks_rtt(side),
-            // Datagrams with numbers are not even followed then.
+            // Without an RTT, numbered datagrams are not followed at all.
             None => {
                 let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
                 is_counted && flow.dccp().is_none() && self.options.rtt_s.is_none()
@@ -72,7 +70,7 @@ fn hosts_of(flow: &Flow) -> HostPair {
     (key.family(), key.end(Side::Low).0, key.end(Side::High).0)
 }
 
-/// Away from the sender samples cover a part of the path, and only the handshake covers the whole;
+/// Away from the sender, samples cover a part of the path, and only the handshake covers all of it;
 /// at the sender samples are longer, because they include queueing.
 fn as_rtt_source(number: u32, flow: &Flow) -> Option<RttSource> {
     let connection = flow.tcp.as_deref()?;

@@ -9,7 +9,7 @@ const RTP: &str = "rtp";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DatagramLayout {
-    /// With a number, and perhaps a time.
+    /// With a number, and possibly a time.
     Numbers(ProbeLayout),
     Rtp(GivenRtp),
     /// TFRC data and reports.
@@ -17,7 +17,6 @@ pub enum DatagramLayout {
 }
 
 impl DatagramLayout {
-    /// Names of those that need no description.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ProbeLayout::ALL.into_iter().map(ProbeLayout::name).chain([RTP])
     }

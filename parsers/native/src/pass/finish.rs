@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Flow;
-use crate::flow::bins::Bins;
 use crate::flow::delivery::Deliveries;
 use crate::flow::tfrc::LossEventSample;
 use crate::flow::transits::TransitCounters;
@@ -40,21 +39,7 @@ impl Analysis {
             );
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::LinkLimit));
         }
-        let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
-        let limits = [
-            ("RTT samples", self.rtt.left_out),
-            ("loss samples", self.losses.left_out),
-            ("rounds", self.rounds.left_out),
-            ("frames", self.link_samples.left_out),
-            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
-            ("TFRC reports", self.tfrc.feedback.left_out),
-            ("loss events", self.tfrc.loss_events.left_out),
-            ("loss intervals", self.tfrc.loss_intervals.left_out),
-            ("findings", self.tfrc.findings.left_out),
-            ("samples of variables", self.variables.left_out),
-            ("packets in time bins", lost_bins),
-        ];
-        for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
+        for (what, left_out) in self.left_out().into_iter().filter(|(_, left_out)| *left_out > 0) {
             let message =
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::SampleLimit));
@@ -79,7 +64,7 @@ impl Analysis {
     }
 
     /// Loss events are found from missing packets, and from reports of losses downstream of the
-    /// capture. Only now it is known which of these applies.
+    /// capture. Which of these applies is only known at the end.
     pub(super) fn drop_other_losses(&mut self) {
         let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
         let mut shows = HashMap::new();
@@ -91,7 +76,7 @@ impl Analysis {
         self.tfrc.loss_events.kept = kept;
     }
 
-    /// A layer that was asked for and that the trace does not show.
+    /// Warn if the trace does not have the requested layer.
     pub(super) fn warn_empty_layer(&mut self) {
         let Some(layer) = self.options.layer else { return };
         let numbers = 0..self.flows.len() as u32;

@@ -16,15 +16,15 @@ use crate::packet::extras::PacketExtras;
 use crate::packet::ip_fields::IpFields;
 use crate::pair::packet_identity::{error_identity, identity, payload_head};
 
-/// How long after a packet its copy may be shown: the longest that it waits in a router's queue.
+/// The longest time between a packet and its duplicate: the longest wait in a router's queue.
 const LONGEST_NS: i64 = 4_000_000_000;
-/// Packets that are remembered, for all flows: 1 MB, where a capture has several places.
+/// The most packets remembered, over all flows: 1 MB, for a capture with several capture points.
 const REMEMBERED: usize = 1 << 14;
-/// Packets that are remembered before it is known whether there are several. Afterwards a capture of one
-/// place costs nothing.
+/// Packets remembered before a second capture point is known. With a single one, nothing is
+/// remembered after them.
 const FIRST: usize = 256;
 
-/// Where a packet was shown first.
+/// The first capture of a packet.
 #[derive(Clone, Copy, Debug)]
 struct FirstSighting {
     capture_point: u16,
@@ -33,10 +33,10 @@ struct FirstSighting {
     number: u64,
 }
 
-/// Datagrams that were shown lately.
+/// Recently captured datagrams.
 #[derive(Debug, Default)]
 pub(super) struct InterfaceDuplicates {
-    /// Of the first packet.
+    /// Capture point of the first packet.
     capture_point: Option<u16>,
     has_several: bool,
     shown: HashMap<u64, FirstSighting>,
@@ -45,7 +45,7 @@ pub(super) struct InterfaceDuplicates {
 }
 
 impl InterfaceDuplicates {
-    /// Whether a packet was shown at another place before. It may be asked twice of a packet.
+    /// Whether a packet was captured at another point before. May be called twice for a packet.
     #[inline]
     pub fn is_copy(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
         let capture_point = IpFields::capture_point_of(packet.interface, packet.event);
@@ -86,7 +86,7 @@ impl InterfaceDuplicates {
 }
 
 impl Analysis {
-    /// Whether a packet of a flow that is none of TCP was shown before. Then it counts only as that.
+    /// Whether a packet of a non-TCP flow is a duplicate, which is then counted only as such.
     #[inline]
     pub(super) fn take_copy(
         &mut self,
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     impl InterfaceDuplicates {
-        /// See the next packet.
+        /// Look up the next packet.
         fn next(&mut self, identity: u64, capture_point: u16, time_ns: i64) -> bool {
             let number = self.order.back().map_or(0, |last| last.1 + 1);
             self.see(identity, FirstSighting { capture_point, time_ns, number })

@@ -52,11 +52,10 @@ pub use pair::{CapturePair, PairOutcome, Transit};
 /// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of the tables to collect, beside those that every pass fills (`tables::TABLES`).
+    /// Tables to collect beside those that every pass fills (`tables::TABLES`).
     pub collect: HashSet<String>,
-    /// Width of the bins.
     pub bin_width: BinWidth,
-    /// Rules that TFRC's ends are held against in a capture.
+    /// TFRC rules against which a capture is checked.
     pub tfrc_profile: Profile,
     /// Parameters of ns-2's TFRC agents, which a trace does not show.
     pub tfrc: Parameters,
@@ -64,11 +63,11 @@ pub struct Options {
     pub dissect: Vec<(u16, DatagramLayout)>,
     /// Round-trip time in seconds of flows that do not show theirs.
     pub rtt_s: Option<f64>,
-    /// Flows that are followed.
+    /// The most flows.
     pub max_flows: u32,
-    /// Samples of each kind that are kept.
+    /// The most samples of each kind.
     pub max_samples: usize,
-    /// Bytes after which a compressed source is given up.
+    /// The most decompressed bytes of a source.
     pub max_decompressed_bytes: u64,
     /// Layer of a simulator's nodes at which packets count as sent and received; None takes
     /// the highest that the trace has.
@@ -80,7 +79,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Collect these tables; bounds and readings by default.
+    /// Collect these tables, with default options.
     pub fn collecting(tables: &[&str]) -> Self {
         Self { collect: tables.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
     }
@@ -109,31 +108,20 @@ impl Default for Options {
     }
 }
 
-/// How an RTT was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttMethod {
-    /// Data and its acknowledgement, by Karn's rule.
-    Ack,
-    /// Timestamp and its echo.
-    Timestamp,
-    /// SYN to final ACK.
-    Handshake,
-    /// The window counter of CCID 3 (RFC 4342 section 8.1).
-    Counter,
-    /// Something of the sender's that a receiver's report echoes, without the time it was held.
-    Report,
-}
-
-impl RttMethod {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ack => "ack",
-            Self::Timestamp => "timestamp",
-            Self::Handshake => "handshake",
-            Self::Counter => "ccval",
-            Self::Report => "report",
-        }
+named_enum! {
+    /// How an RTT was measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RttMethod {
+        /// Data and its acknowledgement, by Karn's rule.
+        Ack = "ack",
+        /// Timestamp and its echo.
+        Timestamp = "timestamp",
+        /// SYN to final ACK.
+        Handshake = "handshake",
+        /// The window counter of CCID 3 (RFC 4342 section 8.1).
+        Counter = "ccval",
+        /// A value echoed by a receiver's report, less the time it was held.
+        Report = "report",
     }
 }
 
@@ -143,11 +131,8 @@ pub struct RttSample {
     pub flow: u32,
     /// The side whose data were acknowledged.
     pub side: Side,
-    /// When the acknowledgement was seen.
     pub time_ns: i64,
-    /// The time it took.
     pub rtt_ns: u64,
-    /// How it was measured.
     pub method: RttMethod,
     /// Whether it seems to have waited for a delayed-acknowledgement timer.
     pub is_delayed_ack: bool,
@@ -172,17 +157,16 @@ pub struct LossSample {
     pub flow: u32,
     /// The side that sent it.
     pub side: Side,
-    /// When it was seen.
     pub time_ns: i64,
     pub packet: u64,
     pub position: i64,
     pub payload_bytes: u32,
-    /// Bytes of it that the capture had already shown.
+    /// Bytes of it captured before.
     pub repeated_bytes: u32,
     pub finding: Classification,
 }
 
-/// Everything that a pass finds out.
+/// The results of a pass.
 pub struct Analysis {
     options: Options,
     pub flows: FlowTable,
@@ -195,9 +179,8 @@ pub struct Analysis {
     backlog: FlowBatches,
     /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
     outcome: Outcome,
-    /// Whether anything is collected beside the flows themselves.
+    /// Whether any table is collected beside the flows.
     collects: bool,
-    /// Time bins, if wanted.
     pub bins: Option<Bins>,
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
@@ -207,20 +190,18 @@ pub struct Analysis {
     pub details: Option<DetailsByFlow>,
     /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
-    /// Connections whose round-trip time others may borrow.
+    /// Connections whose round-trip time other flows may use.
     lenders: RttSources,
-    /// Sources that RTCP refers to.
     sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
     pub link_samples: BoundedSamples<LinkSample>,
-    /// Variables that another program wrote down.
+    /// Variables logged by other programs.
     pub variables: BoundedSamples<VariableSample>,
-    /// Two captures of one path, if a pair was read.
+    /// Set if two captures of one path are read.
     pub pairing: Option<Box<CapturePair>>,
     /// Index of the source that is being read.
     source: u32,
-    /// One for each source read.
     pub sources: Vec<SourceSummary>,
     pub problems: Vec<Problem>,
 }
@@ -263,8 +244,25 @@ impl Analysis {
         &self.options
     }
 
-    /// Where `flow` was captured, seen from the data of `side`, and how sure that is: by the user's
-    /// word, by the simulator's, or as far as it shows.
+    /// Samples beyond the limit, by kind.
+    fn left_out(&self) -> [(&'static str, u64); 11] {
+        [
+            ("RTT samples", self.rtt.left_out),
+            ("loss samples", self.losses.left_out),
+            ("rounds", self.rounds.left_out),
+            ("frames", self.link_samples.left_out),
+            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("TFRC reports", self.tfrc.feedback.left_out),
+            ("loss events", self.tfrc.loss_events.left_out),
+            ("loss intervals", self.tfrc.loss_intervals.left_out),
+            ("findings", self.tfrc.findings.left_out),
+            ("samples of variables", self.variables.left_out),
+            ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
+        ]
+    }
+
+    /// Where `flow` was captured, seen from the data of `side`, and the confidence: as given by the
+    /// user or by a simulator, else inferred.
     pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
         if flow.shows_both_ends() {
             let is_watched = flow.watched() == side;
@@ -282,8 +280,7 @@ impl Analysis {
         Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
     }
 
-    /// Whether losses on the way of the data of `side` can be seen: not where it is captured when it
-    /// is sent.
+    /// Whether losses of the data of `side` are visible: not if they are captured at their sender.
     pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
         if flow.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
             return false;
@@ -292,8 +289,8 @@ impl Analysis {
             || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
-    /// Read one source to its end. Its problems go to `problems`; an error is one of the filter, in
-    /// libpcap's words.
+    /// Read one source to its end. Its problems go to `problems`; the error is the filter's, worded
+    /// by libpcap.
     pub fn read(
         &mut self,
         source: &OsStr,
@@ -305,7 +302,7 @@ impl Analysis {
         self.read_from(reading, compiler).map(|_| ())
     }
 
-    /// The same for a source that was opened already; returns how many packets it has.
+    /// Read a source that is already open, and return how many packets it has.
     pub fn read_from(
         &mut self,
         mut reading: Reading,
@@ -336,7 +333,8 @@ impl Analysis {
         self.source += 1;
     }
 
-    /// Pass a packet to its flow, which is returned. `summary` gets counts that only this shows.
+    /// Pass a packet to its flow, which is returned. `summary` gets counts that only the flow
+    /// knows.
     #[inline(always)]
     pub fn take(
         &mut self,
@@ -389,7 +387,7 @@ impl Analysis {
         }
     }
 
-    /// Look into the payload of a datagram: for RTP, or for a number.
+    /// Examine the payload of a datagram for RTP or a number.
     #[inline(never)]
     fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
         let aside = packet.network.head;
@@ -462,7 +460,7 @@ impl Analysis {
         Some(found)
     }
 
-    /// A direction of a flow that another program summed up.
+    /// Add another program's totals of a direction of a flow.
     fn take_totals(&mut self, totals: &FlowTotals, summary: &mut SourceSummary) {
         match self.flows.find_or_open_totals(&totals.endpoints, self.source) {
             Some(found) => self.flows.get_mut(found.flow).on_totals(found.side, totals),
@@ -470,7 +468,7 @@ impl Analysis {
         }
     }
 
-    /// Packets that name their flow only through another packet.
+    /// Packets that identify their flow only by another packet.
     #[cold]
     fn take_by_reference(
         &mut self,

@@ -112,7 +112,8 @@ impl Analysis {
             p: said.p,
             x_recv: said.x_recv,
             elapsed: said.elapsed,
-            // Where the data are not sent an echo is a part of the way only.
+            // Unless the data are captured where they are sent, an echo covers only a part of the
+            // path.
             r_sample: match vantage {
                 Some(Vantage::Sender) => sample.or(told),
                 None => told.or(sample),

@@ -1,4 +1,4 @@
-//! What Python gives: sources, a filter compiler, and the progress that it watches.
+//! Arguments from Python: sources, a filter compiler, and the progress.
 
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
@@ -43,8 +43,7 @@ impl Progress {
     }
 }
 
-/// A filter compiler that is a Python callable. The exception it raised waits until the core has
-/// returned.
+/// A Python callable that compiles filters. Its exception is kept until the core has returned.
 pub(super) struct PythonCompiler {
     callable: Py<PyAny>,
     raised: Mutex<Option<PyErr>>,
@@ -55,7 +54,7 @@ impl PythonCompiler {
         Self { callable, raised: Mutex::new(None) }
     }
 
-    /// The exception behind `words`, which the core passed on.
+    /// The exception that `words` stand for, which the core returned.
     pub(super) fn exception(&self, words: String) -> PyErr {
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.unwrap_or_else(|| PyValueError::new_err(words))
@@ -154,7 +153,7 @@ impl Sources {
     }
 }
 
-/// A file that Python reads.
+/// A file object of Python.
 pub(super) struct PythonFile(Py<PyAny>);
 
 impl<'py> FromPyObject<'_, 'py> for PythonFile {

@@ -1,4 +1,4 @@
-//! Layouts of UDP payloads as Python gives them.
+//! Layouts of UDP payloads, as passed by Python.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,12 +19,12 @@ type GivenQuantity = (GivenField, String, f64);
 /// With mask and value.
 type GivenMark = (GivenField, u64, u64);
 
-/// A layout by name, as fields of a numbered datagram, or as those of TFRC's ends.
+/// A layout by name, by the fields of a numbered datagram, or by those of TFRC.
 #[derive(FromPyObject)]
-// There are a few of them, once.
+// They are few and short-lived.
 #[allow(clippy::large_enum_variant)]
 pub enum GivenLayout {
-    /// One that the core knows.
+    /// A layout known to the core.
     Name(String),
     /// Number; offset, bytes, little-endian and ns per tick of the time.
     Own(GivenField, Option<(usize, usize, bool, u32)>),
@@ -32,7 +32,7 @@ pub enum GivenLayout {
     Tfrc(GivenTfrc),
 }
 
-/// What TFRC's ends tell each other.
+/// The fields of TFRC's data and reports.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct GivenTfrc {
@@ -62,7 +62,7 @@ struct GivenFeedback {
     sequence: Option<GivenField>,
 }
 
-/// What `dissect` says of each port.
+/// The layouts by port.
 pub fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, DatagramLayout)>> {
     given.iter().map(|(port, layout)| Ok((*port, layout.dissection()?))).collect()
 }

@@ -41,7 +41,7 @@ struct Analysis {
 
 #[pymethods]
 impl Analysis {
-    /// A table by its name; it is empty if it was not collected.
+    /// A table by its name; empty if it was not collected.
     fn table(&self, name: &str) -> PyResult<Table> {
         let rows = CoreTable::by_name(name).and_then(|table| table.rows(&self.core, self.first_flow));
         rows.map(Table::of).ok_or_else(|| PyValueError::new_err(format!("a pass has no table `{name}`")))
@@ -123,7 +123,7 @@ fn tables() -> Vec<(&'static str, &'static str, Vec<ColumnTuple>)> {
 /// Name, type, unit, meaning and when null.
 type ColumnTuple = (&'static str, String, &'static str, String, &'static str);
 
-/// Let a new core `read`, without Python's lock.
+/// Run `read` on a new analysis, without Python's lock.
 fn run(
     py: Python<'_>,
     options: Options,
@@ -146,7 +146,7 @@ fn run(
     Ok(Analysis { core: Arc::new(core), first_flow: 1 })
 }
 
-/// Whether a file is of a known format by its content, be it damaged or not.
+/// Whether a file's content is of a known format, even if it is damaged.
 #[pyfunction]
 fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
     // Only the start is read, so no bound on the whole is needed.
@@ -158,7 +158,7 @@ fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
         }
         Err(error) => Ok(match error.kind {
             ProblemKind::NotACapture | ProblemKind::Empty => false,
-            // What cannot be unpacked could be anything; else the error is about a place in a trace.
+            // Anything may fail to decompress; other errors concern a place in a trace.
             ProblemKind::BadCompression | ProblemKind::Truncated => error.byte.is_some(),
             _ => true,
         }),

@@ -1,4 +1,4 @@
-//! Names that Python may give, and what they stand for.
+//! Names that Python may pass, and the values that they stand for.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::pass::datagram_layout::DatagramLayout;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 
-/// Parameters of ns-2's TFRC agents, of which some are given.
+/// ns-2's parameters, with the given ones set.
 pub(super) fn parameters(given: &[(String, f64)]) -> PyResult<Parameters> {
     let mut parameters = Parameters::default();
     for (name, value) in given {
@@ -26,43 +26,43 @@ pub(super) fn profile_by_name(name: &str) -> PyResult<Profile> {
     found.ok_or_else(|| PyValueError::new_err(format!("no profile of TFRC `{name}`")))
 }
 
-/// The profiles that `tfrc_profile` may name.
+/// The values of `tfrc_profile`.
 #[pyfunction]
 fn tfrc_profiles() -> Vec<&'static str> {
     Profile::ALL.into_iter().map(Profile::name).collect()
 }
 
-/// The formats that `format` may name.
+/// The values of `format`.
 #[pyfunction]
 fn input_formats() -> Vec<&'static str> {
     InputFormat::all().map(|(name, _)| name).collect()
 }
 
-/// The layers that `layer` may name.
+/// The values of `layer`.
 #[pyfunction]
 fn node_layers() -> Vec<&'static str> {
     NodeLayer::ALL.into_iter().map(NodeLayer::name).collect()
 }
 
-/// The parameters that `tfrc` may name.
+/// The names in `tfrc`.
 #[pyfunction]
 fn tfrc_parameters() -> Vec<&'static str> {
     Parameters::names().collect()
 }
 
-/// Whether `tfrc` may have this.
+/// Whether `tfrc` accepts this.
 #[pyfunction]
 fn tfrc_takes(name: &str, value: f64) -> bool {
     Parameters::default().set(name, value)
 }
 
-/// The places that `vantage` may name.
+/// The values of `vantage`.
 #[pyfunction]
 fn vantage_points() -> Vec<&'static str> {
     Vantage::ALL.into_iter().map(Vantage::name).collect()
 }
 
-/// The layouts that `dissect` may name.
+/// The names in `dissect`.
 #[pyfunction]
 fn probe_layouts() -> Vec<&'static str> {
     DatagramLayout::names().collect()
@@ -82,7 +82,6 @@ pub(super) fn vantage_by_name(name: &str) -> PyResult<Vantage> {
     found.ok_or_else(|| PyValueError::new_err(format!("no vantage point `{name}`")))
 }
 
-/// The functions that list names.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;

@@ -280,7 +280,7 @@ fn told(decision: &Decision) -> DecisionTuple {
     (x, timer, mode.name(), reason.name(), r, x_calc, x_limit)
 }
 
-/// One sender, step by step.
+/// One sender, driven step by step.
 #[pyclass(module = "tfrctrace.parsers._native")]
 struct TfrcSender {
     /// Never contended: the lock only makes the class shareable.
@@ -343,7 +343,7 @@ impl LossIntervals {
         Ok(Self { history, receiver, segment_bytes: chosen.segment_bytes })
     }
 
-    /// The first loss event, at this receive rate in bytes/s (section 6.3.1).
+    /// Start with the first loss event, at this receive rate in bytes/s (section 6.3.1).
     fn begin(&mut self, x_recv: f64, rtt_s: f64) {
         let interval = self.receiver.first_interval(self.segment_bytes, rtt_s, x_recv);
         self.close(interval);

@@ -12,7 +12,7 @@ use crate::flow::bins::BinWidth;
 use crate::pass::Options;
 use crate::tables::Table;
 
-/// Options, and what compiles the user's filter.
+/// Options, and the compiler of the user's filter.
 pub(super) struct Settings {
     pub(super) options: Options,
     pub(super) filter: Option<PythonCompiler>,

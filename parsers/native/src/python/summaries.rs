@@ -1,4 +1,4 @@
-//! What the core says of its sources, as dictionaries.
+//! The summaries of sources as dictionaries.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -89,7 +89,7 @@ pub(super) fn stops_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> P
     Ok(list)
 }
 
-/// What two captures tell of each other's clocks.
+/// The estimated difference of two captures' clocks.
 pub(super) fn clock_to_python<'py>(py: Python<'py>, pairing: &CapturePair) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let ppm = |drift: f64| drift * 1e6;

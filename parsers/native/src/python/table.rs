@@ -1,4 +1,4 @@
-//! Tables of the core, which Polars takes over.
+//! Tables of the core for Polars, without a copy.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn arrow_error(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
-/// A table that polars takes over through the Arrow C stream interface.
+/// A table that Polars reads through the Arrow C stream interface.
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
 pub(super) struct Table {
     rows: Arc<dyn Rows>,

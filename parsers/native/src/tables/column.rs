@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-/// What a user is told about a column.
+/// The documentation of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// Unique in its table, with the unit where that is not obvious.
@@ -61,18 +61,18 @@ impl Description {
         Column { description: self, fill: Fill::F64(fill) }
     }
 
-    /// Text that the row lends.
+    /// Text borrowed from the row.
     pub(super) const fn name<R>(self, fill: fn(&R) -> Option<&str>) -> Column<R> {
         Column { description: self, fill: Fill::Name(fill) }
     }
 
-    /// Text that is made for the column.
+    /// Text created for the column.
     pub(super) const fn text<R>(self, fill: fn(&R) -> Option<String>) -> Column<R> {
         Column { description: self, fill: Fill::Text(fill) }
     }
 }
 
-/// A column of rows `R`: what it means, and its value in a row.
+/// A column of rows `R`: its documentation, and its value in a row.
 pub struct Column<R> {
     pub(super) description: Description,
     fill: Fill<R>,

@@ -1,7 +1,7 @@
 //! Rows as text: fields of CSV (RFC 4180), and objects of JSON.
 //!
-//! With 100,000 flows there are tens of millions of values, and as many objects of Python, or the
-//! columns of a whole table, would take more memory than the flows themselves.
+//! 100,000 flows have tens of millions of values: as Python objects, or as the columns of a whole
+//! table, they would take more memory than the flows themselves.
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use super::Rows;
 
-/// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// A line for each row; what is null is an empty field, an empty text is quoted.
@@ -85,7 +84,7 @@ fn of_batch(batch: &RecordBatch, form: RowFormat) -> Result<Vec<u8>, ArrowError>
     Ok(out)
 }
 
-/// What stands before the value of each column in an object of JSON.
+/// The text before the value of each column in a JSON object.
 fn names(batch: &RecordBatch) -> Vec<Vec<u8>> {
     let before = |(at, field): (usize, &std::sync::Arc<arrow_schema::Field>)| {
         let mut name = if at > 0 { b", ".to_vec() } else { Vec::new() };
@@ -172,10 +171,10 @@ fn number(value: impl Serialize, out: &mut Vec<u8>) -> Result<(), ArrowError> {
     serde_json::to_writer(out, &value).map_err(|error| ArrowError::from_external_error(Box::new(error)))
 }
 
-/// A number as Python shows it: other programs write those below 0.0001 in other ways.
+/// A number as written by Python: other programs write those below 0.0001 differently.
 fn json_float(value: f64, out: &mut Vec<u8>) -> Result<(), ArrowError> {
     if !value.is_finite() {
-        // A bug of ours: no null in its place.
+        // A bug here; write null instead.
         return Err(ArrowError::ComputeError(format!("{value} is no number that JSON has")));
     }
     if value == 0.0 || value.abs() >= 1e-4 {
@@ -237,7 +236,7 @@ fn csv_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// All but ASCII is escaped, so a terminal shows it unharmed.
+/// All but ASCII is escaped, so that no control sequence reaches a terminal.
 fn json_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for letter in text.chars() {
@@ -273,7 +272,7 @@ mod tests {
 
     #[test]
     fn test_numbers_look_as_in_python() {
-        // What `json.dumps` of Python 3.11 gives.
+        // Printed by `json.dumps` of Python 3.11.
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),

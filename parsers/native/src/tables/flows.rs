@@ -20,7 +20,6 @@ use crate::packet::key::{Notation, Side, address_text};
 use crate::pass::Analysis;
 use crate::plural;
 
-/// A direction of a flow.
 pub struct FlowRow<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) number: u32,
@@ -30,10 +29,10 @@ pub struct FlowRow<'a> {
     pub(super) side: Side,
     pub(super) direction: &'a Direction,
     pub(super) half: Option<&'a HalfConnection>,
-    /// What its samples come to.
+    /// Statistics of its samples.
     round_trips: Option<Cow<'a, RttTotals>>,
     pub(super) connection: Option<&'a Connection>,
-    /// Where the capture was taken, and how sure that is.
+    /// The vantage, and the confidence.
     pub(super) tap: Option<(Vantage, f64)>,
 }
 
@@ -46,7 +45,7 @@ impl<'a> FlowRow<'a> {
         let side = if row.is_multiple_of(2) { forward } else { forward.other() };
         let direction = flow.direction(side);
         let connection = flow.tcp.as_deref();
-        // What the sequence numbers say is not known where packets lack them.
+        // Null where packets have no sequence numbers.
         let is_cut = direction.cut_packets > 0;
         let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
         let half = read.map(|tcp| tcp.half(side));
@@ -132,7 +131,7 @@ impl<'a> FlowRow<'a> {
         self.flow.delivery(self.side)
     }
 
-    /// A simulator shows both ends of a path; numbers in the payload do not tell where they were seen.
+    /// A simulator shows both ends of a path; numbers in the payload do not show the vantage.
     pub(super) fn vantage(&self) -> Option<&'static str> {
         if self.flow.shows_both_ends() {
             return Some("both");
@@ -140,7 +139,7 @@ impl<'a> FlowRow<'a> {
         self.tap.map(|(vantage, _)| vantage.name())
     }
 
-    /// Sequence numbers that count packets say nothing of bytes.
+    /// Whether sequence numbers count packets, so that bytes are unknown.
     pub(super) fn counts_packets(&self) -> bool {
         self.flow.deliveries().is_some_and(|both| both.numbering == Numbering::Packets)
     }
@@ -159,7 +158,7 @@ impl<'a> FlowRow<'a> {
         self.half.map(|half| half.tally().retransmitted_bytes)
     }
 
-    /// Not known if no header of the connection was whole.
+    /// None if no header of the connection was whole.
     pub(super) fn state(&self) -> Option<&'static str> {
         if let Some(dccp) = self.dccp() {
             return Some(dccp.state().name());
@@ -253,7 +252,7 @@ impl<'a> FlowRow<'a> {
         if n > 0 {
             notes.push(plural::counted(n, "packet[s] shown again at another interface, and counted once"));
         }
-        // Where headers were cut the SYN may have been among them.
+        // Where headers were cut, a SYN may have been missed.
         let all_read = direction.cut_packets == 0 && other.cut_packets == 0;
         if let Some(connection) = self.connection
             && connection.opener().is_none()
@@ -312,7 +311,7 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// What sent, received and lost packets are of, where their payload tells.
+/// How sent, received and lost packets were counted, for flows with numbers in their payload.
 fn note_on_numbers(counted: &NumberedCounts) -> String {
     let whose = match counted.by {
         Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
@@ -415,7 +414,7 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("not DCCP, or the capture shows no agreement")
         .u32(|row| row.dccp().and_then(|dccp| dccp.half(row.side).ccid).map(u32::from)),
-        column("service_code", "", "service that a DCCP connection is for")
+        column("service_code", "", "service code of the DCCP connection")
             .null_when("not DCCP, or not in the capture")
             .u32(|row| row.dccp().and_then(|dccp| dccp.service_code)),
     ];
@@ -459,7 +458,7 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("not TCP, or as payload_bytes")
         .u64(|row| Some(row.half?.tally().retransmitted_packets.into())),
-        column("retransmitted_bytes", "bytes", "payload bytes that the capture had already shown")
+        column("retransmitted_bytes", "bytes", "payload bytes already captured")
             .null_when("as retransmitted_packets")
             .u64(FlowRow::retransmitted_bytes),
         column(

@@ -26,7 +26,7 @@ impl<'a> Row<'a> for SampleRow<'a, LossSample> {
         column("seq_rel", "bytes", "its first sequence number, from the first of the direction")
             .i64(|row| Some(row.sample.position)),
         column("payload_bytes", "bytes", "its payload").u32(|row| Some(row.sample.payload_bytes)),
-        column("repeated_bytes", "bytes", "bytes of it that the capture had already shown")
+        column("repeated_bytes", "bytes", "bytes of it already captured")
             .u32(|row| Some(row.sample.repeated_bytes)),
         column("kind", "", "`retransmission` or `out_of_order`, as counted in the table of flows")
             .null_when("a control segment, a probe or a duplicate")

@@ -1,7 +1,8 @@
-//! Every table: each column once, with its name, type, unit, meaning, when it is null, and how it is filled.
+//! The tables: each column is declared once, with its name, type, unit, meaning, when it is null,
+//! and how it is filled.
 //!
-//! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and the JSON
-//! schema of them.
+//! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and
+//! the JSON schema of them.
 
 mod column;
 pub mod csv_json;
@@ -35,14 +36,13 @@ use column::record_batch;
 pub use column::{Column, Description, Row};
 use samples::Samples;
 
-/// The rows of a pass, of which the first flow has this number.
+/// The rows of a pass, with flows numbered from this number.
 type RowsOf = fn(&Arc<Analysis>, u32) -> Box<dyn Rows>;
 
 /// A table of the core.
 pub struct Table {
-    /// Unique among all tables.
     pub name: &'static str,
-    /// What one row is.
+    /// Meaning of one row.
     pub row: &'static str,
     columns: fn() -> Vec<(Description, DataType)>,
     rows: Option<RowsOf>,
@@ -125,12 +125,11 @@ fn descriptions<R: Row<'static>>() -> Vec<(Description, DataType)> {
     columns.map(|column| (column.description, column.data_type())).collect()
 }
 
-/// Rows that become record batches when somebody asks.
+/// Rows that are made into record batches on demand.
 pub trait Rows: Send + Sync {
     /// Number of rows.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -138,7 +137,6 @@ pub trait Rows: Send + Sync {
     /// Rows `start..end`, which must exist.
     fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError>;
 
-    /// Names and types.
     fn schema(&self) -> Result<SchemaRef, ArrowError> {
         Ok(self.batch(0, 0)?.schema())
     }
@@ -148,7 +146,7 @@ pub trait Rows: Send + Sync {
 trait PassTable: Send + Sync + 'static {
     type Row<'a>: Row<'a>;
 
-    /// Find out what is needed to know the rows.
+    /// Prepare what the rows need.
     fn new(analysis: &Analysis) -> Self;
 
     fn len(&self, analysis: &Analysis) -> usize;
@@ -173,7 +171,7 @@ impl<T: PassTable> Rows for PassRows<T> {
     }
 }
 
-/// Rows that are there already.
+/// Rows that are in memory.
 impl<R: Row<'static> + Send + Sync> Rows for Vec<R> {
     fn len(&self) -> usize {
         self.as_slice().len()

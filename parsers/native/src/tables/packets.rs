@@ -19,19 +19,19 @@ const FIRST_FLOW: u32 = 1;
 pub struct PacketRow {
     packet: Packet,
     node: Option<String>,
-    /// Of both ends, where an address is no IP address.
+    /// Names of both ends, where an address is no IP address.
     names: Option<(String, String)>,
     found: Option<(u32, &'static str)>,
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
-    /// Of DCCP, and what else its header says.
+    /// The DCCP header, and its other fields as text.
     dccp: Option<(dccp::DccpHeader, String)>,
-    /// Of a datagram that a traffic generator numbered.
+    /// The number that a traffic generator wrote into a datagram.
     number: Option<u64>,
 }
 
 impl PacketRow {
-    /// A packet as it stands in the table, with what `asides` and its flow add.
+    /// A row for a packet, with its extras and the facts of its flow.
     pub fn new(
         packet: Packet,
         asides: &PacketExtras,
@@ -232,13 +232,13 @@ impl PacketRow {
         column("dscp", "", "differentiated services codepoint of the IP header (RFC 2474)")
             .null_when("not IP, or the source does not show it")
             .u32(|row| row.ip(row.packet.network.dscp?)),
-        column("layer", "", "where in the node a simulator saw it")
+        column("layer", "", "layer of the simulated node where it was seen")
             .null_when("not a simulation")
             .name(|row| Some(row.sighting()?.layer.name())),
-        column("point", "", "where on its path: `source`, `destination`, `between`")
+        column("point", "", "point of its path: `source`, `destination`, `between`")
             .null_when("not a simulation")
             .name(|row| Some(row.sighting()?.point.name())),
-        column("drop_reason", "", "reason of the drop, as the trace names it")
+        column("drop_reason", "", "reason of the drop in the trace")
             .null_when("not dropped, or not said")
             .text(PacketRow::drop_reason),
         column("uid", "", "unique id of a packet of a simulation")
@@ -251,7 +251,7 @@ impl PacketRow {
         )
         .null_when("none, or not read")
         .u64(|row| row.packet.network.sequence.or(row.number)),
-        column("acknowledged", "", "highest sequence number received, as a DCCP packet reports it")
+        column("acknowledged", "", "highest sequence number received, reported by a DCCP packet")
             .null_when("as sequence")
             .u64(|row| row.dccp.as_ref()?.0.ack),
         column("kind", "", "DCCP packet type; of TFRC in a simulation `data` or `feedback`")

@@ -1,4 +1,4 @@
-//! What the replay of rate algorithms gives. Python adds of which flow and algorithm it is.
+//! The results of replaying rate algorithms. Python adds the flow and the algorithm.
 
 use super::column::column;
 use super::{Column, Row};
@@ -34,9 +34,7 @@ impl<'a> Row<'a> for ReplayStep {
              `halved`, `limited_by_x_recv`, `limited_by_equation`, `idle`, `population`",
         )
         .name(|row| Some(row.decision.reason.name())),
-        column("p", "", "loss event rate that was reported")
-            .null_when("no report")
-            .f64(|row| Some(row.report?.p)),
+        column("p", "", "reported loss event rate").null_when("no report").f64(|row| Some(row.report?.p)),
         column("rtt_ms", "ms", "round-trip time sample of the report")
             .null_when("it gave none, or no report")
             .f64(|row| Some(row.report?.r_sample? * 1e3)),
@@ -69,11 +67,11 @@ pub struct ReportRow(pub i64, pub Report);
 impl<'a> Row<'a> for ReportRow {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
         column("time_ns", "ns", "when the report reaches the sender").i64(|row| Some(row.0)),
-        column("rtt_ms", "ms", "round-trip time sample that it gives")
+        column("rtt_ms", "ms", "round-trip time sample of the report")
             .null_when("it gives none")
             .f64(|row| Some(row.1.r_sample? * 1e3)),
-        column("p", "", "loss event rate that it names").f64(|row| Some(row.1.p)),
-        column("x_recv_bps", "bit/s", "receive rate that it names").f64(|row| Some(row.1.x_recv * 8.0)),
+        column("p", "", "loss event rate in the report").f64(|row| Some(row.1.p)),
+        column("x_recv_bps", "bit/s", "receive rate in the report").f64(|row| Some(row.1.x_recv * 8.0)),
         column("lost_packets", "", "packets lost since the report before").u64(|row| Some(row.1.losses)),
     ]];
 }

@@ -1,7 +1,7 @@
-//! Columns of what TCP repeated, and why.
+//! Columns on TCP's retransmissions and their causes.
 //!
-//! What cannot be seen from where the capture was taken is null: at the receiver nobody knows what
-//! made the sender repeat, at the sender nobody knows in which order the packets arrived.
+//! Facts that are invisible from the capture's vantage are null: at the receiver the causes of
+//! retransmissions, at the sender the order of arrivals.
 
 use super::Column;
 use super::column::column;
@@ -10,11 +10,11 @@ use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::classify::class::Class;
 use crate::flow::tcp::vantage::Vantage;
 
-/// From here on a vantage point is believed in, and what cannot be seen from there is null.
+/// Confidence from which a vantage is used to set columns to null.
 pub(super) const BELIEVED: f64 = 0.75;
 
 impl<'a> FlowRow<'a> {
-    /// Where the capture was taken, if that is believed.
+    /// The vantage, if its confidence is high enough.
     pub(super) fn believed_vantage(&self) -> Option<Vantage> {
         self.tap.filter(|(_, confidence)| *confidence >= BELIEVED).map(|(vantage, _)| vantage)
     }
@@ -187,12 +187,12 @@ impl<'a> FlowRow<'a> {
         .u64(|row| Some(row.reasons()?.lost_after().segments().into())),
     ];
 
-    /// What this side sent, where the capture shows why it retransmitted.
+    /// The half-connection, where the capture shows why it retransmitted.
     fn reasons(&self) -> Option<&'a HalfConnection> {
         self.half_connection_unless(Vantage::Receiver)
     }
 
-    /// What this side sent, where the capture shows in which order it arrives.
+    /// The half-connection, where the capture shows the order of arrivals.
     fn arrivals(&self) -> Option<&'a HalfConnection> {
         self.half_connection_unless(Vantage::Sender)
     }
@@ -202,7 +202,7 @@ impl<'a> FlowRow<'a> {
         Some(half.rare_counts().reordered_by_ns as f64 / 1e6)
     }
 
-    /// A trace that shows both ends of a path shows each packet again on purpose.
+    /// None in a trace that shows both ends of a path: it has each packet several times by design.
     fn capture_duplicates(&self) -> Option<u64> {
         let is_known = self.half.is_some() || self.analysis.pairing.is_some() || !self.flow.shows_both_ends();
         is_known.then_some(self.flow.rarities(self.side).copies.into())

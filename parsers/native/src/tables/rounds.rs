@@ -11,14 +11,15 @@ use crate::flow::tcp::{HalfConnection, Limit, Round, Rounds};
 use crate::packet::key::Side;
 use crate::pass::{Analysis, RoundSample};
 
-/// Why the flight was not larger shows only where all of it does: at the sender, unless that is doubtful.
+/// The limit of a flight is only visible where all of it is: at the sender, unless the vantage is
+/// doubtful.
 fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
     let vantage = analysis.vantage(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
     vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
 }
 
 impl<'a> FlowRow<'a> {
-    /// The rounds, where they show what limited them.
+    /// The rounds, where the capture shows their limits.
     fn limited_rounds(&self) -> Option<&'a Rounds> {
         self.rounds().filter(|_| sees_limits(self.analysis, self.flow, self.side))
     }
@@ -29,12 +30,12 @@ impl<'a> FlowRow<'a> {
         hides_limits.then_some("captured away from the sender: what limited it cannot be seen")
     }
 
-    /// The rounds, where they show what was sent again.
+    /// The rounds, where the capture shows retransmissions.
     fn repaired_rounds(&self) -> Option<&'a Rounds> {
         self.half_connection_unless(Vantage::Receiver).and_then(|_| self.rounds())
     }
 
-    /// What this side sent, if its sequence numbers count bytes.
+    /// The half-connection, if its sequence numbers count bytes.
     fn in_bytes(&self) -> Option<&'a HalfConnection> {
         self.half.filter(|_| !self.counts_packets())
     }
@@ -43,7 +44,7 @@ impl<'a> FlowRow<'a> {
         self.in_bytes()?.rounds()
     }
 
-    /// A window that this side announced, in bytes.
+    /// A window announced by this side, in bytes.
     fn window(&self, choose: fn((u16, u16)) -> u16) -> Option<u64> {
         let half = self.in_bytes()?;
         let other = self.connection?.half(self.side.other());
@@ -245,7 +246,7 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
 }
 
 impl SampleRow<'_, RoundSample> {
-    /// The round, where the capture shows what limited it.
+    /// The round, where the capture shows its limit.
     fn limited(&self) -> Option<&Round> {
         let flow = self.analysis.flows.get(self.sample.flow);
         sees_limits(self.analysis, flow, self.sample.side).then_some(&self.sample.round)

@@ -10,7 +10,7 @@ use crate::pass::Analysis;
 
 /// The table of sources, in order of flow, direction and appearance.
 pub(super) struct RtpSources {
-    /// Flow, side, and which of its sources.
+    /// Flow, side, and index of the source.
     places: Vec<(u32, Side, usize)>,
 }
 
@@ -73,9 +73,9 @@ impl<'a> Row<'a> for SourceRow<'a> {
         column("received_packets", "", "sent packets that arrived at the capture")
             .u64(|row| Some(row.source.sequences.received)),
         column("lost_packets", "", "sent packets that did not").u64(|row| Some(row.source.lost())),
-        column("duplicate_packets", "", "packets that came again")
+        column("duplicate_packets", "", "arrivals of packets that had arrived before")
             .u64(|row| Some(row.source.sequences.duplicates)),
-        column("reordered_packets", "", "packets that came after one with a higher number")
+        column("reordered_packets", "", "packets captured after one with a higher number")
             .u64(|row| Some(row.source.sequences.reordered)),
         column("restarts", "", "times that the sequence numbers restarted")
             .u64(|row| Some(row.source.sequences.restarts)),
@@ -132,7 +132,7 @@ impl<'a> FeedbackRow<'a> {
         column("cumulative_lost", "", "packets lost since the source began, less duplicates")
             .null_when("not in it")
             .i64(|row| row.report.sample.media?.cumulative_lost),
-        column("jitter_ms", "ms", "interarrival jitter that it names")
+        column("jitter_ms", "ms", "interarrival jitter in the report")
             .null_when("not in it, or the clock is not known")
             .f64(FeedbackRow::jitter_ms),
     ];

@@ -44,12 +44,12 @@ impl<'a> Row<'a> for SampleRow<'a, RttSample> {
     ]];
 }
 
-/// The buckets that percentiles are read from, and that add up over flows and traces.
+/// The buckets of the percentiles, which can be summed over flows and traces.
 pub(super) struct RttBuckets {
     buckets: Vec<BucketRow>,
 }
 
-/// A bucket that has samples, of a direction of a flow.
+/// A non-empty bucket of a direction of a flow.
 #[derive(Clone, Copy)]
 pub struct BucketRow {
     flow: u32,

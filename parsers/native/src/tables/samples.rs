@@ -7,7 +7,7 @@ use crate::flow::direction_name;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
-/// What a pass keeps of a direction, in order.
+/// A sample of a direction of a flow, kept in order.
 pub(super) trait Sample: Sized + Send + Sync + 'static {
     fn kept(analysis: &Analysis) -> &[Self];
 

@@ -8,7 +8,7 @@ use crate::pass::Analysis;
 
 /// The table of details: two rows for each TCP connection of a capture, `fwd` then `rev`.
 pub(super) struct Details {
-    /// The flows that have some.
+    /// The flows with details.
     flows: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl DetailRow<'_> {
         (self.details.syns > 0).then_some(value.into())
     }
 
-    /// What SYN and FIN say there is, and the capture does not show.
+    /// Bytes between SYN and FIN that are not in the capture.
     fn missed_bytes(&self) -> Option<u64> {
         self.details.stream_bytes()?.checked_sub(self.flow.unique_bytes()?)
     }
@@ -133,7 +133,7 @@ impl<'a> DetailRow<'a> {
         column("stream_bytes", "bytes", "sequence numbers from SYN to FIN")
             .null_when("one of them was not seen")
             .u64(|row| row.details.stream_bytes()),
-        column("missed_bytes", "bytes", "bytes of the stream that no packet shows")
+        column("missed_bytes", "bytes", "bytes of the stream that no captured packet has")
             .null_when("as stream_bytes")
             .u64(DetailRow::missed_bytes),
         column("truncated_packets", "", "data packets whose payload the snap length cut")

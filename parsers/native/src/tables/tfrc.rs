@@ -44,7 +44,7 @@ impl<'a> FlowRow<'a> {
             .f64(|row| Some(row.tfrc()?.r? * 1e3)),
     ];
 
-    /// What is rebuilt without a report is worth nothing where losses cannot be seen.
+    /// Values reconstructed without a report are only correct where losses are visible.
     fn knows_rates(&self, ends: &TfrcSummary) -> bool {
         ends.feedback_packets > 0 || self.shows_arrivals()
     }
@@ -71,7 +71,7 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// Whether arrivals at the receiver, and so its losses, can be seen, by flow and side.
+/// Whether arrivals at the receiver, and so its losses, are visible, by flow and side.
 struct ArrivalVisibility(HashMap<(u32, Side), bool>);
 
 impl ArrivalVisibility {
@@ -92,7 +92,7 @@ impl ArrivalVisibility {
 /// The table of reports, in order of sending.
 pub(super) struct Feedback(ArrivalVisibility);
 
-/// A report, and whether the losses that it is about can be seen.
+/// A report, and whether the losses that it covers are visible.
 pub struct FeedbackRow<'a> {
     pub(super) report: SampleRow<'a, FeedbackSample>,
     shows_arrivals: bool,
@@ -164,7 +164,7 @@ impl<'a> FeedbackRow<'a> {
         )
         .null_when("as p")
         .name(|row| Some(row.p()?.1)),
-        column("reported_p", "", "loss event rate that the report names")
+        column("reported_p", "", "loss event rate in the report")
             .null_when("it names none")
             .f64(|row| row.report.sample.reported_p),
         column("p_difference", "", "reported_p - p")
@@ -173,15 +173,19 @@ impl<'a> FeedbackRow<'a> {
         column("x_recv_bps", "bit/s", "rate at which payload arrived, as rebuilt")
             .null_when("captured at the sender of the data")
             .f64(FeedbackRow::x_recv_bps),
-        column("reported_x_recv_bps", "bit/s", "receive rate that the report names")
+        column("reported_x_recv_bps", "bit/s", "receive rate in the report")
             .null_when("it names none")
             .f64(FeedbackRow::reported_x_recv_bps),
         column("x_recv_difference_bps", "bit/s", "reported_x_recv_bps - x_recv_bps")
             .null_when("either is not known")
             .f64(|row| Some(row.reported_x_recv_bps()? - row.x_recv_bps()?)),
-        column("elapsed_ms", "ms", "time that the receiver held the packet it acknowledges, as it reports")
-            .null_when("the report names none")
-            .f64(|row| Some(row.report.sample.elapsed? * 1e3)),
+        column(
+            "elapsed_ms",
+            "ms",
+            "time for which the receiver reports to have held the acknowledged packet",
+        )
+        .null_when("the report names none")
+        .f64(|row| Some(row.report.sample.elapsed? * 1e3)),
         column(
             "lost_packets",
             "",
@@ -191,7 +195,7 @@ impl<'a> FeedbackRow<'a> {
         .u64(|row| row.report.sample.losses),
     ];
 
-    /// What the sender made of the report.
+    /// The sender's state after the report.
     const SENDER: &'a [Column<Self>] = &[
         column("rtt_ms", "ms", "round-trip time that the report gave the sender")
             .null_when("as received_ns")
@@ -204,7 +208,7 @@ impl<'a> FeedbackRow<'a> {
             "s^0.5",
             "R_sqmean: mean square root of the round-trip times (RFC 5348 section 4.5)",
         )
-        .null_when("as received_ns, ns-2, or the data tell R itself and no samples of it")
+        .null_when("as received_ns, ns-2, or the data carry R itself instead of samples")
         .f64(|row| Some(row.report.sample.taken?.rfc?.damping?.r_sqmean)),
         column("t_rto_ms", "ms", "t_RTO of the throughput equation after it")
             .null_when("as received_ns")
@@ -257,7 +261,7 @@ impl<'a> FeedbackRow<'a> {
         sample.taken.map(|taken| taken.time_ns).or(sample.media.map(|_| sample.sent_ns))
     }
 
-    /// The loss event rate as rebuilt, and what of.
+    /// The reconstructed loss event rate, and how it is known.
     fn p(&self) -> Option<(f64, &'static str)> {
         let sample = self.report.sample;
         if self.shows_arrivals { sample.p.map(|p| (p, "packets")) } else { sample.inferred_p }
@@ -272,7 +276,7 @@ impl<'a> FeedbackRow<'a> {
         self.report.sample.reported_x_recv.map(|x_recv| x_recv * 8.0)
     }
 
-    /// The sample that the report gave in seconds, and how.
+    /// The RTT sample of the report in seconds, and how it was measured.
     fn rtt(&self) -> Option<(f64, &'static str)> {
         match self.report.sample.media {
             Some(media) => media.rtt,
@@ -352,7 +356,7 @@ impl<'a> Row<'a> for SampleRow<'a, FindingSample> {
 /// The table of loss intervals at each report, in order of reports.
 pub(super) struct LossIntervals(ArrivalVisibility);
 
-/// A loss interval, and whether the losses between which it lies can be seen.
+/// A loss interval, and whether the losses around it are visible.
 pub struct LossIntervalRow<'a> {
     interval: SampleRow<'a, LossIntervalSample>,
     shows_arrivals: bool,
@@ -399,7 +403,7 @@ impl<'a> Row<'a> for LossIntervalRow<'a> {
         column("packets", "", "its length as rebuilt; the first of a flow follows from the receive rate")
             .null_when("as p, or only the report has it")
             .f64(LossIntervalRow::packets),
-        column("reported_packets", "", "its length as the report names it")
+        column("reported_packets", "", "its length in the report")
             .null_when("it names none")
             .f64(|row| Some(row.interval.sample.reported?.packets)),
         column(

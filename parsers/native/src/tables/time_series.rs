@@ -9,7 +9,7 @@ use crate::pass::Analysis;
 
 /// The table of bins.
 pub(super) struct TimeBins {
-    /// Directions that have bins, each with its number of rows before.
+    /// Directions with bins, each with the number of rows before it.
     lanes: Vec<(u32, Side, usize)>,
     total: usize,
 }

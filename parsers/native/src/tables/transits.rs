@@ -1,4 +1,5 @@
-//! Packets between two captures, in order of sending; and what a row of flows says of the two captures.
+//! Packets between two captures, in order of sending; and the note on the pair in the table of
+//! flows.
 
 use super::column::column;
 use super::samples::{Sample, SampleRow};
@@ -67,7 +68,7 @@ impl SampleRow<'_, Transit> {
     }
 }
 
-/// Which capture packets between `endpoints` pass first, and how far their delays can be trusted.
+/// The capture that packets between `endpoints` pass first, and the uncertainty of their delays.
 pub(super) fn note_on_pair(
     pairing: &CapturePair,
     endpoints: &Endpoints,

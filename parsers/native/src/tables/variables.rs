@@ -51,10 +51,10 @@ impl<'a> Row<'a> for VariableRow<'a> {
             .name(|row| Some(row.flow?.1)),
         column("src", "", "sender that logged the variable")
             .text(|row| Some(row.address(row.sample.endpoints.src))),
-        column("src_port", "", "its port; 0 if the log does not say")
+        column("src_port", "", "its port; 0 if the log has none")
             .u32(|row| Some(row.sample.endpoints.src_port.into())),
         column("dst", "", "receiver of its data").text(|row| Some(row.address(row.sample.endpoints.dst))),
-        column("dst_port", "", "port of the receiver; 0 if the log does not say")
+        column("dst_port", "", "port of the receiver; 0 if the log has none")
             .u32(|row| Some(row.sample.endpoints.dst_port.into())),
         column("time_ns", "ns", "since the epoch, or since the start of a simulation or of the log")
             .i64(|row| Some(row.sample.time_ns)),
@@ -62,7 +62,7 @@ impl<'a> Row<'a> for VariableRow<'a> {
             .name(|row| Some(row.sample.name)),
         column("unit", "", "`packets`, `bytes`, `ms`, `bit/s`, or empty for a plain number")
             .name(|row| Some(row.sample.unit.name())),
-        column("value", "", "value that the sender itself logged").f64(|row| Some(row.sample.value)),
+        column("value", "", "value logged by the sender").f64(|row| Some(row.sample.value)),
     ]];
 }
 

@@ -8,7 +8,7 @@ use crate::packet::frame::Station;
 use crate::pass::Analysis;
 use crate::pass::wifi_links::{Link, LinkSample, SignalLevel};
 
-/// The table of links: a row for each pair of transmitter and receiver.
+/// A row for each pair of transmitter and receiver.
 pub(super) struct Links;
 
 impl PassTable for Links {
@@ -82,7 +82,7 @@ impl<'a> Row<'a> for LinkRow<'a> {
     ]];
 }
 
-/// The table of frames, as far as they were collected.
+/// The table of collected frames.
 pub(super) struct LinkSamples;
 
 impl PassTable for LinkSamples {
@@ -115,8 +115,7 @@ impl<'a> Row<'a> for &'a LinkSample {
         column("kind", "", "type of the frame, such as `data`, `beacon`, `ack`")
             .name(|sample| Some(sample.frame.kind.name())),
         column("retry", "", "1 if it has the retry bit").u32(|sample| Some(sample.frame.is_retry.into())),
-        column("repeated", "", "1 if the capture had already shown it")
-            .u32(|sample| Some(sample.is_repeat.into())),
+        column("repeated", "", "1 if it was captured before").u32(|sample| Some(sample.is_repeat.into())),
         column("bytes", "bytes", "the whole frame").u32(|sample| Some(sample.frame.bytes)),
         column("rate_mbps", "Mbit/s", "rate at which it was sent")
             .null_when("not recorded")

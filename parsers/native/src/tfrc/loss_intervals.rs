@@ -1,8 +1,8 @@
 //! Loss intervals, their average and the loss event rate (sections 5.3 to 5.5).
 
-/// Closed intervals that count: n as the RFC recommends it (section 5.4).
+/// Closed intervals in the average: the n recommended by the RFC (section 5.4).
 pub const N: usize = 8;
-/// The largest n that may be asked for.
+/// The largest n.
 pub const MAX_N: usize = 64;
 
 /// Weight of the `i`th newest of `n` intervals: the newer half counts fully (section 5.4).
@@ -10,7 +10,7 @@ fn weight(i: usize, n: usize) -> f64 {
     if 2 * i < n { 1.0 } else { 2.0 * (n - i) as f64 / (n + 2) as f64 }
 }
 
-/// How the average is taken.
+/// Options of the average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Averaging {
     /// Closed intervals that count, 1 to [`MAX_N`].
@@ -30,13 +30,13 @@ impl Default for Averaging {
 /// The average and its terms, in the RFC's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// Weighted sum with the open interval, and of its weights.
+    /// Weighted sum with the open interval.
     pub i_tot0: f64,
-    /// Sum of those weights.
+    /// Sum of its weights.
     pub w_tot0: f64,
     /// Weighted sum of the closed intervals.
     pub i_tot1: f64,
-    /// Sum of those weights.
+    /// Sum of its weights.
     pub w_tot1: f64,
     /// The average loss interval.
     pub i_mean: f64,
@@ -119,7 +119,7 @@ impl LossHistory {
 
 #[cfg(test)]
 impl LossHistory {
-    /// A history in the middle of its life.
+    /// A history with closed intervals.
     pub fn with(averaging: Averaging, closed: &[f64], df_i: Option<&[f64]>) -> Self {
         let mut df_i = df_i.map(<[f64]>::to_vec).unwrap_or_default();
         df_i.resize(closed.len(), 1.0);

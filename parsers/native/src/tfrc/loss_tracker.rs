@@ -7,7 +7,7 @@ use super::loss_intervals::LossHistory;
 use super::profile::{FirstInterval, LateArrival, ReceiverProfile};
 use super::receive_record::{Arrival, ArrivalKind, Loss, ReceiveRecord};
 
-/// Arrivals that a late packet may take back; one that is later than that is ignored.
+/// Arrivals that a late packet may be inserted before; a later one is ignored.
 const REFILLED: usize = 1024;
 
 /// State at the arrival of a packet.
@@ -130,12 +130,12 @@ impl LossTracker {
     }
 }
 
-/// A tracker that revokes a loss when the packet arrives late, if its profile says so, as if it had
-/// waited for it. It keeps the recent arrivals and the state before them.
+/// A tracker that revokes a loss when the packet arrives late, if its profile does so, as if it had
+/// waited. It keeps the recent arrivals and the state before them.
 #[derive(Clone, Debug)]
 pub struct RefillingTracker {
     pub now: LossTracker,
-    /// As things were before the arrivals that are kept; None if late packets are ignored.
+    /// The state before the kept arrivals; None if late packets are ignored.
     then: Option<Box<LossTracker>>,
     recent: VecDeque<(Arrival, ArrivalContext)>,
 }

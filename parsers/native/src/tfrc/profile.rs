@@ -3,7 +3,6 @@
 use super::equation::Equation;
 use super::loss_events::EventRule;
 use super::loss_intervals::Averaging;
-use super::sender::initial_window;
 use super::small_packets::LEAST_INTERVAL;
 
 /// Treatment of a packet that arrives after it was declared lost.
@@ -36,30 +35,21 @@ pub enum FirstInterval {
     Given(f64),
 }
 
-/// TFRC variant that the ends of a captured flow are checked against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// RFC 5348.
-    #[default]
-    Rfc5348,
-    /// RFC 3448, its predecessor.
-    Rfc3448,
-    /// Linux's CCID 3, up to the release that dropped it.
-    Linux,
+named_enum! {
+    /// TFRC variant that the ends of a captured flow are checked against.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Profile {
+        /// RFC 5348.
+        #[default]
+        Rfc5348 = "rfc5348",
+        /// RFC 3448, its predecessor.
+        Rfc3448 = "rfc3448",
+        /// Linux's CCID 3, up to the release that dropped it.
+        Linux = "linux",
+    }
 }
 
 impl Profile {
-    pub const ALL: [Self; 3] = [Self::Rfc5348, Self::Rfc3448, Self::Linux];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rfc5348 => "rfc5348",
-            Self::Rfc3448 => "rfc3448",
-            Self::Linux => "linux",
-        }
-    }
-
     pub fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 => ReceiverProfile::rfc5348(),
@@ -240,4 +230,9 @@ impl SenderProfile {
     pub fn highest_rate(&self) -> f64 {
         self.small_packets.map_or(f64::INFINITY, |_| self.s / LEAST_INTERVAL)
     }
+}
+
+/// W_init: the initial window in bytes (section 4.2, after RFC 3390).
+pub fn initial_window(mss: f64) -> f64 {
+    (4.0 * mss).min((2.0 * mss).max(4380.0))
 }

@@ -1,9 +1,8 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 
 use super::link::{IPV4, IPV6};
-use super::{Bytes, dccp, icmp, tcp, u16_at, u32_at, udp};
-use crate::packet::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
-use crate::packet::extras::PacketExtras;
+use super::{Bytes, u16_at, u32_at};
+use crate::packet::event::{Family, Fragment, Layer, Network, Reason, Stop};
 
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
@@ -13,21 +12,6 @@ pub const ICMPV6: u8 = 58;
 
 /// The most extension headers in a chain.
 const MAX_EXTENSIONS: usize = 16;
-
-/// Decode an IP packet of type `ether_type` into `network`. False if there is no IP header.
-#[inline(always)]
-pub fn decode(
-    ether_type: u16,
-    bytes: Bytes<'_>,
-    network: &mut Network,
-    extras: &mut PacketExtras,
-) -> (bool, Option<Stop>) {
-    match headers(ether_type, bytes, network) {
-        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, extras)),
-        // Addresses are set once the fixed header is read; the failure may be behind it.
-        Err(stop) => (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
-    }
-}
 
 /// Decode IP headers only: their length, and the bytes on the wire behind them.
 #[inline(always)]
@@ -144,32 +128,4 @@ fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(
         }
     }
     Err(Stop { layer: LAYER, reason: Reason::Malformed })
-}
-
-#[inline(always)]
-fn transport(
-    bytes: Bytes<'_>,
-    payload: u32,
-    network: &mut Network,
-    extras: &mut PacketExtras,
-) -> Option<Stop> {
-    let bytes = Bytes { captured: bytes.captured, on_wire: payload };
-    if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
-        network.transport = Transport::LaterFragment;
-        network.payload_bytes = Some(payload);
-        return None;
-    }
-    match network.endpoints.protocol {
-        TCP => tcp::decode(bytes, network, extras),
-        UDP => udp::decode(bytes, network, extras),
-        DCCP => dccp::decode(bytes, network, extras),
-        ICMP | ICMPV6 => icmp::decode(bytes, network, extras),
-        other => Some(Stop {
-            layer: match network.endpoints.family {
-                Family::V4 => Layer::Ipv4,
-                _ => Layer::Ipv6,
-            },
-            reason: Reason::Unknown(u32::from(other)),
-        }),
-    }
 }

@@ -7,6 +7,7 @@
 pub mod dccp;
 mod icmp;
 mod ip;
+mod ip_packet;
 mod link;
 mod prism;
 pub mod probe;
@@ -139,7 +140,8 @@ pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, extras: &mut
     packet.stop = match link::decode(record.link_type, bytes) {
         Ok(link::Link { ether_type, header, event }) => {
             packet.event = event;
-            let (is_ip, stop) = ip::decode(ether_type, bytes.behind(header), &mut packet.network, extras);
+            let (is_ip, stop) =
+                ip_packet::decode(ether_type, bytes.behind(header), &mut packet.network, extras);
             packet.is_ip = is_ip;
             stop
         }

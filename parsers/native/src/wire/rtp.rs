@@ -1,12 +1,9 @@
 //! RTP headers (RFC 3550 section 5.1) and their extensions (RFC 8285).
 
 use super::{u16_at, u32_at};
-use crate::wire::rtcp;
 
 /// Bytes of the header without contributing sources and extension.
 const FIXED: usize = 12;
-/// Bytes of a payload that are kept for the RTP header extension: real ones have some dozens.
-const MOST_HEADER: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -44,17 +41,8 @@ pub fn kind(payload: &[u8]) -> Option<DatagramKind> {
     }
 }
 
-/// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
-/// RTP.
-pub fn kept_bytes(payload: &[u8]) -> Option<usize> {
-    let wanted = match kind(payload)? {
-        DatagramKind::Rtcp => rtcp::MOST,
-        DatagramKind::Rtp => extension_end(payload)?.min(MOST_HEADER),
-    };
-    Some(wanted.min(payload.len()))
-}
-
-fn extension_end(payload: &[u8]) -> Option<usize> {
+/// Where the extension of the header ends; None without one.
+pub fn extension_end(payload: &[u8]) -> Option<usize> {
     let start = header(payload)?.extension?;
     let words = payload.get(start..)?.first_chunk::<4>().map(|fixed| usize::from(u16_at(fixed, 2)))?;
     Some(start + 4 + 4 * words)
@@ -170,6 +158,7 @@ pub fn static_clock_rate(payload_type: u8) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::testing::vectors::{from_hex, vectors};
+    use crate::wire::udp::kept_bytes;
     use proptest::prelude::*;
 
     fn packet(first: u8, behind: &[u8]) -> Vec<u8> {

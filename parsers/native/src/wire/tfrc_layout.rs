@@ -2,27 +2,19 @@
 
 use super::probe::{Field, OwnLayout, Stamp};
 
-/// The encoding of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberForm {
-    Integer,
-    /// IEEE 754, of four or eight bytes.
-    Float,
-    /// The inverse of the value, unsigned; all bits set is 0 (RFC 4342 section 8.5).
-    Inverse,
+named_enum! {
+    /// The encoding of a number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NumberForm {
+        Integer = "integer",
+        /// IEEE 754, of four or eight bytes.
+        Float = "float",
+        /// The inverse of the value, unsigned; all bits set is 0 (RFC 4342 section 8.5).
+        Inverse = "inverse",
+    }
 }
 
 impl NumberForm {
-    pub const ALL: [Self; 3] = [Self::Integer, Self::Float, Self::Inverse];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Float => "float",
-            Self::Inverse => "inverse",
-        }
-    }
-
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.name() == name)
     }

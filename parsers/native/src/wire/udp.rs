@@ -1,10 +1,13 @@
 //! UDP headers (RFC 768).
 
-use super::{Bytes, dccp, rtp, u16_at};
+use super::rtp::DatagramKind;
+use super::{Bytes, dccp, rtcp, rtp, u16_at};
 use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 
 const HEADER: usize = 8;
+/// Bytes of a payload that are kept for the RTP header extension: real ones have some dozens.
+const MOST_HEADER: usize = 256;
 
 /// Decode a UDP header into `network`; a cut header keeps the ports.
 pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
@@ -41,8 +44,18 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
     let length = network.payload_bytes.map_or(0, |length| length as usize);
     let payload = payload.get(..length).unwrap_or(payload);
     network.head = extras.add_head(PayloadHead::new(payload));
-    if let Some(kept) = rtp::kept_bytes(payload).filter(|&kept| kept > PayloadHead::MOST) {
+    if let Some(kept) = kept_bytes(payload).filter(|&kept| kept > PayloadHead::MOST) {
         extras.add_longer(network.head, payload.get(..kept).unwrap_or(payload));
     }
     None
+}
+
+/// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
+/// RTP.
+pub(super) fn kept_bytes(payload: &[u8]) -> Option<usize> {
+    let wanted = match rtp::kind(payload)? {
+        DatagramKind::Rtcp => rtcp::MOST,
+        DatagramKind::Rtp => rtp::extension_end(payload)?.min(MOST_HEADER),
+    };
+    Some(wanted.min(payload.len()))
 }

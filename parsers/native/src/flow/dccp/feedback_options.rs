@@ -1,6 +1,6 @@
 //! The options of one packet that matter to TFRC. Sections are of RFC 4342 unless another is named.
 
-use crate::flow::tfrc::from_capture::ReportedInterval;
+use crate::flow::tfrc::ReportedInterval;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
     NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
 };

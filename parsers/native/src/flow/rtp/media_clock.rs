@@ -12,26 +12,17 @@ const TOLERANCE: f64 = 0.04;
 /// A shorter measurement is too imprecise.
 const LEAST_S: f64 = 2.0;
 
-/// How the clock's rate is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateBy {
-    /// From the payload type (RFC 3551 section 6).
-    PayloadType,
-    User,
-    /// From two sender reports.
-    Reports,
-    /// From arrivals and their timestamps.
-    Arrivals,
-}
-
-impl RateBy {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PayloadType => "payload_type",
-            Self::User => "user",
-            Self::Reports => "reports",
-            Self::Arrivals => "arrivals",
-        }
+named_enum! {
+    /// How the clock's rate is known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RateBy {
+        /// From the payload type (RFC 3551 section 6).
+        PayloadType = "payload_type",
+        User = "user",
+        /// From two sender reports.
+        Reports = "reports",
+        /// From arrivals and their timestamps.
+        Arrivals = "arrivals",
     }
 }
 

@@ -1,25 +1,16 @@
 //! Fields of media reports for the feedback table, beside those of TFRC's reports.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportKind {
-    /// A block of a sender or receiver report (RFC 3550 section 6.4).
-    Block,
-    /// A block of an extended report (RFC 3611).
-    Extended,
-    /// Congestion control feedback (RFC 8888).
-    Congestion,
-    /// Transport-wide congestion control feedback.
-    TransportWide,
-}
-
-impl ReportKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Block => "rtcp",
-            Self::Extended => "rtcp_xr",
-            Self::Congestion => "rfc8888",
-            Self::TransportWide => "twcc",
-        }
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReportKind {
+        /// A block of a sender or receiver report (RFC 3550 section 6.4).
+        Block = "rtcp",
+        /// A block of an extended report (RFC 3611).
+        Extended = "rtcp_xr",
+        /// Congestion control feedback (RFC 8888).
+        Congestion = "rfc8888",
+        /// Transport-wide congestion control feedback.
+        TransportWide = "twcc",
     }
 }
 

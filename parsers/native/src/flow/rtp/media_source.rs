@@ -2,30 +2,14 @@
 
 use super::super::sequences::{NumberArrival, Sequences};
 use super::media_clock::MediaClock;
+use super::media_packet::MediaPacket;
 use super::send_times::SendTimes;
 use super::sent_packets::{ReceiveProgress, SentPackets};
 use crate::flow::tfrc::from_capture::packet_outcomes::{PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
-use crate::wire::rtp::{Header, RttSendTime};
+use crate::wire::rtp::Header;
 
 const NUMBER_BITS: u32 = 16;
-
-/// A captured RTP packet.
-#[derive(Clone, Copy, Debug)]
-pub struct MediaPacket {
-    pub header: Header,
-    pub time_ns: i64,
-    pub packet: u64,
-    pub wire_bytes: u32,
-    /// Payload of its datagram.
-    pub payload_bytes: u32,
-    /// Whether it is marked congestion experienced.
-    pub is_marked: bool,
-    /// TFRC's element of the header extension.
-    pub rtt_send_time: Option<RttSendTime>,
-    /// Two-byte elements, one of which may be a transport-wide number.
-    pub pairs: [Option<(u8, u16)>; 2],
-}
 
 /// Contents of the previous report, and the state of the capture then.
 #[derive(Clone, Copy, Debug)]

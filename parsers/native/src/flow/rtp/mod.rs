@@ -5,6 +5,7 @@
 //! lengths of RTCP must lead from packet to packet to the datagram's end.
 
 mod media_clock;
+pub mod media_packet;
 pub mod media_reports;
 pub mod media_source;
 mod send_times;
@@ -20,7 +21,8 @@ use crate::packet::seq::distance;
 use crate::plural::all_counted;
 use crate::wire::rtp;
 pub use media_clock::RateBy;
-use media_source::{MediaPacket, MediaSource};
+use media_packet::MediaPacket;
+use media_source::MediaSource;
 use transport_wide::TransportWideNumbers;
 
 /// Limit of sources per direction; packets of further ones are only counted.

@@ -1,6 +1,6 @@
 //! Reports on each packet: packets sent, their receive rate, and losses.
 
-use super::media_source::MediaPacket;
+use super::media_packet::MediaPacket;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
     NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
 };

@@ -1,7 +1,7 @@
 //! Transport-wide sequence numbers: the packets of all sources of a direction together, numbered in
 //! a header extension element whose identifier only the signalling defines.
 
-use super::media_source::MediaPacket;
+use super::media_packet::MediaPacket;
 use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, outcomes};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::feedback::TransportWide;

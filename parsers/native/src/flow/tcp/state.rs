@@ -1,36 +1,23 @@
 //! States of a connection.
 
 use super::Connection;
-/// State of a connection at the end of the capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionState {
-    /// SYN without an answer.
-    Attempted,
-    /// SYN answered by RST.
-    Refused,
-    /// SYN and SYN/ACK, no final ACK.
-    Opening,
-    Established,
-    /// One side has sent FIN, not both.
-    HalfClosed,
-    Closed,
-    Reset,
-    /// No SYN, FIN or RST in the capture.
-    Midstream,
-}
-
-impl ConnectionState {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Attempted => "attempted",
-            Self::Refused => "refused",
-            Self::Opening => "opening",
-            Self::Established => "established",
-            Self::HalfClosed => "half_closed",
-            Self::Closed => "closed",
-            Self::Reset => "reset",
-            Self::Midstream => "midstream",
-        }
+named_enum! {
+    /// State of a connection at the end of the capture.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ConnectionState {
+        /// SYN without an answer.
+        Attempted = "attempted",
+        /// SYN answered by RST.
+        Refused = "refused",
+        /// SYN and SYN/ACK, no final ACK.
+        Opening = "opening",
+        Established = "established",
+        /// One side has sent FIN, not both.
+        HalfClosed = "half_closed",
+        Closed = "closed",
+        Reset = "reset",
+        /// No SYN, FIN or RST in the capture.
+        Midstream = "midstream",
     }
 }
 

@@ -14,27 +14,19 @@ const MIN_PATH_US: u32 = 1_000;
 /// Losses that make a pattern.
 const MIN_LOSSES: u32 = 3;
 
-/// Where one direction's data were captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vantage {
-    /// At the sending end.
-    Sender,
-    /// At the receiving end.
-    Receiver,
-    Middle,
+named_enum! {
+    /// Where one direction's data were captured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Vantage {
+        /// At the sending end.
+        Sender = "sender",
+        /// At the receiving end.
+        Receiver = "receiver",
+        Middle = "middle",
+    }
 }
 
 impl Vantage {
-    pub const ALL: [Self; 3] = [Self::Sender, Self::Receiver, Self::Middle];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-            Self::Middle => "middle",
-        }
-    }
-
     /// The same place for the data of the other direction.
     pub fn of_other_direction(self) -> Self {
         match self {

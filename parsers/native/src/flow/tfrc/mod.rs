@@ -17,7 +17,7 @@ use crate::tfrc::ns2::Parameters;
 use from_capture::{CapturedEnds, CarrierSetup, InferredReceiver};
 use from_simulation::{PacketEvent, SimulatedEnds};
 pub use tfrc_samples::{
-    FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples,
+    FeedbackSample, LossEventSample, LossIntervalSample, ReportedInterval, RttBy, TakenReport, TfrcSamples,
 };
 
 /// A packet of one flow, and the sender of the data it is about.

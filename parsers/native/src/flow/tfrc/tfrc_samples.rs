@@ -1,34 +1,26 @@
 //! Samples of TFRC's ends for the tables.
 
 use super::findings::FindingSample;
-use super::from_capture::ReportedInterval;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::rtp::media_reports::MediaReport;
 use crate::packet::key::Side;
 
-/// How the round-trip time of a report is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttBy {
-    /// From the packet that it acknowledges.
-    Ack,
-    /// From the timestamp that it echoes.
-    Timestamp,
-    /// The data carry the sender's own R.
-    Estimate,
-    /// The data's window counter moves in quarters of the sender's R (RFC 4342 section 8.1).
-    WindowCounter,
+named_enum! {
+    /// How the round-trip time of a report is known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RttBy {
+        /// From the packet that it acknowledges.
+        Ack = "ack",
+        /// From the timestamp that it echoes.
+        Timestamp = "timestamp",
+        /// The data carry the sender's own R.
+        Estimate = "estimate",
+        /// The data's window counter moves in quarters of the sender's R (RFC 4342 section 8.1).
+        WindowCounter = "ccval",
+    }
 }
 
 impl RttBy {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ack => "ack",
-            Self::Timestamp => "timestamp",
-            Self::Estimate => "estimate",
-            Self::WindowCounter => "ccval",
-        }
-    }
-
     /// Whether this is R, and not a sample.
     pub fn is_smoothed(self) -> bool {
         matches!(self, Self::Estimate | Self::WindowCounter)
@@ -119,6 +111,15 @@ pub struct LossEventSample {
     pub packets: u64,
     /// Whether it follows from a report, not from a missing packet.
     pub is_inferred: bool,
+}
+
+/// A loss interval in a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportedInterval {
+    /// Its length in packets.
+    pub packets: f64,
+    /// Packets of it lost or marked.
+    pub lost: Option<u32>,
 }
 
 /// A loss interval at the time of a report.

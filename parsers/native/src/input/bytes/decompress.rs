@@ -14,31 +14,22 @@ const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
 /// Compressed bytes read at a time.
 const BUFFER: usize = 128 * 1024;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    None,
-    /// RFC 1952, several members allowed.
-    Gzip,
-    /// RFC 8878, several frames allowed.
-    Zstd,
-    /// LZ4 frame format.
-    Lz4,
-    /// XZ, several streams allowed.
-    Xz,
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Compression {
+        None = "",
+        /// RFC 1952, several members allowed.
+        Gzip = "gzip",
+        /// RFC 8878, several frames allowed.
+        Zstd = "zstd",
+        /// LZ4 frame format.
+        Lz4 = "lz4",
+        /// XZ, several streams allowed.
+        Xz = "xz",
+    }
 }
 
 impl Compression {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Lz4 => "lz4",
-            Self::Xz => "xz",
-        }
-    }
-
     fn of(first: &[u8]) -> Self {
         match first {
             [0x1f, 0x8b, ..] => Self::Gzip,

@@ -11,27 +11,18 @@ use crate::input::bytes::Input;
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::logged_variables::VariableSample;
 
-/// The document formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentFormat {
-    /// iperf3's JSON, one document or several.
-    Iperf3,
-    /// ns-3's FlowMonitor, XML.
-    FlowMonitor,
+named_enum! {
+    /// The document formats, in the order in which they are tried.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DocumentFormat {
+        /// iperf3's JSON, one document or several.
+        Iperf3 = "iperf3",
+        /// ns-3's FlowMonitor, XML.
+        FlowMonitor = "flowmon",
+    }
 }
 
 impl DocumentFormat {
-    /// In the order in which they are tried.
-    pub const ALL: [Self; 2] = [Self::Iperf3, Self::FlowMonitor];
-
-    /// The name in tables and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Iperf3 => "iperf3",
-            Self::FlowMonitor => "flowmon",
-        }
-    }
-
     /// Whether a file that starts with these bytes looks like this format.
     pub fn recognises(self, start: &[u8]) -> bool {
         match self {

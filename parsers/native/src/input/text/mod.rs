@@ -129,44 +129,29 @@ pub trait LineFormat: Send {
     }
 }
 
-/// The text formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextFormat {
-    /// ns-3's ASCII traces of any release.
-    Ns3,
-    /// ns-2's traces, all forms, also mixed.
-    Ns2,
-    /// tcpdump's output, with any options.
-    Tcpdump,
-    /// The table of packets as CSV.
-    Packets,
-    Iperf,
-    /// Samples of `ss -ti`.
-    Ss,
-    /// Variables of connections in columns.
-    TcpVars,
+named_enum! {
+    /// The text formats, in the order in which they are tried.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TextFormat {
+        /// ns-3's ASCII traces of any release.
+        Ns3 = "ns3",
+        /// ns-2's traces, all forms, also mixed.
+        Ns2 = "ns2",
+        /// tcpdump's output, with any options.
+        Tcpdump = "tcpdump",
+        /// The table of packets as CSV.
+        Packets = "packets",
+        Iperf = "iperf",
+        /// Samples of `ss -ti`.
+        Ss = "ss",
+        /// Variables of connections in columns.
+        TcpVars = "tcpvars",
+    }
 }
 
 impl TextFormat {
-    /// In the order in which they are tried.
-    pub const ALL: [Self; 7] =
-        [Self::Ns3, Self::Ns2, Self::Tcpdump, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
-
     /// Formats recognised by a first line with the names of columns, and by no other line.
     const WITH_COLUMN_NAMES: [Self; 2] = [Self::Packets, Self::TcpVars];
-
-    /// The name in tables and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ns3 => "ns3",
-            Self::Ns2 => "ns2",
-            Self::Tcpdump => "tcpdump",
-            Self::Packets => "packets",
-            Self::Iperf => "iperf",
-            Self::Ss => "ss",
-            Self::TcpVars => "tcpvars",
-        }
-    }
 
     /// Whether a line looks like this format.
     fn recognises(self, line: &[u8]) -> bool {

@@ -98,7 +98,7 @@ impl Analysis {
                 Ok(Rtcp::Congestion(report)) => self.take_congestion(from, &report),
                 Ok(Rtcp::TransportWide(report)) => self.take_transport_wide(from, &report),
                 Ok(Rtcp::Other) => {}
-                // Of a datagram that the snap length cut the last packet is not whole.
+                // If the snap length cut a datagram, its last packet is incomplete.
                 Err(_) => self.counts(found).malformed += u64::from(is_whole),
             }
         }
@@ -163,7 +163,8 @@ impl Analysis {
             }
             Block::Echo { ssrc, last_time, delay } => {
                 if let Some(rtt) = self.echo_rtt(from, ssrc, last_time, delay) {
-                    // It is the path of the other side's packets to here, even if only reports.
+                    // It is the path of the other side's packets to the capture, even if they are
+                    // only reports.
                     let of = Found { side: from.found.side.other(), ..from.found };
                     self.on_media_rtt(of, from.packet, rtt);
                 }
@@ -238,7 +239,8 @@ impl Analysis {
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);
-        // An echo measures from the capture to its sender. Only both together are the whole path.
+        // An echo covers the path from the capture to its sender. Only the sum of both covers all
+        // of it.
         if let (Some(whole), Some(tfrc)) = (rtp.whole_rtt(), tfrc.as_deref_mut()) {
             for side in [Side::Low, Side::High] {
                 if let Some(inferred) = tfrc.known_inferred(side) {

@@ -2,7 +2,8 @@
 
 use super::{NUMBER_BITS, ReportPacket};
 use crate::flow::numbered_datagrams::NumberedDatagram;
-use crate::flow::rtp::media_source::{MediaPacket, MediaSource};
+use crate::flow::rtp::media_packet::MediaPacket;
+use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::tfrc::from_capture::{CarrierSetup, Reported};
 use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
 use crate::flow::{Found, NonTcpState};
@@ -25,7 +26,7 @@ impl Analysis {
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;
         let rate = source.tfrc_times.rate();
-        // Where the data are not sent an echo is a part of the way only.
+        // Unless the data are captured where they are sent, an echo covers only a part of the path.
         let told = source.tfrc_times.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let held = rate.map(|rate| f64::from(report.delay) / rate);
         let echoed = source.tfrc_times.captured(report.echoed_send_time);
@@ -64,7 +65,7 @@ impl Analysis {
 #[derive(Clone, Copy)]
 pub(in crate::pass) struct TfrcFollower {
     profile: Profile,
-    /// The user's word for the round-trip time, seconds.
+    /// The user's round-trip time, seconds.
     rtt: Option<f64>,
     found: Found,
 }
@@ -82,7 +83,7 @@ impl TfrcFollower {
         PacketRef { flow, side, time_ns, packet }
     }
 
-    /// Process a datagram numbered by a generator. Only the user can give its round-trip time.
+    /// Process a datagram numbered by a generator. Only the user knows its round-trip time.
     pub(in crate::pass) fn follow_numbered(
         &self,
         tfrc: &mut Option<Box<TfrcFlow>>,

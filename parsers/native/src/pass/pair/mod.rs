@@ -40,7 +40,7 @@ pub enum PairOutcome {
     Arrived,
     /// It passed the first and not the second.
     Lost,
-    /// Like lost, but the second capture was not running when it should have come.
+    /// Missing at the second capture, which was not running when it should have come.
     Unknown,
     /// The second missed it: its receiver acknowledged data that only the first has.
     Missed,
@@ -72,9 +72,9 @@ pub struct Transit {
     /// The side that sent it.
     pub side: Side,
     pub fate: PairOutcome,
-    /// Time and number of the packet at the capture that it passes first, if captured there.
+    /// Time and number at the capture that it passes first, if captured there.
     pub near: Option<(i64, u64)>,
-    /// The same at the other, by the first capture's clock.
+    /// Time and number at the other, on the first capture's clock.
     pub far: Option<(i64, u64)>,
     pub payload_bytes: u32,
 }
@@ -89,11 +89,11 @@ pub struct CapturePair {
     pub estimate: Option<Estimate>,
     /// Whether the user gave the offset.
     pub is_given: bool,
-    /// Packets that both captures have.
+    /// Packets in both captures.
     pub met: u64,
     waiting: UnmatchedPackets,
     outside: OutsideLoss,
-    /// First and last time of each, by the first one's clock.
+    /// First and last time of each, on the first one's clock.
     spans_ns: [(i64, i64); 2],
     /// The longest delay of any packet.
     longest_ns: i64,
@@ -226,8 +226,8 @@ impl CapturePair {
         Some(ReadError::whole(ProblemKind::Imprecise, message).hint(hint))
     }
 
-    /// Whether the capture at the far end was running when a packet should have come there. So it was
-    /// if one that was sent before it has come, and one that was sent after it.
+    /// Whether the capture at the far end was running when a packet should have come there: a
+    /// packet sent before it has arrived, and one sent after it.
     fn was_expected(&self, near: &PacketAtCapture, delivery: &Delivery) -> bool {
         let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
         let arrived_ns = self.arrived_ns.get(near.flow, near.side);

@@ -13,14 +13,14 @@ use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pass::{Analysis, is_flow};
 
-/// Outcome of the pieces of a packet on the wire together.
+/// Outcome of all pieces of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceTotals {
     /// New, at least in part.
     First,
-    /// Some of it had come to the far capture before.
+    /// Some of it reached the far capture before.
     Again,
-    /// The same capture has shown all of it at another interface.
+    /// The same capture has all of it at another interface.
     Copy,
 }
 
@@ -88,7 +88,7 @@ impl Analysis {
         self.source = first;
     }
 
-    /// Move the flow on, as at the end where it is watched.
+    /// Update the flow, as seen at the end where it is observed.
     fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, extras: &PacketExtras) {
         let Found { flow, side } = found;
         let network = &packet.network;
@@ -131,7 +131,7 @@ impl Analysis {
         let Found { flow, side } = found;
         let outside = &mut pairing.outside;
         if end == PathEnd::Near {
-            // Where this side's packets pass first those of the other side pass last.
+            // The capture that this side's packets pass first is the last one of the other side's.
             let blocks = extras.sack(network.tcp.options.sack);
             let acknowledgement = (&network.tcp, time_ns);
             let taken_back = outside.on_acknowledgement(flow, side.other(), acknowledgement, blocks);
@@ -162,7 +162,7 @@ impl Analysis {
         }
     }
 
-    /// Match the wire packets of this one at the other capture; also returns when the first was sent.
+    /// Match the packets on the wire with the other capture; also return when the first was sent.
     fn match_pieces(
         &mut self,
         pairing: &mut CapturePair,
@@ -219,7 +219,7 @@ impl Analysis {
         (seen, sent_ns)
     }
 
-    /// A packet passed both captures.
+    /// Process a packet that is in both captures.
     fn arrive(&mut self, pairing: &mut CapturePair, near: PacketAtCapture, far: PacketAtCapture) {
         let delivery = self.flows.get_mut(near.flow).deliveries_mut().of_mut(near.side);
         delivery.missed.get_or_insert_default();
@@ -242,7 +242,7 @@ impl Analysis {
         pairing.keep(PairOutcome::Arrived, Some(near), Some(far));
     }
 
-    /// A packet is in one of the captures only.
+    /// Process a packet that is in one capture only.
     pub(super) fn give_up(&mut self, pairing: &mut CapturePair, alone: PacketAtCapture) {
         let delivery = self.flows.get_mut(alone.flow).deliveries_mut().of_mut(alone.side);
         if alone.end == PathEnd::Far {

@@ -17,8 +17,8 @@ use crate::pass::{Analysis, BoundedSamples};
 
 impl Analysis {
     /// Read two captures of the same path as one trace, each twice. Their problems go to
-    /// `problems`; an error is one of the filter, in libpcap's words. With `given_offset_ns` the
-    /// second clock is ahead by that, otherwise it is estimated.
+    /// `problems`; the error is the filter's, worded by libpcap. The second clock is ahead by
+    /// `given_offset_ns` if given, otherwise its offset is estimated.
     pub fn read_pair(
         &mut self,
         sources: [&OsStr; 2],
@@ -31,7 +31,7 @@ impl Analysis {
         self.read_pair_from(&open, given_offset_ns, compiler)
     }
 
-    /// The same for captures that are opened elsewhere, each twice.
+    /// Read captures that are opened elsewhere, each twice.
     pub fn read_pair_from(
         &mut self,
         open: &dyn Fn(Tap) -> Reading,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::tfrc::receive_record::{Arrival, Loss};
 
-/// Gaps that are kept in mind; of more the lowest is lost before its time.
+/// The most gaps; beyond it the lowest is declared lost early.
 const MAX_GAPS: usize = 1024;
 
 /// Meaning of an arrival for the sink.

@@ -9,7 +9,7 @@ use crate::tfrc::ns2::parameters::Algorithm;
 /// Packets that the sink remembers (`InitHistorySize_`).
 const REMEMBERED: f64 = 100_000.0;
 
-/// Loss events of `algo_` 3 and 4 that are kept in mind, the most that `minlc_` may ask for.
+/// The most loss events kept for `algo_` 3 and 4, the largest `minlc_`.
 const MAX_EVENTS: usize = 1000;
 
 /// Loss events so far.
@@ -24,7 +24,7 @@ pub struct History {
     kept: VecDeque<f64>,
     /// Discount applied to all of them until the open interval closes.
     factor: f64,
-    /// The mean that forgets exponentially.
+    /// The exponentially weighted mean.
     average: Option<f64>,
     /// First packets of the latest loss events, the newest first.
     events: VecDeque<i64>,
@@ -52,22 +52,22 @@ impl History {
         open.into_iter().chain(self.closed.iter().map(|interval| interval.packets))
     }
 
-    /// So many packets of the open interval were lost or marked.
+    /// Mark this many packets of the open interval as lost or marked.
     pub fn on_lost(&mut self, packets: u64) {
         self.open.lost += packets as f64;
     }
 
-    /// A loss event began, that many seconds after the one before.
+    /// A loss event began, this many seconds after the previous one.
     pub fn on_event(&mut self, seconds: f64, rtt: f64) {
         self.open.end(seconds, rtt, &self.parameters);
     }
 
-    /// So many packets belong to the open interval.
+    /// Add this many packets to the open interval.
     pub fn extend(&mut self, packets: f64) {
         self.open.packets += packets;
     }
 
-    /// A report is made, that many seconds after the latest loss event.
+    /// A report is made, this many seconds after the latest loss event.
     pub fn on_report(&mut self, seconds: f64, rtt: f64) {
         self.open.look(seconds, rtt, &self.parameters);
     }
@@ -87,7 +87,7 @@ impl History {
         1.0 - beyond as f64 / (middle as f64 + 1.0)
     }
 
-    /// The first loss interval, which no event ended but was made up.
+    /// The synthetic first loss interval.
     pub fn begin(&mut self, packets: f64) {
         self.push(LossInterval::made_up(packets));
         self.open = LossInterval::after_slow_start();

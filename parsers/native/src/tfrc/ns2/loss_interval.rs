@@ -1,4 +1,4 @@
-//! One loss interval of ns-2's sink, and the packets that it counts for (`ShortIntervals_`).
+//! One loss interval of ns-2's sink, and its length in packets (`ShortIntervals_`).
 
 use super::parameters::{Parameters, ShortLosses};
 
@@ -11,14 +11,14 @@ pub struct LossInterval {
     pub packets: f64,
     /// Packets that were lost or marked.
     pub lost: f64,
-    /// Whether it lasted less than `ShortRtts_` round-trip times, as far as reports looked.
+    /// Whether it lasted less than `ShortRtts_` round-trip times at the last report.
     pub is_short: bool,
     /// Its duration in round-trip times, rounded up.
     pub rounds: f64,
 }
 
 impl LossInterval {
-    /// That before the first loss event, which was made up.
+    /// The synthetic interval before the first loss event.
     pub fn made_up(packets: f64) -> Self {
         Self { packets, lost: 0.0, is_short: false, rounds: 0.0 }
     }
@@ -35,7 +35,7 @@ impl LossInterval {
         Self { is_short: false, ..Self::begun() }
     }
 
-    /// A loss event ends it, that many seconds after the one that began it.
+    /// A loss event ends it, this many seconds after the one that began it.
     pub fn end(&mut self, seconds: f64, rtt: f64, parameters: &Parameters) {
         self.is_short |= seconds < parameters.short_rtts * rtt;
         if rtt > 0.0 {
@@ -43,7 +43,7 @@ impl LossInterval {
         }
     }
 
-    /// A report is made while it is open, that many seconds after it began.
+    /// A report is made while it is open, this many seconds after it began.
     pub fn look(&mut self, seconds: f64, rtt: f64, parameters: &Parameters) {
         self.is_short &= seconds <= parameters.short_rtts * rtt;
         if rtt > 0.0 {
@@ -51,7 +51,7 @@ impl LossInterval {
         }
     }
 
-    /// Packets for which it counts, where so many of the sender's make a large one.
+    /// Its length in packets, where `of_large` packets of the sender make a large one.
     pub fn length(&self, parameters: &Parameters, of_large: Option<f64>) -> f64 {
         let Some(losses) = parameters.short_intervals.losses.filter(|_| self.is_short) else {
             return self.packets;
@@ -65,7 +65,7 @@ impl LossInterval {
         if lost == 0.0 { self.packets } else { (self.packets / lost).trunc() }
     }
 
-    /// Which share of its losses counts.
+    /// The share of its losses that counts.
     fn share(&self, short_rtts: f64) -> f64 {
         if short_rtts == 0.0 { 1.0 } else { (short_rtts + 1.0 - self.rounds) / short_rtts }
     }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((interval.is_short, interval.rounds), (true, 2.0));
         interval.look(0.201, 0.1, &parameters);
         assert_eq!((interval.is_short, interval.rounds), (false, 3.0));
-        // The sender's clock, by which loss events are apart, may find it short all the same.
+        // On the sender's clock, which separates loss events, it may still be short.
         interval.end(0.19, 0.1, &parameters);
         assert_eq!((interval.is_short, interval.rounds), (true, 2.0));
     }

@@ -47,13 +47,13 @@ pub struct Header {
 /// Contents of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
-    /// When the packet was sent that it echoes.
+    /// Send time of the echoed packet.
     pub timestamp_echo: f64,
-    /// How long the receiver had that.
+    /// How long the receiver held it.
     pub hold: f64,
     /// Loss event rate; 0 before the first loss.
     pub p: f64,
-    /// Packets per second that arrived.
+    /// Packets per second received.
     pub x_recv_pps: f64,
     /// Packets that were found lost, or marked, since the last report.
     pub losses: u64,

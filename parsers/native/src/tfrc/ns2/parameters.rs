@@ -2,17 +2,17 @@
 
 use crate::tfrc::loss_intervals::MAX_N;
 
-/// Later packets that may be waited for, and rounds above the limit, at most: more were never meant.
+/// The most later packets awaited, and rounds above the limit.
 const MOST_COUNTED: f64 = 1000.0;
 
-/// How the sink makes p of its loss events (`algo_`).
+/// How the sink computes p from its loss events (`algo_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// 1: the weighted mean of the latest loss intervals.
     Weighted,
-    /// 2: a mean that forgets exponentially.
+    /// 2: an exponentially weighted mean.
     Exponential,
-    /// 3: loss events in as many packets as ought to have `minlc_` at the rate of the sender.
+    /// 3: loss events in as many packets as should contain `minlc_` at the sender's rate.
     RateWindow,
     /// 4: `minlc_` loss events over the packets since the first of them.
     EventWindow,
@@ -65,9 +65,9 @@ pub struct Parameters {
     pub bval: f64,
     /// Whether packets are spaced by the square root of the round-trip time.
     pub ca: bool,
-    /// By which share of itself a distance between packets may be longer or shorter, at random.
+    /// The random variation of the distance between packets, as a share of it.
     pub overhead: f64,
-    /// Whether the application may have nothing to send, which shows in packets that were due and
+    /// Whether the application may have nothing to send, which shows as packets that were due and
     /// not sent.
     pub sndr_type: bool,
     /// The first rate, bytes per second.
@@ -80,7 +80,8 @@ pub struct Parameters {
     pub ssmult: f64,
     /// Whether slow start goes from one rate to the next packet by packet.
     pub slow_increase: bool,
-    /// Whether the receive rate of a sender that ran dry does not bind it below the initial window.
+    /// Whether the receive rate after an idle period does not limit the rate below the initial
+    /// window.
     pub idle_fix: bool,
     /// Reports in a row for which the rate may be above twice the receive rate.
     pub max_heavy_rounds: f64,
@@ -96,7 +97,8 @@ pub struct Parameters {
     /// no more than it, after slow start.
     pub conservative: bool,
     pub scmult: f64,
-    /// Whether data that come to a sender without any wait for its timer, which always halves without reports.
+    /// Whether data after an idle period leave without waiting for the timer, which then always
+    /// halves without reports.
     pub old_code: bool,
     /// Packets beyond a gap that make it a loss.
     pub num_pkts: f64,
@@ -106,7 +108,6 @@ pub struct Parameters {
     pub precise_loss: bool,
     /// Whether the first loss interval is computed from the receive rate.
     pub adjust_history_after_ss: bool,
-    /// How p is made.
     pub algo: Algorithm,
     /// Loss intervals that count.
     pub num_samples: f64,
@@ -116,11 +117,10 @@ pub struct Parameters {
     pub discount: bool,
     /// The least weight that it leaves.
     pub min_discount_ratio: f64,
-    /// Weight of the past in the mean that forgets exponentially.
+    /// Weight of the past in the exponentially weighted mean.
     pub history: f64,
     /// Loss events in the windows of `algo` 3 and 4.
     pub minlc: f64,
-    /// How a short loss interval counts.
     pub short_intervals: ShortIntervals,
     /// Round-trip times that such an interval lasts at most.
     pub short_rtts: f64,
@@ -168,7 +168,7 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Those that the sender obeys.
+    /// The parameters of the sender.
     pub const OF_SENDER: [&'static str; 21] = [
         "df",
         "tcp_tick",
@@ -193,7 +193,7 @@ impl Parameters {
         "old_code",
     ];
 
-    /// Those that the sink obeys.
+    /// The parameters of the sink.
     pub const OF_SINK: [&'static str; 13] = [
         "num_pkts",
         "num_feedback",
@@ -215,7 +215,7 @@ impl Parameters {
         Self::OF_SENDER.into_iter().chain(Self::OF_SINK)
     }
 
-    /// Set one by its name; whether there is one that may have this value.
+    /// Set a parameter by its name; false if there is none or the value is invalid.
     pub fn set(&mut self, name: &str, value: f64) -> bool {
         let is_count = value.fract() == 0.0 && (1.0..=MOST_COUNTED).contains(&value);
         let (at, allowed) = match name {
@@ -268,7 +268,7 @@ impl Parameters {
         found.is_some()
     }
 
-    /// The same for those that are 0 or 1.
+    /// Set a parameter that is 0 or 1.
     fn set_switch(&mut self, name: &str, value: f64) -> bool {
         let at = match name {
             "ca" => &mut self.ca,

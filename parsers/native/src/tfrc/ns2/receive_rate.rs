@@ -7,7 +7,7 @@ use super::PRINTED;
 /// Limit of packets remembered; with more in one round-trip time the rate is too low.
 const REMEMBERED: usize = 1 << 14;
 
-/// Packets received lately, by sequence number.
+/// Recently received packets, by sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveRate {
     /// Number and time of unmarked packets, in order of numbers.
@@ -17,12 +17,12 @@ pub struct ReceiveRate {
 }
 
 impl ReceiveRate {
-    /// A packet arrived, whatever it is.
+    /// Count an arrival of any kind.
     pub fn on_arrival(&mut self) {
         self.since_report += 1;
     }
 
-    /// It was new and not marked.
+    /// Add a packet that is new and not marked.
     pub fn on_new(&mut self, number: i64, time: f64) {
         let at = self.recent.partition_point(|(known, _)| *known < number);
         self.recent.insert(at, (number, time));
@@ -51,7 +51,6 @@ impl ReceiveRate {
         }
     }
 
-    /// A report was sent.
     pub fn on_report(&mut self) {
         self.since_report = 0;
     }

@@ -9,13 +9,14 @@ use super::receive_rate::ReceiveRate;
 use super::{Feedback, Header, Parameters, p_of};
 use crate::tfrc::receive_record::{Arrival, Loss};
 
-/// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
+/// The most loss events between two reports; ns-2 reports at each, so that more are not possible in
+/// its trace.
 const MAX_UNCOUNTED: usize = 1024;
 
 /// Result of an arrival at the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ArrivalOutcome {
-    /// Lost packets that it made known, or itself if it was marked.
+    /// Lost packets that it revealed, or itself if it was marked.
     pub lost: u64,
     /// The first packet of a loss event that it revealed, and its (would-be) send time.
     pub event: Option<(i64, f64)>,
@@ -27,7 +28,7 @@ pub struct Receiver {
     parameters: Parameters,
     gaps: Gaps,
     rate: ReceiveRate,
-    /// The newest packet that was no duplicate.
+    /// The header of the newest packet that was no duplicate.
     header: Header,
     last_arrival: f64,
     last_report: f64,
@@ -74,7 +75,7 @@ impl Receiver {
         }
     }
 
-    /// R as the newest packet carried it.
+    /// The newest packet's R.
     pub fn rtt(&self) -> f64 {
         self.header.rtt
     }

@@ -8,9 +8,9 @@ pub struct Rto {
 }
 
 impl Rto {
-    /// One more sample in seconds, where a tick lasts `tick`.
+    /// Add a sample in seconds, with ticks of `tick` seconds.
     pub fn update(&mut self, sample: f64, tick: f64) {
-        // Far beyond what a round-trip time can be, and far from what would overflow.
+        // Far above any round-trip time, and far below an overflow.
         let ticks = ((sample / tick + 0.5) as i64).clamp(1, 1 << 40);
         if self.srtt == 0 {
             (self.srtt, self.rttvar) = (ticks << 3, ticks << 1);
@@ -37,7 +37,7 @@ mod tests {
         rto.seconds(0.1)
     }
 
-    /// As ns-2's documentation of its references has it.
+    /// The reference output of ns-2's documentation.
     #[test]
     fn test_that_of_a_short_round_trip_stays_at_three_ticks() {
         for count in [1, 2, 200] {

@@ -4,8 +4,8 @@ use super::sender_variant::{Decision, Rules, SenderVariant};
 use super::{nanoseconds, seconds};
 use crate::tfrc::Report;
 
-/// Expiries of the nofeedback timer between two reports that are followed. RFC 5348's timer doubles until
-/// it is 128 s long, so that this is a day; ns-2 halves without a bound, and long before that to nothing.
+/// The most expiries of the nofeedback timer between two reports. RFC 5348's timer doubles up to
+/// 128 s, so that this is a day; ns-2 halves without a bound, and reaches nothing long before that.
 pub(super) const MOST_EXPIRIES: usize = 1000;
 
 /// Limit of consecutive timer expiries recorded without a change: an idle sender keeps its rate at
@@ -42,7 +42,6 @@ pub struct Recording {
     pub sends: Vec<(i64, u32)>,
 }
 
-/// One step of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayStep {
     pub time_ns: i64,
@@ -95,7 +94,7 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn take(&mut self, recorded: &RecordedReport) {
-        // A packet that a report sets free leaves at the same time, but after it.
+        // A packet that a report allows leaves at the same time, but after it.
         self.send_until(recorded.time_ns.saturating_sub(1));
         let time = seconds(recorded.time_ns, self.recording.start_ns);
         self.expire(time);
@@ -123,7 +122,7 @@ impl Replay<'_> {
         })
     }
 
-    /// Packets sent up to then. ns-2's agent lives through its timers with each of them.
+    /// Process packets sent until then. ns-2's agent expires its timers at each of them.
     fn send_until(&mut self, time_ns: i64) {
         while let Some(&(sent_ns, bytes)) =
             self.recording.sends.get(self.sent).filter(|send| send.0 <= time_ns)
@@ -148,7 +147,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Let the nofeedback timer run out as often as it does before `time`.
+    /// Expire the nofeedback timer as often as it is due before `time`.
     fn expire(&mut self, time: f64) {
         for _ in 0..MOST_EXPIRIES {
             let (recording, since) = (self.recording, self.timer_set);
@@ -170,7 +169,7 @@ fn is_alike(one: &Decision, other: &Decision) -> bool {
     Decision { timer: other.timer, ..*one } == *other
 }
 
-/// Whether nothing was sent after the one time and until the other, as far as that is known.
+/// Whether nothing was sent between both times, as far as known.
 fn is_idle(recording: &Recording, from: f64, to: f64) -> bool {
     let place = |time: f64| {
         let time_ns = nanoseconds(time, recording.start_ns);

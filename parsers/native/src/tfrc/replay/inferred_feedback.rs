@@ -6,20 +6,20 @@ use crate::tfrc::EPS_T;
 use crate::tfrc::loss_intervals::LossHistory;
 use crate::tfrc::profile::ReceiverProfile;
 
-/// A data packet as it was seen; times are seconds.
+/// A captured data packet; times are seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
     pub time: f64,
     pub bytes: f64,
-    /// Where in the stream it ends, in packets.
+    /// Position of its end in the stream, in packets.
     pub end: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When it was known to be lost.
+    /// When the loss was known.
     pub time: f64,
-    /// Where in the stream it begins, in packets.
+    /// Position of its start in the stream, in packets.
     pub packet: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct ObservedDirection {
     pub losses: Vec<Loss>,
     /// Round-trip times; at least one.
     pub samples: Vec<Sample>,
-    /// Whether packets were seen where they arrive, not a round-trip time before that is reported.
+    /// Whether packets were captured where they arrive, not a round-trip time before their report.
     pub is_at_receiver: bool,
 }
 
@@ -57,8 +57,7 @@ pub struct RoundReport {
     pub p: f64,
 }
 
-/// The reports that such a receiver would have made on all rounds in which data arrived, for packets of `s`
-/// bytes.
+/// The reports of such a receiver on all rounds in which data arrived, for packets of `s` bytes.
 pub fn round_reports(observed: &ObservedDirection, s: f64, profile: &ReceiverProfile) -> Vec<RoundReport> {
     let (Some(first), Some(sample)) = (observed.sent.first(), observed.samples.first()) else {
         return Vec::new();
@@ -89,7 +88,7 @@ pub fn round_reports(observed: &ObservedDirection, s: f64, profile: &ReceiverPro
     reports
 }
 
-/// Rounds one after the other, each as long as the median of the samples in it.
+/// Consecutive rounds, each as long as the median of the samples in it.
 struct Rounds<'a> {
     observed: &'a ObservedDirection,
     next_sample: usize,
@@ -98,7 +97,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// When the next round ends, and how long it lasts.
+    /// End and duration of the next round.
     fn next(&mut self) -> (f64, f64) {
         let samples = self.observed.samples.get(self.next_sample..).unwrap_or_default();
         let until = self.time + self.rtt;
@@ -111,17 +110,17 @@ impl Rounds<'_> {
         (self.time, self.rtt)
     }
 
-    /// Nothing arrived for a while: the next round begins at `time`.
+    /// Nothing arrived for a while: begin the next round at `time`.
     fn skip_to(&mut self, time: f64) {
         self.time = self.time.max(time);
     }
 }
 
-/// Packets that arrived, as far as they were reported.
+/// Packets that arrived, and the reported part of them.
 struct ReportedArrivals<'a> {
     sent: &'a [SentSegment],
     next: usize,
-    /// The highest place in the stream.
+    /// The highest position in the stream.
     highest: f64,
 }
 
@@ -138,7 +137,7 @@ impl ReportedArrivals<'_> {
     }
 }
 
-/// Losses as far as they were reported, and the history of their events.
+/// Losses, the reported part of them, and the history of their events.
 struct Events {
     s: f64,
     profile: ReceiverProfile,

@@ -18,7 +18,7 @@ pub fn seconds(time_ns: i64, origin_ns: i64) -> f64 {
     time_ns.saturating_sub(origin_ns) as f64 / 1e9
 }
 
-/// The way back; a time that no integer holds saturates.
+/// The inverse; a time out of range saturates.
 pub fn nanoseconds(time: f64, origin_ns: i64) -> i64 {
     origin_ns.saturating_add((time * 1e9).round() as i64)
 }

@@ -59,7 +59,7 @@ impl ReverseDelay {
         nearest.took.map_or(Passage::Lost, Passage::Takes)
     }
 
-    /// A report took so long.
+    /// Record the delay of a report.
     pub fn record(&mut self, took: f64) {
         if self.measured.len() == REMEMBERED {
             self.measured.pop_front();

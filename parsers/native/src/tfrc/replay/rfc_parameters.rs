@@ -8,33 +8,23 @@ use crate::tfrc::small_packets::{HEADER_CCID4, HEADER_TFRC_SP};
 
 use super::sender_variant::Rules;
 
-/// Implementation of a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterProfile {
-    /// RFC 5348.
-    Rfc5348,
-    /// RFC 3448.
-    Rfc3448,
-    /// ns-2.35's agent.
-    Ns2,
-    /// Linux's CCID 3.
-    Linux,
+named_enum! {
+    /// Implementation of a sender.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ParameterProfile {
+        /// RFC 5348.
+        Rfc5348 = "rfc5348",
+        /// RFC 3448.
+        Rfc3448 = "rfc3448",
+        /// ns-2.35's agent.
+        Ns2 = "ns2",
+        /// Linux's CCID 3.
+        Linux = "linux",
+    }
 }
 
 impl ParameterProfile {
-    pub const ALL: [Self; 4] = [Self::Rfc5348, Self::Rfc3448, Self::Ns2, Self::Linux];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rfc5348 => "rfc5348",
-            Self::Rfc3448 => "rfc3448",
-            Self::Ns2 => "ns2",
-            Self::Linux => "linux",
-        }
-    }
-
-    /// Its receiver, which a trace without reports needs; ns-2's is a machine of its own.
+    /// Its receiver, needed by a trace without reports; ns-2's is a separate state machine.
     fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 | Self::Ns2 => ReceiverProfile::rfc5348(),
@@ -43,7 +33,7 @@ impl ParameterProfile {
         }
     }
 
-    /// Those of its parameters that the receiver obeys.
+    /// The parameters that its receiver uses.
     pub fn receiver_parameters(self) -> &'static [&'static str] {
         match self {
             Self::Ns2 => &ns2::Parameters::OF_SINK,
@@ -77,10 +67,11 @@ const RFC_PARAMETERS: [&str; 13] = [
     "threshold",
 ];
 
-/// Those that the receiver obeys: where a trace has its reports they change nothing. ns-2's sink has its own.
+/// Those used by the receiver: they change nothing where a trace has its reports. ns-2's sink has
+/// its own.
 const RECEIVER_PARAMETERS: [&str; 3] = ["n", "discounting", "threshold"];
 
-/// In place of a number for γ: it follows the losses.
+/// Instead of a number for γ: it follows the losses.
 const MIX: &str = "mix";
 
 /// Value of a parameter.
@@ -95,20 +86,22 @@ pub enum Value {
 #[derive(Clone, Copy, Debug)]
 pub struct EndParameters {
     pub rules: Rules,
-    /// The receiver's, where it is one of the RFCs'.
+    /// The parameters of the receiver, if it is an RFC's.
     pub receiver: ReceiverProfile,
 }
 
-/// Kinds of TFRC that share the senders of its profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    Tfrc,
-    /// For small packets (RFC 4828).
-    SmallPackets,
-    /// The same in DCCP (RFC 5622).
-    Ccid4,
-    /// With the equation of TCP Veno.
-    Veno,
+named_enum! {
+    /// The variants of TFRC that share the senders of its profiles.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Variant {
+        Tfrc = "tfrc",
+        /// For small packets (RFC 4828).
+        SmallPackets = "tfrc-sp",
+        /// For small packets in DCCP (RFC 5622).
+        Ccid4 = "ccid4",
+        /// With the equation of TCP Veno.
+        Veno = "tfrc-veno",
+    }
 }
 
 /// THRESHOLD for a profile without discounting if the user requests it: that of RFC 3448, which
@@ -119,18 +112,6 @@ const LINUX_WOULD_DISCOUNT_TO: f64 = 0.5;
 const VENO_GAMMA: f64 = 0.8;
 
 impl Variant {
-    pub const ALL: [Self; 4] = [Self::Tfrc, Self::SmallPackets, Self::Ccid4, Self::Veno];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tfrc => "tfrc",
-            Self::SmallPackets => "tfrc-sp",
-            Self::Ccid4 => "ccid4",
-            Self::Veno => "tfrc-veno",
-        }
-    }
-
     fn apply(self, sender: &mut SenderProfile, receiver: &mut ReceiverProfile) {
         match self {
             Self::Tfrc => {}
@@ -138,12 +119,12 @@ impl Variant {
             Self::Ccid4 => sender.small_packets = Some(HEADER_CCID4),
             Self::Veno => sender.equation.gamma = VENO_GAMMA,
         }
-        // RFC 4828 section 3.3, which RFC 5622 takes over.
+        // RFC 4828 section 3.3, adopted by RFC 5622.
         receiver.short_intervals = sender.small_packets.is_some();
     }
 }
 
-/// Why there are no such rules.
+/// Why these rules do not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The profile has no such variant: ns-2's agent is fixed.
@@ -154,8 +135,8 @@ pub enum Refusal {
     Value(String),
 }
 
-/// The rules of a sender of packets of `s` bytes, which knows `handshake_rtt` if that is known, and of its
-/// receiver.
+/// The rules of a sender of packets of `s` bytes, which knows `handshake_rtt` if it is not None,
+/// and of its receiver.
 pub fn ends(
     profile: ParameterProfile,
     variant: Variant,
@@ -210,7 +191,7 @@ fn ns2_rules(parameters: &[(String, Value)]) -> Result<Rules, Refusal> {
     Ok(Rules::Ns2(chosen))
 }
 
-/// Set one of [`RECEIVER_PARAMETERS`]; whether it may have this value.
+/// Set one of [`RECEIVER_PARAMETERS`]; false if the value is invalid.
 fn set_receiver(receiver: &mut ReceiverProfile, name: &str, value: f64) -> bool {
     let averaging = &mut receiver.averaging;
     let in_force = averaging.discounting.unwrap_or(LINUX_WOULD_DISCOUNT_TO);
@@ -230,7 +211,7 @@ fn set_receiver(receiver: &mut ReceiverProfile, name: &str, value: f64) -> bool 
     }
 }
 
-/// Set one of the other [`RFC_PARAMETERS`]; whether it may have this value.
+/// Set one of the other [`RFC_PARAMETERS`]; false if the value is invalid.
 fn set(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     let (at, allowed) = match name {
         "b" => (&mut sender.equation.b, value >= 1.0),
@@ -247,7 +228,7 @@ fn set(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     allowed && value.is_finite()
 }
 
-/// The same for those that are 0 or 1.
+/// Set a parameter that is 0 or 1.
 fn set_switch(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     let is_on = value == 1.0;
     if name == "initial_rate_follows_rtt" {

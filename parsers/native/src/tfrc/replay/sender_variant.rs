@@ -17,9 +17,9 @@ pub enum Mode {
     Equation,
     /// Limited by the receive rate.
     ReceiveLimited,
-    /// Reports that do not come.
+    /// Reports are missing.
     NoFeedback,
-    /// They do not come because nothing is sent.
+    /// Reports are missing because nothing is sent.
     Idle,
 }
 
@@ -36,57 +36,37 @@ impl Mode {
     }
 }
 
-/// Reason for the rate after a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The first round-trip time is known.
-    FirstReport,
-    /// No round-trip time is known yet, so that a report changes nothing.
-    NoRtt,
-    /// Slow start took a step.
-    Doubled,
-    /// Slow start waits until a round-trip time has passed since its last step.
-    Held,
-    /// The limit by the receive rate decides.
-    ReceiveRate,
-    /// The first loss event ended slow start.
-    LeavingSlowStart,
-    /// The loss event rate rose.
-    LossEvent,
-    LossFree,
-    /// Only the round-trip time changed.
-    RoundTripTime,
-    /// ns-2 rises to the equation's rate by so many packets a round-trip time.
-    Approaching,
-    /// The nofeedback timer halved the rate.
-    Halved,
-    /// It set the limit to the receive rate.
-    LimitedByXRecv,
-    /// It set the limit to half of the equation's rate.
-    LimitedByEquation,
-    /// It found an idle sender, which keeps its rate.
-    Idle,
-}
-
-impl Reason {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FirstReport => "first_report",
-            Self::NoRtt => "no_rtt",
-            Self::Doubled => "doubled",
-            Self::Held => "held",
-            Self::ReceiveRate => "receive_rate",
-            Self::LeavingSlowStart => "leaving_slow_start",
-            Self::LossEvent => "loss_event",
-            Self::LossFree => "loss_free",
-            Self::RoundTripTime => "round_trip_time",
-            Self::Approaching => "approaching",
-            Self::Halved => "halved",
-            Self::LimitedByXRecv => "limited_by_x_recv",
-            Self::LimitedByEquation => "limited_by_equation",
-            Self::Idle => "idle",
-        }
+named_enum! {
+    /// Reason for the rate after a step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reason {
+        /// The first round-trip time is known.
+        FirstReport = "first_report",
+        /// No round-trip time is known yet, so that a report changes nothing.
+        NoRtt = "no_rtt",
+        /// Slow start doubled the rate.
+        Doubled = "doubled",
+        /// Slow start waits until a round-trip time has passed since its last step.
+        Held = "held",
+        /// The receive rate limits the rate.
+        ReceiveRate = "receive_rate",
+        /// The first loss event ended slow start.
+        LeavingSlowStart = "leaving_slow_start",
+        /// The loss event rate rose.
+        LossEvent = "loss_event",
+        LossFree = "loss_free",
+        /// Only the round-trip time changed.
+        RoundTripTime = "round_trip_time",
+        /// ns-2 increases to the equation's rate by some packets per round-trip time.
+        Approaching = "approaching",
+        /// The nofeedback timer halved the rate.
+        Halved = "halved",
+        /// The nofeedback timer set the limit to the receive rate.
+        LimitedByXRecv = "limited_by_x_recv",
+        /// The nofeedback timer set the limit to half of the equation's rate.
+        LimitedByEquation = "limited_by_equation",
+        /// The nofeedback timer expired for an idle sender, which keeps its rate.
+        Idle = "idle",
     }
 }
 
@@ -102,7 +82,7 @@ pub struct Decision {
     pub x_recv: Option<f64>,
     /// R, seconds; None before the first sample.
     pub r: Option<f64>,
-    /// When the nofeedback timer runs out.
+    /// When the nofeedback timer expires.
     pub timer: f64,
     pub mode: Mode,
     pub reason: Reason,
@@ -152,7 +132,8 @@ impl SenderVariant {
         }
     }
 
-    /// The rate that packets leave with: the allowed one, or less while the queue grows (section 4.5).
+    /// The rate at which packets leave: the allowed one, or less while the queue grows (section
+    /// 4.5).
     pub fn sending_rate(&self) -> f64 {
         match self {
             Self::Rfc(sender, _) => sender.x().min(sender.x_inst()),

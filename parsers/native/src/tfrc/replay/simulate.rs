@@ -16,7 +16,7 @@ const REPORT_BYTES: u32 = 40;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Sequence number, counted from anywhere.
+    /// Sequence number from any origin.
     pub number: u64,
     /// When it was sent.
     pub sent_ns: i64,
@@ -31,7 +31,7 @@ pub struct Packet {
 #[derive(Clone, Copy, Debug)]
 struct Event {
     time_ns: i64,
-    /// A packet that was captured once is sent first, and arrives at the same time.
+    /// A packet captured once is sent first, and arrives at the same time.
     is_sent: bool,
     packet: usize,
 }
@@ -40,7 +40,7 @@ struct Event {
 #[derive(Clone, Copy, Debug)]
 struct ReportInFlight {
     made: f64,
-    /// How long the packet took that it answers.
+    /// Transit time of the packet that it answers.
     forward: f64,
     /// How long it takes itself, if the trace shows that.
     took: Option<f64>,
@@ -135,9 +135,9 @@ struct Flow {
     way_back: ReverseDelay,
     machine: SenderVariant,
     receiver: ReceiverVariant,
-    /// Of packets that were sent and did not arrive yet; those lost stay to the end.
+    /// Headers of packets in flight; those of lost packets stay.
     captured: HashMap<usize, DataHeader>,
-    /// How long the newest packet took that arrived.
+    /// Transit time of the newest packet that arrived.
     forward: f64,
     under_way: VecDeque<ReportInFlight>,
     /// Kept for its memory.
@@ -173,7 +173,7 @@ impl Flow {
         self.made = made;
     }
 
-    /// The receiver's timer may have run out before `time`.
+    /// Expire the receiver's timer if due before `time`.
     fn report_until(&mut self, time: f64) {
         while let Some(made) = self.receiver.on_time(time) {
             self.send_back(made);
@@ -244,7 +244,7 @@ impl Flow {
         }
     }
 
-    /// It arrives after it took so long.
+    /// It arrives after this transit time.
     fn deliver(&mut self, report: &ReportInFlight, took: f64) {
         let time = report.made + took;
         self.expire(time);

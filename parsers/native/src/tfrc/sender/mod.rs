@@ -3,18 +3,21 @@
 mod rfc3448;
 mod rfc5348;
 
-pub use rfc3448::Rfc3448;
-pub use rfc5348::Rfc5348;
-
 use super::Report;
 use super::profile::{SenderProfile, SenderRules};
 use super::round_trip::RoundTrip;
 use super::small_packets::SmallPacketRate;
+use super::veno::GammaMix;
+use rfc3448::Rfc3448;
+use rfc5348::Rfc5348;
+
+/// Seconds until the nofeedback timer first expires (section 4.2).
+const FIRST_TIMER: f64 = 2.0;
 
 /// How a step changed X.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The nofeedback timer ran out, and X was halved.
+    /// The nofeedback timer expired, and X was halved.
     Halved,
     /// X limited by the receive rate.
     LimitedByXRecv,
@@ -26,145 +29,203 @@ pub enum Step {
 
 /// A sender of either RFC.
 #[derive(Clone, Debug)]
-pub enum Sender {
-    /// RFC 5348.
+pub struct Sender {
+    rate: RateState,
+    rules: Rules,
+}
+
+/// The rules in which the RFCs differ, with the state that only these need.
+#[derive(Clone, Debug)]
+enum Rules {
     Rfc5348(Rfc5348),
-    /// RFC 3448.
     Rfc3448(Rfc3448),
 }
 
+/// The rate of a sender, and what it follows from.
+#[derive(Clone, Debug)]
+struct RateState {
+    profile: SenderProfile,
+    /// The allowed rate X.
+    x: f64,
+    /// Rate of the equation, X_Bps or X_calc. None without a loss event.
+    x_equation: Option<f64>,
+    /// R and related state; None before the first sample.
+    round_trip: Option<RoundTrip>,
+    /// Limit from the receive rate; infinite at first.
+    recv_limit: f64,
+    /// When the nofeedback timer expires.
+    timer: f64,
+    /// When X was last doubled: tld.
+    tld: f64,
+    gamma_mix: Option<GammaMix>,
+}
+
 impl Sender {
-    /// A sender that starts at `time`.
+    /// Start at `time` (section 4.2): one packet per second, or the initial window if the handshake
+    /// gave an RTT.
     pub fn new(profile: &SenderProfile, time: f64) -> Self {
-        match profile.rules {
-            SenderRules::Rfc5348 => Self::Rfc5348(Rfc5348::new(profile, time)),
-            SenderRules::Rfc3448 => Self::Rfc3448(Rfc3448::new(profile, time)),
-        }
+        let mut rate = RateState {
+            profile: *profile,
+            x: profile.s,
+            x_equation: None,
+            round_trip: None,
+            recv_limit: f64::INFINITY,
+            timer: time + FIRST_TIMER,
+            tld: time,
+            gamma_mix: profile.mixes_gamma.then(GammaMix::default),
+        };
+        let rtt = profile.handshake_rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite());
+        let rules = match profile.rules {
+            SenderRules::Rfc5348 => Rules::Rfc5348(Rfc5348::new(&mut rate, time, rtt)),
+            SenderRules::Rfc3448 => Rules::Rfc3448(Rfc3448::new(&mut rate, time, rtt)),
+        };
+        Self { rate, rules }
     }
 
-    /// A report arrives (section 4.3).
+    /// A report arrives (section 4.3). Without an RTT sample, the first ones are ignored.
     pub fn on_report(&mut self, report: &Report) {
-        match self {
-            Self::Rfc5348(sender) => sender.on_report(report),
-            Self::Rfc3448(sender) => sender.on_report(report),
+        let is_first = self.rate.round_trip.is_none();
+        if let Some(sample) = report.r_sample.filter(|sample| *sample > 0.0 && sample.is_finite()) {
+            self.rate.take_sample(sample);
+        }
+        let Some(r) = self.rate.r() else { return };
+        match &mut self.rules {
+            Rules::Rfc5348(rules) => rules.on_report(&mut self.rate, report, r, is_first),
+            Rules::Rfc3448(rules) => rules.on_report(&mut self.rate, report, r),
         }
     }
 
-    /// The nofeedback timer runs out (section 4.4). `is_idle`: nothing was sent since it was set.
+    /// The nofeedback timer expires (section 4.4). `is_idle`: nothing was sent since it was set.
     pub fn on_no_feedback(&mut self, is_idle: bool) -> Step {
-        match self {
-            Self::Rfc5348(sender) => sender.on_no_feedback(is_idle),
-            Self::Rfc3448(sender) => sender.on_no_feedback(is_idle),
-        }
+        let time = self.rate.timer;
+        let step = match &mut self.rules {
+            Rules::Rfc5348(rules) => rules.reduce(&mut self.rate, time, is_idle),
+            Rules::Rfc3448(rules) => rules.reduce(&mut self.rate, time, is_idle),
+        };
+        self.rate.set_timer(time);
+        step
     }
 
-    /// When the nofeedback timer runs out.
+    /// When the nofeedback timer expires.
     pub fn timer(&self) -> f64 {
-        match self {
-            Self::Rfc5348(sender) => sender.timer,
-            Self::Rfc3448(sender) => sender.timer,
-        }
+        self.rate.timer
     }
 
     /// The allowed rate in bytes per second.
     pub fn x(&self) -> f64 {
-        match self {
-            Self::Rfc5348(sender) => sender.x,
-            Self::Rfc3448(sender) => sender.x,
-        }
+        self.rate.x
     }
 
     /// Limit from the receive rate; infinite while there is none.
     pub fn recv_limit(&self) -> f64 {
-        match self {
-            Self::Rfc5348(sender) => sender.recv_limit,
-            Self::Rfc3448(sender) => sender.recv_limit,
-        }
+        self.rate.recv_limit
     }
 
     /// The receive rate in the limit: the maximum of X_recv_set, in RFC 3448 the latest. Infinite
     /// while nothing limits.
     pub fn highest_x_recv(&self) -> f64 {
-        match self {
-            Self::Rfc5348(sender) => sender.highest_x_recv(),
-            Self::Rfc3448(sender) => sender.highest_x_recv(),
+        match &self.rules {
+            Rules::Rfc5348(rules) => rules.highest_x_recv(),
+            Rules::Rfc3448(rules) if self.rate.recv_limit.is_finite() => rules.x_recv,
+            Rules::Rfc3448(_) => f64::INFINITY,
         }
     }
 
     /// R; None before the first sample.
     pub fn r(&self) -> Option<f64> {
-        self.round_trip().map(|round_trip| round_trip.r)
+        self.rate.r()
     }
 
-    /// R_sqmean, likewise (section 4.5).
+    /// R_sqmean; None before the first sample (section 4.5).
     pub fn r_sqmean(&self) -> Option<f64> {
-        self.round_trip().map(|round_trip| round_trip.r_sqmean)
+        self.rate.round_trip.map(|round_trip| round_trip.r_sqmean)
     }
 
-    /// R is known from the sender itself. The answer is whether that is of use: the first R has to come
-    /// as the sample of a report, because the initial rate does.
+    /// Set R as known from the sender itself. False if it is not used: the first R has to come as the
+    /// sample of a report, because the initial rate does.
     pub fn know_r(&mut self, r: f64) -> bool {
-        let round_trip = match self {
-            Self::Rfc5348(sender) => &mut sender.round_trip,
-            Self::Rfc3448(sender) => &mut sender.round_trip,
-        };
-        let is_known = round_trip.is_some() && r > 0.0 && r.is_finite();
+        let is_known = self.rate.round_trip.is_some() && r > 0.0 && r.is_finite();
         if is_known {
-            *round_trip = Some(RoundTrip::steady(r));
+            self.rate.round_trip = Some(RoundTrip::steady(r));
         }
         is_known
     }
 
-    fn round_trip(&self) -> Option<RoundTrip> {
-        match self {
-            Self::Rfc5348(sender) => sender.round_trip,
-            Self::Rfc3448(sender) => sender.round_trip,
-        }
-    }
-
     /// Rate of the equation; None before the first loss event.
     pub fn x_equation(&self) -> Option<f64> {
-        match self {
-            Self::Rfc5348(sender) => sender.x_bps,
-            Self::Rfc3448(sender) => sender.x_calc,
-        }
+        self.rate.x_equation
     }
 
     /// The allowed rate with the damping of section 4.5: X_inst.
     pub fn x_inst(&self) -> f64 {
-        match self {
-            Self::Rfc5348(sender) => sender.x_inst(),
-            Self::Rfc3448(sender) => sender.x_inst(),
-        }
+        let rate = &self.rate;
+        rate.round_trip.map_or(rate.x, |round_trip| (rate.x * round_trip.damping()).max(rate.floor()))
     }
 
     /// The size of packets has changed.
     pub fn set_s(&mut self, s: f64) {
-        match self {
-            Self::Rfc5348(sender) => sender.profile.s = s,
-            Self::Rfc3448(sender) => sender.profile.s = s,
-        }
+        self.rate.profile.s = s;
     }
 
     /// Skip to `time` without events, and restart the nofeedback timer there.
     pub fn rest_until(&mut self, time: f64) {
-        match self {
-            Self::Rfc5348(sender) => sender.set_timer(time),
-            Self::Rfc3448(sender) => sender.set_timer(time),
-        }
+        self.rate.set_timer(time);
     }
 }
 
-/// W_init: the initial window in bytes (section 4.2, after RFC 3390).
-pub fn initial_window(mss: f64) -> f64 {
-    (4.0 * mss).min((2.0 * mss).max(4380.0))
-}
+impl RateState {
+    fn r(&self) -> Option<f64> {
+        self.round_trip.map(|round_trip| round_trip.r)
+    }
 
-/// The equation's rate; without a loss event there is none.
-fn x_equation(profile: &SenderProfile, r: f64, p: f64) -> Option<f64> {
-    let t_rto = profile.t_rto_factor * r;
-    let Some(header) = profile.small_packets else { return profile.equation.rate(profile.s, r, t_rto, p) };
-    SmallPacketRate::new(&profile.equation, r, t_rto, p, profile.s, header).map(|rate| rate.x_limited)
+    fn take_sample(&mut self, sample: f64) {
+        self.round_trip = Some(RoundTrip::after(self.round_trip, sample, self.profile.q, self.profile.q2));
+    }
+
+    /// The lowest rate: one packet each t_mbi.
+    fn floor(&self) -> f64 {
+        self.profile.s / self.profile.t_mbi
+    }
+
+    /// Four round-trip times or two packets (in RFC 3448 by erratum 270).
+    fn timeout(&self) -> f64 {
+        self.r().map_or(0.0, |r| 4.0 * r).max(2.0 * self.profile.s / self.x)
+    }
+
+    fn set_timer(&mut self, time: f64) {
+        self.timer = time + self.timeout();
+    }
+
+    /// Update the rate of the equation; without a loss event there is none.
+    fn update_equation(&mut self, report: &Report, r: f64) {
+        if let Some(mix) = &mut self.gamma_mix {
+            self.profile.equation.gamma = mix.after(report, r, self.x, self.profile.s);
+        }
+        let SenderProfile { s, t_rto_factor, equation, small_packets, .. } = self.profile;
+        let (t_rto, p) = (t_rto_factor * r, report.p);
+        self.x_equation = match small_packets {
+            None => equation.rate(s, r, t_rto, p),
+            Some(header) => {
+                SmallPacketRate::new(&equation, r, t_rto, p, s, header).map(|rate| rate.x_limited)
+            }
+        };
+    }
+
+    /// Update X: the rate of the equation within the limit, or slow start down to `initial_rate`.
+    fn update_x(&mut self, time: f64, r: f64, initial_rate: f64) {
+        if let Some(x_equation) = self.x_equation {
+            self.x = x_equation.min(self.recv_limit).max(self.floor());
+        } else if time - self.tld >= r {
+            let x = (2.0 * self.x).min(self.recv_limit).max(initial_rate);
+            self.x = x.min(self.profile.highest_rate());
+            self.tld = time;
+        }
+    }
+
+    fn halve(&mut self) -> Step {
+        self.x = (self.x / 2.0).max(self.floor());
+        Step::Halved
+    }
 }
 
 #[cfg(test)]

@@ -1,132 +1,74 @@
 //! The sender of RFC 5348, section 4.
 
-use super::{Step, x_equation};
+use super::{RateState, Step};
 use crate::tfrc::Report;
-use crate::tfrc::profile::{InitialRate, SenderProfile};
-use crate::tfrc::round_trip::RoundTrip;
-use crate::tfrc::veno::GammaMix;
+use crate::tfrc::profile::InitialRate;
 
-/// Seconds until the nofeedback timer first runs out (section 4.2).
-const FIRST_TIMER: f64 = 2.0;
 /// Factor of X_recv after a data-limited interval with losses (section 4.3).
 const DATA_LIMITED_SHARE: f64 = 0.85;
 /// Entries of X_recv_set: two round-trip times hold about two reports. With more, the oldest goes.
 const MAX_X_RECV_SET: usize = 64;
 
-#[derive(Clone, Debug)]
-pub struct Rfc5348 {
-    pub(super) profile: SenderProfile,
-    /// The allowed rate X.
-    pub x: f64,
-    /// Rate of the equation: X_Bps. None without a loss event.
-    pub x_bps: Option<f64>,
-    /// R and related state; None before the first sample.
-    pub round_trip: Option<RoundTrip>,
-    /// Limit from the receive rate; infinite at first.
-    pub recv_limit: f64,
-    /// When the nofeedback timer runs out.
-    pub timer: f64,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rfc5348 {
     p: f64,
-    /// When X was last doubled: tld.
-    tld: f64,
     /// W_init/R of the first report.
     initial_rate: f64,
     x_recv_set: XRecvSet,
-    gamma_mix: Option<GammaMix>,
 }
 
 impl Rfc5348 {
-    /// Start (section 4.2): one packet per second, or the initial window if the handshake gave an RTT.
-    pub fn new(profile: &SenderProfile, time: f64) -> Self {
-        let mut sender = Self {
-            profile: *profile,
-            x: profile.s,
-            x_bps: None,
-            round_trip: None,
-            recv_limit: f64::INFINITY,
-            timer: time + FIRST_TIMER,
-            p: 0.0,
-            tld: time,
-            initial_rate: 0.0,
-            x_recv_set: XRecvSet::default(),
-            gamma_mix: profile.mixes_gamma.then(GammaMix::default),
-        };
-        if let Some(rtt) = profile.handshake_rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite()) {
-            sender.round_trip = Some(RoundTrip::after(None, rtt, profile.q, profile.q2));
-            sender.begin(time, rtt);
+    pub fn new(rate: &mut RateState, time: f64, rtt: Option<f64>) -> Self {
+        let mut rules = Self::default();
+        if let Some(rtt) = rtt {
+            rate.take_sample(rtt);
+            rules.begin(rate, time, rtt);
         }
-        sender
+        rules
     }
 
     /// The first round-trip time is known.
-    fn begin(&mut self, time: f64, rtt: f64) {
-        self.initial_rate = self.profile.w_init() / rtt;
-        self.x = self.initial_rate.min(self.profile.highest_rate());
-        self.tld = time;
+    fn begin(&mut self, rate: &mut RateState, time: f64, rtt: f64) {
+        self.initial_rate = rate.profile.w_init() / rtt;
+        rate.x = self.initial_rate.min(rate.profile.highest_rate());
+        rate.tld = time;
         self.x_recv_set = XRecvSet::unlimited(time);
     }
 
     /// The rate that slow start and idle senders do not fall below.
-    fn initial_rate(&self, r: f64) -> f64 {
-        match self.profile.initial_rate {
+    fn initial_rate(&self, rate: &RateState, r: f64) -> f64 {
+        match rate.profile.initial_rate {
             InitialRate::Fixed => self.initial_rate,
-            InitialRate::Current => self.profile.w_init() / r,
+            InitialRate::Current => rate.profile.w_init() / r,
         }
     }
 
-    /// The lowest rate: one packet each t_mbi.
-    fn floor(&self) -> f64 {
-        self.profile.s / self.profile.t_mbi
-    }
-
-    /// The rate with the damping of section 4.5.
-    pub fn x_inst(&self) -> f64 {
-        self.round_trip.map_or(self.x, |round_trip| (self.x * round_trip.damping()).max(self.floor()))
-    }
-
-    /// A report arrives (section 4.3, its steps by number).
-    pub fn on_report(&mut self, report: &Report) {
-        // Step 1: the sample. Without any, a report is ignored.
-        let (q, q2) = (self.profile.q, self.profile.q2);
-        let sample = report.r_sample.filter(|sample| *sample > 0.0 && sample.is_finite());
-        let is_first = self.round_trip.is_none();
-        let round_trip = match (self.round_trip, sample) {
-            (past, Some(sample)) => RoundTrip::after(past, sample, q, q2),
-            (Some(past), None) => past,
-            (None, None) => return,
-        };
-        // Step 2: R.
-        self.round_trip = Some(round_trip);
-        let r = round_trip.r;
+    /// Steps 3 to 6 of section 4.3; X_inst is step 5.
+    pub fn on_report(&mut self, rate: &mut RateState, report: &Report, r: f64, is_first: bool) {
         if is_first {
-            self.begin(report.time, r);
+            self.begin(rate, report.time, r);
         }
-        // Step 3: RTO, with the X of before.
-        let rto = (4.0 * r).max(2.0 * self.profile.s / self.x);
-        // Step 4: X.
-        self.limit(report, r);
+        // Step 3 uses X before step 4.
+        let timeout = rate.timeout();
+        self.limit(rate, report, r);
         self.p = report.p;
-        if let Some(mix) = &mut self.gamma_mix {
-            self.profile.equation.gamma = mix.after(report, r, self.x, self.profile.s);
-        }
-        self.x_bps = x_equation(&self.profile, r, report.p);
-        self.update_x(report.time, r);
-        // Step 5 is x_inst. Step 6: the timer.
-        self.timer = report.time + rto;
+        rate.update_equation(report, r);
+        rate.update_x(report.time, r, self.initial_rate(rate, r));
+        rate.timer = report.time + timeout;
     }
 
-    fn limit(&mut self, report: &Report, r: f64) {
+    fn limit(&mut self, rate: &mut RateState, report: &Report, r: f64) {
         let Report { time, x_recv, .. } = *report;
         if !report.is_data_limited {
             self.x_recv_set.update(x_recv, time, 2.0 * r);
-            self.recv_limit = 2.0 * self.x_recv_set.max();
+            rate.recv_limit = 2.0 * self.x_recv_set.max();
         } else if report.p > self.p {
             self.x_recv_set.halve();
             self.x_recv_set.maximize(DATA_LIMITED_SHARE * x_recv, time);
-            self.recv_limit = self.x_recv_set.max();
+            rate.recv_limit = self.x_recv_set.max();
         } else {
             self.x_recv_set.maximize(x_recv, time);
-            self.recv_limit = 2.0 * self.x_recv_set.max();
+            rate.recv_limit = 2.0 * self.x_recv_set.max();
         }
     }
 
@@ -135,61 +77,33 @@ impl Rfc5348 {
         if self.x_recv_set.0.is_empty() { f64::INFINITY } else { self.x_recv_set.max() }
     }
 
-    fn update_x(&mut self, time: f64, r: f64) {
-        if let Some(x_bps) = self.x_bps {
-            self.x = x_bps.min(self.recv_limit).max(self.floor());
-        } else if time - self.tld >= r {
-            let x = (2.0 * self.x).min(self.recv_limit).max(self.initial_rate(r));
-            self.x = x.min(self.profile.highest_rate());
-            self.tld = time;
-        }
-    }
-
-    /// The nofeedback timer runs out (section 4.4).
-    pub fn on_no_feedback(&mut self, is_idle: bool) -> Step {
-        let time = self.timer;
-        let step = self.reduce(time, is_idle);
-        self.set_timer(time);
-        step
-    }
-
-    pub(super) fn set_timer(&mut self, time: f64) {
-        let four_r = self.round_trip.map_or(0.0, |round_trip| 4.0 * round_trip.r);
-        self.timer = time + four_r.max(2.0 * self.profile.s / self.x);
-    }
-
-    fn reduce(&mut self, time: f64, is_idle: bool) -> Step {
-        let Some(r) = self.round_trip.map(|round_trip| round_trip.r) else {
-            return if is_idle { Step::Held } else { self.halve() };
+    pub fn reduce(&mut self, rate: &mut RateState, time: f64, is_idle: bool) -> Step {
+        let Some(r) = rate.r() else {
+            return if is_idle { Step::Held } else { rate.halve() };
         };
         let x_recv = self.x_recv_set.max();
-        let recover_rate = self.initial_rate(r);
-        let Some(x_bps) = self.x_bps else {
-            let holds = is_idle && self.x < 2.0 * recover_rate;
-            return if holds { Step::Held } else { self.halve() };
+        let recover_rate = self.initial_rate(rate, r);
+        let Some(x_bps) = rate.x_equation else {
+            let holds = is_idle && rate.x < 2.0 * recover_rate;
+            return if holds { Step::Held } else { rate.halve() };
         };
         if is_idle && x_recv < recover_rate {
             return Step::Held;
         }
         if x_bps > 2.0 * x_recv {
-            self.update_limits(x_recv, time, r);
+            self.update_limits(rate, x_recv, time, r);
             Step::LimitedByXRecv
         } else {
-            self.update_limits(x_bps / 2.0, time, r);
+            self.update_limits(rate, x_bps / 2.0, time, r);
             Step::LimitedByXBps
         }
     }
 
-    fn halve(&mut self) -> Step {
-        self.x = (self.x / 2.0).max(self.floor());
-        Step::Halved
-    }
-
-    fn update_limits(&mut self, timer_limit: f64, time: f64, r: f64) {
-        let timer_limit = timer_limit.max(self.floor());
+    fn update_limits(&mut self, rate: &mut RateState, timer_limit: f64, time: f64, r: f64) {
+        let timer_limit = timer_limit.max(rate.floor());
         self.x_recv_set = XRecvSet::of(timer_limit / 2.0, time);
-        self.recv_limit = timer_limit;
-        self.update_x(time, r);
+        rate.recv_limit = timer_limit;
+        rate.update_x(time, r, self.initial_rate(rate, r));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::link::{IPV4, IPV6, need, stop, tagged};
 use super::radiotap::Preamble;
-use super::{Bytes, ip, prism, radiotap};
+use super::{Bytes, ip_packet, prism, radiotap};
 use crate::packet::event::{Packet, Reason, Stop};
 use crate::packet::extras::PacketExtras;
 use crate::packet::frame::{Frame, FrameKind, FrameNumber, Radio, Station};
@@ -35,7 +35,7 @@ pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras
     packet.frame = seen.and_then(|frame| extras.add_frame(frame));
     packet.stop = match body {
         Ok(body) => {
-            let (is_ip, unread) = ip::decode(body.ether_type, body.bytes, &mut packet.network, extras);
+            let (is_ip, unread) = ip_packet::decode(body.ether_type, body.bytes, &mut packet.network, extras);
             packet.is_ip = is_ip;
             unread.or_else(|| body.has_more.then(|| stop(Reason::Aggregate)))
         }

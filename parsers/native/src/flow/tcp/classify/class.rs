@@ -1,75 +1,43 @@
 //! The classes of segments that are not simply the next in their stream.
 
-/// Why a segment repeats data or arrives late; `docs/tcp.md` has a section for each class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// First retransmission of a recovery that duplicate acknowledgements started; without SACK,
-    /// every retransmission of that recovery (RFC 5681 section 3.2, RFC 6582).
-    Fast,
-    /// A further retransmission of a recovery with SACK (RFC 6675, RFC 8985).
-    Sack,
-    /// Retransmission by timeout, or in the recovery that follows one (RFC 6298).
-    Rto,
-    /// Retransmission of the last segment to provoke an acknowledgement (RFC 8985 section 7).
-    TailLossProbe,
-    /// Retransmission for which the capture shows no cause.
-    Unexplained,
-    Syn,
-    /// Retransmitted FIN without data.
-    Fin,
-    /// The byte before the next, or no byte, sent to check that the peer is alive (RFC 9293 section
-    /// 3.8.4).
-    KeepAlive,
-    /// The same while the peer's window is closed (RFC 9293 section 3.8.6.1).
-    ZeroWindowProbe,
-    /// Duplicate made by the network.
-    NetworkDuplicate,
-    /// Duplicate made by the capture, seen at another interface.
-    CaptureDuplicate,
-    /// A packet that arrived at the capture point after packets sent later.
-    Reordered,
-    /// A late retransmission whose original was lost upstream of the capture point.
-    Unseen,
+named_enum! {
+    /// Why a segment repeats data or arrives late; `docs/tcp.md` has a section for each class.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Class {
+        /// First retransmission of a recovery that duplicate acknowledgements started; without SACK,
+        /// every retransmission of that recovery (RFC 5681 section 3.2, RFC 6582).
+        Fast = "fast_retransmission",
+        /// A further retransmission of a recovery with SACK (RFC 6675, RFC 8985).
+        Sack = "sack_retransmission",
+        /// Retransmission by timeout, or in the recovery that follows one (RFC 6298).
+        Rto = "rto_retransmission",
+        /// Retransmission of the last segment to provoke an acknowledgement (RFC 8985 section 7).
+        TailLossProbe = "tail_loss_probe",
+        /// Retransmission for which the capture shows no cause.
+        Unexplained = "unexplained_retransmission",
+        Syn = "syn_retransmission",
+        /// Retransmitted FIN without data.
+        Fin = "fin_retransmission",
+        /// The byte before the next, or no byte, sent to check that the peer is alive (RFC 9293 section
+        /// 3.8.4).
+        KeepAlive = "keep_alive",
+        /// The same while the peer's window is closed (RFC 9293 section 3.8.6.1).
+        ZeroWindowProbe = "zero_window_probe",
+        /// Duplicate made by the network.
+        NetworkDuplicate = "network_duplicate",
+        /// Duplicate made by the capture, seen at another interface.
+        CaptureDuplicate = "capture_duplicate",
+        /// A packet that arrived at the capture point after packets sent later.
+        Reordered = "reordering",
+        /// A late retransmission whose original was lost upstream of the capture point.
+        Unseen = "retransmission_of_unseen",
+    }
 }
 
 impl Class {
-    /// In the order of the documentation.
-    pub const ALL: [Self; 13] = [
-        Self::Fast,
-        Self::Sack,
-        Self::Rto,
-        Self::TailLossProbe,
-        Self::Unexplained,
-        Self::Syn,
-        Self::Fin,
-        Self::KeepAlive,
-        Self::ZeroWindowProbe,
-        Self::NetworkDuplicate,
-        Self::CaptureDuplicate,
-        Self::Reordered,
-        Self::Unseen,
-    ];
     /// Retransmissions whose original the capture shows.
     pub const RETRANSMISSIONS: [Self; 5] =
         [Self::Fast, Self::Sack, Self::Rto, Self::TailLossProbe, Self::Unexplained];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fast => "fast_retransmission",
-            Self::Sack => "sack_retransmission",
-            Self::Rto => "rto_retransmission",
-            Self::TailLossProbe => "tail_loss_probe",
-            Self::Unexplained => "unexplained_retransmission",
-            Self::Syn => "syn_retransmission",
-            Self::Fin => "fin_retransmission",
-            Self::KeepAlive => "keep_alive",
-            Self::ZeroWindowProbe => "zero_window_probe",
-            Self::NetworkDuplicate => "network_duplicate",
-            Self::CaptureDuplicate => "capture_duplicate",
-            Self::Reordered => "reordering",
-            Self::Unseen => "retransmission_of_unseen",
-        }
-    }
 
     /// Whether this is a retransmission whose original the capture shows.
     pub fn is_retransmission(self) -> bool {
@@ -77,37 +45,39 @@ impl Class {
     }
 }
 
-/// Evidence for a class, or for a retransmission being spurious.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
-    /// Order of the IPv4 identifications.
-    IpId,
-    /// Order of the TCP timestamps; for a spurious retransmission, the Eifel detection algorithm
-    /// (RFC 3522).
-    Timestamp,
-    /// Time since the hole opened, compared with the round-trip time.
-    Time,
-    Interface,
-    DuplicateAcks,
-    Sack,
-    /// A segment sent later had arrived (RFC 8985 section 6.2).
-    SentBefore,
-    /// A recovery already in progress.
-    Recovery,
-    /// Silence for as long as a retransmission timer.
-    Timer,
-    /// The peer's window, or all data acknowledged.
-    Window,
-    Flags,
-    /// The data were acknowledged before the retransmission.
-    Acknowledged,
-    /// The receiver reported a duplicate (D-SACK, RFC 2883).
-    DuplicateSack,
-    /// Later data were acknowledged without a retransmission (F-RTO, RFC 5682).
-    ForwardRto,
-    /// The original was seen to arrive.
-    Arrived,
-    Nothing,
+named_enum! {
+    /// Evidence for a class, or for a retransmission being spurious.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Evidence {
+        /// Order of the IPv4 identifications.
+        IpId = "ip_id",
+        /// Order of the TCP timestamps; for a spurious retransmission, the Eifel detection algorithm
+        /// (RFC 3522).
+        Timestamp = "timestamp",
+        /// Time since the hole opened, compared with the round-trip time.
+        Time = "time",
+        Interface = "interface",
+        DuplicateAcks = "duplicate_acks",
+        Sack = "sack",
+        /// A segment sent later had arrived (RFC 8985 section 6.2).
+        SentBefore = "sent_before",
+        /// A recovery already in progress.
+        Recovery = "recovery",
+        /// Silence for as long as a retransmission timer.
+        Timer = "timer",
+        /// The peer's window, or all data acknowledged.
+        Window = "window",
+        Flags = "flags",
+        /// The data were acknowledged before the retransmission.
+        Acknowledged = "acknowledged",
+        /// The receiver reported a duplicate (D-SACK, RFC 2883).
+        DuplicateSack = "d_sack",
+        /// Later data were acknowledged without a retransmission (F-RTO, RFC 5682).
+        ForwardRto = "f_rto",
+        /// The original was seen to arrive.
+        Arrived = "arrived",
+        Nothing = "none",
+    }
 }
 
 impl Evidence {
@@ -137,27 +107,6 @@ impl Evidence {
         Self::ForwardRto,
         Self::Arrived,
     ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::IpId => "ip_id",
-            Self::Timestamp => "timestamp",
-            Self::Time => "time",
-            Self::Interface => "interface",
-            Self::DuplicateAcks => "duplicate_acks",
-            Self::Sack => "sack",
-            Self::SentBefore => "sent_before",
-            Self::Recovery => "recovery",
-            Self::Timer => "timer",
-            Self::Window => "window",
-            Self::Flags => "flags",
-            Self::Acknowledged => "acknowledged",
-            Self::DuplicateSack => "d_sack",
-            Self::ForwardRto => "f_rto",
-            Self::Arrived => "arrived",
-            Self::Nothing => "none",
-        }
-    }
 }
 
 /// The class of a segment and its evidence.

@@ -22,48 +22,31 @@ const WINDOW_TOLERANCE: u32 = 10;
 /// Shortest full-sized segment: the default without an MSS option (RFC 9293 section 3.7.1).
 const SHORTEST_FULL_SIZE: u32 = 536;
 
-/// Phase of the congestion window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Growing by half or more in a round.
-    SlowStart,
-    /// Growing less, or not at all.
-    CongestionAvoidance,
-    /// Repairing losses until all data outstanding at its start are acknowledged (RFC 6582, RFC
-    /// 6675).
-    Recovery,
-    /// The same after a retransmission timeout (RFC 6298).
-    Timeout,
-}
-
-impl Phase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SlowStart => "slow_start",
-            Self::CongestionAvoidance => "congestion_avoidance",
-            Self::Recovery => "recovery",
-            Self::Timeout => "timeout",
-        }
+named_enum! {
+    /// Phase of the congestion window.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase {
+        /// Growing by half or more in a round.
+        SlowStart = "slow_start",
+        /// Growing less, or not at all.
+        CongestionAvoidance = "congestion_avoidance",
+        /// Repairing losses until all data outstanding at its start are acknowledged (RFC 6582, RFC
+        /// 6675).
+        Recovery = "recovery",
+        /// The same after a retransmission timeout (RFC 6298).
+        Timeout = "timeout",
     }
 }
 
-/// What limited the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    Application,
-    /// A full receive window.
-    Receiver,
-    /// Neither: its congestion window.
-    Network,
-}
-
-impl Limit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Application => "application",
-            Self::Receiver => "receiver",
-            Self::Network => "network",
-        }
+named_enum! {
+    /// What limited the sender.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Limit {
+        Application = "application",
+        /// A full receive window.
+        Receiver = "receiver",
+        /// Neither: its congestion window.
+        Network = "network",
     }
 }
 

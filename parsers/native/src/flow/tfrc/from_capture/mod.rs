@@ -14,7 +14,9 @@ mod sender_side;
 mod tests;
 
 use super::findings::{Finding, FindingCounts, FindingKind, FindingSample};
-use super::{FeedbackSample, LossIntervalSample, PacketRef, RttBy, TfrcSamples, TfrcSummary};
+use super::{
+    FeedbackSample, LossIntervalSample, PacketRef, ReportedInterval, RttBy, TfrcSamples, TfrcSummary,
+};
 use crate::packet::key::Side;
 use crate::plural::counted;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
@@ -61,15 +63,6 @@ pub struct Reported<'a> {
     pub intervals: &'a [ReportedInterval],
     /// Outcomes of single packets, if it names them.
     pub outcomes: Option<&'a ReportedOutcomes>,
-}
-
-/// A loss interval in a report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReportedInterval {
-    /// Its length in packets.
-    pub packets: f64,
-    /// Packets of it lost or marked.
-    pub lost: Option<u32>,
 }
 
 impl CarrierSetup {

@@ -21,27 +21,18 @@ pub struct OutcomeRun {
     pub outcome: PacketOutcome,
 }
 
-/// How a report names packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamedBy {
-    /// Ack Vector (RFC 4340 section 11.4).
-    AckVector,
-    /// Loss Intervals (RFC 4342 section 8.6).
-    LossIntervals,
-    /// Congestion control feedback (RFC 8888).
-    Congestion,
-    /// Transport-wide congestion control feedback.
-    TransportWide,
-}
-
-impl NamedBy {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AckVector => "ack_vector",
-            Self::LossIntervals => "loss_intervals",
-            Self::Congestion => "rfc8888",
-            Self::TransportWide => "twcc",
-        }
+named_enum! {
+    /// How a report names packets.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NamedBy {
+        /// Ack Vector (RFC 4340 section 11.4).
+        AckVector = "ack_vector",
+        /// Loss Intervals (RFC 4342 section 8.6).
+        LossIntervals = "loss_intervals",
+        /// Congestion control feedback (RFC 8888).
+        Congestion = "rfc8888",
+        /// Transport-wide congestion control feedback.
+        TransportWide = "twcc",
     }
 }
 

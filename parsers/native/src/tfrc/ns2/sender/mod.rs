@@ -10,32 +10,22 @@ use super::rto::Rto;
 use super::{Feedback, Header, MAX_RATE, PRINTED, Parameters, rate_of};
 use crate::tfrc::round_trip::{RoundTrip, r_sample};
 
-/// Turns of a timer between two packets that are followed: of the send timer they change nothing,
-/// and of the nofeedback timer one more halves next to nothing.
+/// The most timer expiries between two packets: more expiries of the send timer change nothing, and
+/// more of the nofeedback timer halve a rate of nearly zero.
 const MOST_TURNS: u32 = 1 << 12;
 
-/// Limit in force on the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// No loss event was reported yet.
-    SlowStart,
-    /// The first loss event was just reported: the rate is the equation's.
-    LeavingSlowStart,
-    /// The equation allows more than before, and the rate approaches that.
-    Increase,
-    /// The equation allows less, or the nofeedback timer ran out.
-    Decrease,
-}
-
-impl Mode {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SlowStart => "slow_start",
-            Self::LeavingSlowStart => "leaving_slow_start",
-            Self::Increase => "increase",
-            Self::Decrease => "decrease",
-        }
+named_enum! {
+    /// Limit in force on the rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// No loss event was reported yet.
+        SlowStart = "slow_start",
+        /// The first loss event was just reported: the rate is the equation's.
+        LeavingSlowStart = "leaving_slow_start",
+        /// The equation allows more than before, and the rate approaches that.
+        Increase = "increase",
+        /// The equation allows less, or the nofeedback timer expired.
+        Decrease = "decrease",
     }
 }
 
@@ -65,7 +55,7 @@ pub struct Sender {
     pub is_revised: bool,
     /// The receive rate of the latest report; 0 if it gave none.
     pub x_recv: f64,
-    /// How often that the rate may be after slow start.
+    /// Limit of the rate after slow start, as a multiple of that.
     most_of_x_recv: f64,
     /// Rate of the equation.
     x_calc: f64,
@@ -81,16 +71,15 @@ pub struct Sender {
 /// When the next packet is due.
 #[derive(Clone, Copy, Debug)]
 struct Pacing {
-    /// When the send timer runs out.
+    /// When the send timer expires.
     timer: f64,
     /// A rate approaching the allowed one in slow start, and its steps.
     old_rate: f64,
     delta: f64,
-    /// Whether the timer ran out and nothing was sent.
+    /// Whether the timer expired and nothing was sent.
     is_data_limited: bool,
-    /// The last turn at which it did.
+    /// The last expiry of this kind.
     missed: f64,
-    /// When that last ended.
     last_limited: f64,
     /// Whether it was so for all of a nofeedback period.
     is_all_idle: bool,
