@@ -7,6 +7,7 @@ A chart is drawn by `draw` in the colours that it is given: those of a page (`dr
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -278,15 +279,15 @@ def _draw_boxes(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
 
 
 def _box(samples: Sequence[float], scale: float) -> dict[str, Any]:
-    """Return quartiles by nearest rank, and whiskers to the last values within 1.5 of their distance."""
+    """Return the median, quartiles by nearest rank, and whiskers to the last values within 1.5 of these."""
     ordered = [sample / scale for sample in sorted(samples)]
-    low, median, high = (ordered[max(math.ceil(share * len(ordered)), 1) - 1] for share in (0.25, 0.5, 0.75))
+    low, high = (ordered[max(math.ceil(share * len(ordered)), 1) - 1] for share in (0.25, 0.75))
     reach = 1.5 * (high - low)
     inside = [value for value in ordered if low - reach <= value <= high + reach]
     outside = [value for value in ordered if not low - reach <= value <= high + reach]
     return {
         "q1": low,
-        "med": median,
+        "med": statistics.median(ordered),
         "q3": high,
         "whislo": inside[0],
         "whishi": inside[-1],
