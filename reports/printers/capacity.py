@@ -19,7 +19,7 @@ _TERMS: Final = (
     ("t_jam", "t_jam_us", "mean time of a collision"),
     ("T_col", "t_col_us", "time of collisions in T: P_c t_jam N_c"),
     ("sum T_i", "sum_t_us", "one full frame of each greedy contender"),
-    ("U", "u", "share of time that rate-sparing stations and other frames take"),
+    ("U", "u", "share of time that sparing stations and other frames take"),
     ("T", "t_us", "time in which each greedy contender sends one frame, (sum T_i + T_col)/(1 - U)"),
     ("X_m", "x_m_bps", "what each greedy contender sends, S/T"),
     ("X_t", "x_t_bps", "its payload, S_t/T"),
@@ -39,7 +39,7 @@ _FAIR_NOTE: Final = (
     "although the mix of frames changes"
 )
 _HT_NOTE: Final = "one MPDU in each frame of 802.11n (no aggregation), and DIFS as in DCF"
-_RECLASSIFIED_NOTE: Final = "a rate-limited station offers X_m or more, and counts as greedy"
+_RECLASSIFIED_NOTE: Final = "a sparing station offers X_m or more, and counts as greedy"
 
 
 def write_capacity_json(
