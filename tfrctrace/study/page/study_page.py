@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.errors import describe
-from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
+from tfrctrace.reports.elements import Cell, Fact, Heading, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
+from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.reports.elements import Severity
     from tfrctrace.reports.figures.charts import Chart
     from tfrctrace.reports.printers.means_table import Grid
     from tfrctrace.study.definition import Value
@@ -69,11 +68,7 @@ def _overview(results: StudyResults) -> Section:
 
 def _notes(problems: Sequence[Problem]) -> Iterator[Note]:
     for problem in problems[:_MOST_NOTES]:
-        severity: Severity = "info"
-        if problem["severity"] != "note":
-            severity = "warning" if problem["severity"] == "warning" else "error"
-        message = describe(problem)
-        yield Note(severity, (Name(problem["source"]), f": {problem['message']}"), message.hint or "")
+        yield problem_note(problem)
     if len(problems) > _MOST_NOTES:
         yield Note("info", (f"{len(problems) - _MOST_NOTES} more are left out here",))
 
