@@ -57,7 +57,7 @@ ONE_WAY_NS: Final = 20_000_000
 RANDOM_LOSS: Final = 0.004
 NDUPACK: Final = 3
 VECTOR: Final = 100
-"""Packets that an Ack Vector tells of."""
+"""Packets that an Ack Vector covers."""
 WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 LEAST_DISCOUNT: Final = 0.25
 T_MBI_S: Final = 64.0

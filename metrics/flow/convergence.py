@@ -1,4 +1,4 @@
-"""Convergence: how soon a rate, or fairness, is where it stays. Project definitions, times in s.
+"""Convergence: when a rate or fairness reaches its steady value. Project definitions, times in s.
 
 Rates are series over equal windows of `width_s`, zeros included, in any one unit. Times are those at which a
 window starts, counted from the start of the first.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Rates = pl.Series | NDArray[Any]
 
 HOLD_S: Final = 5.0
-"""A rate has converged if it stays for so long."""
+"""Time for which a rate must stay to have converged, ..."""
 TOLERANCE: Final = 0.2
 """... within this share of the steady rate."""
 RISEN: Final = 0.9

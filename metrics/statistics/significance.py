@@ -1,4 +1,4 @@
-"""Repeated runs: how sure a mean is, and whether groups of runs differ.
+"""Repeated runs: confidence intervals of means, and tests whether groups of runs differ.
 
 Written out instead of taken from scipy, which is larger than all that tfrctrace needs together; the tests
 hold it to what scipy gives.
@@ -32,7 +32,7 @@ class Interval:
     std: float | None
     """Of the sample (n - 1); None for one run."""
     low: float | None
-    """None for one run, which says nothing of how others would end."""
+    """None for one run, which shows no spread."""
     high: float | None
 
 
@@ -77,7 +77,7 @@ def bootstrap_interval(
 
 
 def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Return the means of draws of as many values with replacement, rising, in blocks of bounded size."""
+    """Return sorted means of resamples with replacement, drawn in blocks of bounded size."""
     import numpy as np
 
     draw, values = np.random.default_rng(seed), np.array(runs)

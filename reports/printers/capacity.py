@@ -73,7 +73,7 @@ def write_capacity_text(file: TextIO, network: Mapping[str, Any], document: Mapp
 
 
 def _network(network: Mapping[str, Any]) -> str:
-    """Return one line with the constants that were decided."""
+    """Return one line with the constants of the model."""
     facts = [f"802.11{network['phy']}"]
     if network["phy"] == "n":
         guard = "short" if network["short_gi"] else "long"
@@ -105,7 +105,7 @@ def _contender_rows(terms: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _rate(one: Mapping[str, Any]) -> str:
-    """Return the rate, and what a modulation and coding scheme amounts to."""
+    """Return the rate, in Mbit/s too for a modulation and coding scheme."""
     is_number = one["rate"] == f"{one['mbps']:g}"
     return f"{one['rate']} Mb/s" if is_number else f"{one['rate']}, {one['mbps']:.4g} Mb/s"
 
@@ -136,7 +136,7 @@ def _us(value: float) -> str:
 
 
 def _bound_lines(bounds: Mapping[str, Any]) -> list[str]:
-    """Return what MTFRC sends, if it is known what TFRC allows."""
+    """Return the rate of MTFRC if that of TFRC is known."""
     if bounds["x_send_bps"] is None:
         return []
     layer = "payload" if bounds["layer"] == "payload" else "whole frames"

@@ -44,7 +44,7 @@ _TEXTS: Final = {0, _GROUP, 8}
 def write_comparison(
     file: TextIO, form: ComparisonFormat, rows: Sequence[Mapping[str, Any]], head: Mapping[str, Any]
 ) -> None:
-    """Write `rows`, which have `COLUMNS`; `head` says what was compared and how."""
+    """Write `rows` with `COLUMNS`; `head` has what was compared and how."""
     if form == "json":
         document = {"schema_version": COMPARISON_SCHEMA_VERSION, **head, "differences": list(rows)}
         json.dump(document, file, indent=1, allow_nan=False)
@@ -86,5 +86,5 @@ def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _with_harmless_group(row: Sequence[str]) -> list[str]:
-    """Return the cells of a row of Markdown: the name of a group is the user's, all other words are ours."""
+    """Return the cells of a row of Markdown; only the name of a group needs escaping."""
     return [markdown_text(cell) if place == _GROUP else cell for place, cell in enumerate(row)]

@@ -1,4 +1,4 @@
-"""What a user may say of the inputs, and what holds where the user says nothing."""
+"""How inputs are read: the keywords of `tfrctrace.open`, with types and defaults."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, TypedDict

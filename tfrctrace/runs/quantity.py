@@ -128,7 +128,7 @@ class Quantity:
 
     @property
     def better(self) -> Better:
-        """Which way is good; `same` where a change in either direction is bad, or nobody can know."""
+        """Which direction is good; `same` where any change is bad or the direction is unknown."""
         if self.term.aggregation == "count":
             return "same"
         if self.term.name in _MORE_IS_BETTER:
@@ -137,7 +137,7 @@ class Quantity:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Return the quantity that `text` describes. Raises `UsageError` if it is none."""
+    """Return the quantity that `text` describes. Raises `UsageError` for invalid text."""
     name = " ".join(text.split())
     scanner = Scanner(name, "quantity", _SYNTAX)
     term, over = read_formula(scanner)

@@ -183,7 +183,7 @@ def perform(
 
 
 def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Problem]:
-    """Say of which runs a part of the time is not in the metrics of flows that competed."""
+    """Give a note for each run with several competing sets, of which one is measured."""
     for run, record in zip(runs, records, strict=True):
         if not record["failed"] and record["sets"] > 1:
             message = f"has {record['sets']} competing sets; results are of that with most flows times time"

@@ -67,7 +67,7 @@ def quantity_of(table: Table, called: str) -> Quantity:
 
 
 class OutputParser:
-    """Reads the parts of a study that speak of quantities and parameters, and knows which there are."""
+    """Reads the parts of a study that refer to its quantities and parameters, by name."""
 
     def __init__(self, quantities: Sequence[Quantity], runs: RunRule) -> None:
         """Take the quantities, of which none may be called as another one, and the parameters of the runs."""

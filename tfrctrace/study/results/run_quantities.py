@@ -23,7 +23,7 @@ _NOT_SHOWN: Final = "the flows do not show it: too short, never together, or an 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunValue:
-    """One value of a quantity in one run; `reason` says why there is none."""
+    """One value of a quantity in one run; `reason` is why it is unknown."""
 
     quantity: str
     group: str | None
