@@ -58,11 +58,11 @@ def mean_interval(values: pl.Series, *, level: float = 0.95) -> Interval | None:
 
 
 def bootstrap_interval(
-    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1
+    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """Return mean and percentile bootstrap interval, the same for the same `seed`. None without values.
+    """Return mean and percentile bootstrap interval. None without values.
 
-    Order matters to the seed only: values are sorted first.
+    The same values give the same interval, in any order.
     """
     runs = sorted(finite(values))
     if not runs:
@@ -70,17 +70,17 @@ def bootstrap_interval(
     mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    means = _resampled_means(runs, resamples, seed)
+    means = _resampled_means(runs, resamples)
     cut = max(math.ceil((1 - level) / 2 * resamples), 1)
     low, high = means[[cut - 1, resamples - cut]].tolist()
     return Interval(len(runs), mean, math.sqrt(variance), low, high)
 
 
-def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
+def _resampled_means(runs: Sequence[float], resamples: int) -> NDArray[np.float64]:
     """Return sorted means of resamples with replacement, drawn in blocks of bounded size."""
     import numpy as np
 
-    draw, values = np.random.default_rng(seed), np.array(runs)
+    draw, values = np.random.default_rng(1), np.array(runs)
     block = max(_DRAWS_AT_ONCE // len(runs), 1)
     means = np.empty(resamples)
     for start in range(0, resamples, block):

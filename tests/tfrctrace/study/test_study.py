@@ -190,9 +190,9 @@ def test_only_what_has_changed_is_measured(perform_study, study_folder):
     text = (study_folder / "study.toml").read_text()
     # another quantity is taken from what is known; another window is not
     (study_folder / "study.toml").write_text(text + '\n[[quantity]]\nmetric = "burstiness"\n')
-    assert "4 runs, 4 of them known" in perform_study(study_folder / "study.toml", "--format", "csv").err
+    assert "4 runs, 4 from the cache" in perform_study(study_folder / "study.toml", "--format", "csv").err
     (study_folder / "study.toml").write_text(text.replace("500ms", "1s"))
-    assert "4 runs, 0 of them known" in perform_study(study_folder / "study.toml", "--format", "csv").err
+    assert "4 runs, 0 from the cache" in perform_study(study_folder / "study.toml", "--format", "csv").err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -347,7 +347,7 @@ def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
     looks = tuple(ClaimCheck((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
     told = failing(ClaimVerdict(expectation, looks, None))
-    assert told.startswith("n = 0: 1, 2; n = 1: 1, 2; ")
+    assert told.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
     assert told.endswith("n = 19: 1, 2; and 4980 more")
 
 
