@@ -167,7 +167,7 @@ def lillis() -> list[Run]:
 
 
 def de_cicco_mascolo() -> list[Run]:
-    """Repeat TCP and TFRC over a wired and a radio path, with and without traffic the other way."""
+    """Repeat TCP and TFRC over a wired and a radio path, with and without reverse traffic."""
     paths = {
         "wired": {"bandwidth": "800kb", "delay": "25ms", "queue": 30},
         "umts": {"bandwidth": "384kb", "delay": "90ms", "queue": 40, "loss": 0.005},

@@ -125,7 +125,7 @@ proc trace_variables {agent id} {
 
 # ---- truth ------------------------------------------------------------------
 
-# What the agents counted: packets sent (with retransmissions), sent again, and bytes that the sink received.
+# What the agents counted: packets sent (with retransmissions), retransmitted packets, and bytes that the sink received.
 proc counters {kind agent sink} {
     if {$kind eq "tfrc"} { return "\"sent_packets\": [$agent set ndatapack_], \"sink_bytes\": [$sink set bytes_]" }
     if {$kind in {cbr pareto}} {
