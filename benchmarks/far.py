@@ -1,7 +1,7 @@
-"""Make the capture at the other end of a path from one of ours, whose clock runs the same.
+"""Make the capture at the other end of a path from a generated one, with the same clock.
 
-`far.py FILE CAPTURE`: what clients send comes 20 ms later, what servers send has left 20 ms before, and one
-of the clients' packets in a thousand is lost on its way. Clients are those of `captures.py`, in 10.0.0.0/8.
+`far.py FILE CAPTURE`: packets of clients arrive 20 ms later, packets of servers left 20 ms earlier, and one
+in a thousand packets of the clients is lost. Clients are those of `captures.py`, in 10.0.0.0/8.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Metrics of many flows whose bins of 0.1 s are in memory, once by us and once by pandas.
+"""Metrics of many flows with bins of 0.1 s in memory, by tfrctrace or by pandas.
 
-`python metrics_of_bins.py tfrctrace|pandas FLOWS BINS` prints the seconds that the metrics took. The way of
-pandas is that of a script for one paper: Jain's index, burstiness by timescale, and smoothness.
+`python metrics_of_bins.py tfrctrace|pandas FLOWS BINS` prints the seconds that the metrics took. The pandas
+code is that of a script for one paper: Jain's index, burstiness by timescale, and smoothness.
 """
 
 from __future__ import annotations

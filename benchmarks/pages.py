@@ -1,4 +1,4 @@
-"""How large pages of reports are, and how soon a browser paints them: the table of docs/reports.md.
+"""Sizes of report pages and the time until a browser paints them: the table of docs/reports.md.
 
 `python benchmarks/pages.py [FOLDER]` makes captures as `captures.py` does, with their times stretched to the
 length in the table, and their reports. It needs chromium and the test requirements.
@@ -27,7 +27,7 @@ FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].
 
 
 def stretch(path: Path, lasts_s: int) -> None:
-    """Give the packets of a pcap file other times, so that it lasts `lasts_s` seconds."""
+    """Stretch the times of a pcap file, so that it lasts `lasts_s` seconds."""
     content = bytearray(path.read_bytes())
     places, times = [], []
     at = 24

@@ -1,4 +1,4 @@
-"""What a capture of the benchmarks shall hold. Without numpy, so that the measuring process stays small."""
+"""Contents of the captures of the benchmarks. Without numpy, so that the measuring process stays small."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TextPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a capture shall hold; `packets` is rounded down to whole connections."""
+    """Contents of a capture; `packets` is rounded down to whole connections."""
 
     packets: int
     flows: int
@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def written(self) -> int:
-        """Packets that the capture really holds."""
+        """Packets in the capture."""
         return (HANDSHAKE + 3 * self.rounds + GOODBYE) * self.flows
 
     @property
@@ -68,7 +68,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class FarPlan:
-    """What a capture at the other end of the path of `near` shows."""
+    """The capture at the other end of the path of `near`."""
 
     near: Plan
 

@@ -1,8 +1,8 @@
-"""Measure `tfrctrace flows` against other programs on captures made here, and print the ratios.
+"""Measure `tfrctrace flows` against other programs on generated captures, and print the ratios.
 
 Every run is a whole process with the capture in the page cache. The programs of one comparison take turns
-and the ratio is the median over the turns, so that a machine that slows down slows down everybody.
-Slow programs read a shorter capture of the same make and are compared by packets per second.
+and the ratio is the median over the turns, so that a slow phase of the machine affects all of them.
+Slow programs read a shorter capture of the same kind and are compared by packets per second.
 
 `python benchmarks/run.py [--packets N] [--runs N] [--only NAME]`; the result also goes to a JSON file.
 """
@@ -50,7 +50,7 @@ $1 == "+" && $3 == 2 && $5 == "tcpFriend" { if (!($12 in sent)) { sent[$12] = $2
 $1 == "r" && $4 == 3 && $5 == "tcpFriend" { delay += $2 - sent[$12]; delete sent[$12]; arrived++ }
 END { print arrived / packets, delay / arrived }
 """
-"""Packet delivery ratio and mean delay of one flow, as such scripts do it."""
+"""Packet delivery ratio and mean delay of one flow, as published awk scripts compute them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Entry:
 
     @property
     def packets_per_second(self) -> float:
-        """By the median run."""
+        """Packets per second of the median run."""
         return self.packets / self.seconds
 
     @property
@@ -275,7 +275,7 @@ class Bench:
         return ours
 
     def memory(self, name: str, entry: Entry | None, limit_mb: float = 200) -> None:
-        """Hold the peak memory of tfrctrace to its limit."""
+        """Compare the peak memory of tfrctrace with its limit."""
         if entry is None:
             self.comparisons.append(
                 Comparison(name, None, "MB", f"< {limit_mb:g}", "skipped", "nothing was measured")
@@ -333,7 +333,7 @@ class Bench:
         )
 
     def text(self) -> None:
-        """Text traces: an awk script for one flow of an ns-2 trace, tcpdump that prints what is read here."""
+        """Text traces: an awk script for one flow of an ns-2 trace, and tcpdump printing a capture."""
         trace = TextPlan("ns2", NS2_LINES, str(NS2_LINES))
         entry = None
         for awk in ("mawk", "gawk"):
@@ -396,7 +396,7 @@ class Bench:
         ]
 
     def alone(self, plan: Plan | TextPlan) -> Entry:
-        """Measure tfrctrace without anybody to compare it with."""
+        """Measure tfrctrace alone."""
         command = tfrctrace().command
         assert command is not None
         entry = Entry("tfrctrace", plan.name, plan.written)

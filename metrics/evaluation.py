@@ -224,7 +224,9 @@ class _SetMetrics:
         mean = index.mean()
         yield self._metric("jain_window_mean", mean if isinstance(mean, float) else None, len(index))
         for share in (0.05, 0.5, 0.95):
-            yield self._metric(f"jain_window_p{share * 100:.0f}", nearest_rank(index, share), len(index))
+            yield self._metric(
+                f"jain_window_p{share * 100:.0f}", nearest_rank(index.drop_nulls(), share), len(index)
+            )
         yield self._settling(over_time)
 
     def _settling(self, over_time: pl.DataFrame) -> Metric:

@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
 
 
@@ -34,10 +36,10 @@ def ratio(over: Fraction, under: Fraction) -> float | None:
         return None
 
 
-def nearest_rank(values: pl.Series, share: float) -> float | None:
+def nearest_rank(values: Iterable[float], share: float) -> float | None:
     """Return the percentile by nearest rank, the ceil(q n)-th smallest value; None if there is none."""
-    ordered = values.drop_nulls().sort()
-    if ordered.is_empty():
+    ordered = sorted(values)
+    if not ordered:
         return None
     # 0.95 x 20 is 19 and not the next float above it
     rank = math.ceil(Fraction(str(share)) * len(ordered))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Dense = tuple[NDArray[Any], NDArray[Any]]
-    """Flows, and a row of their bytes in every window for each."""
+    """Flows, and a row of bytes per window for each."""
 
 NS_PER_S: Final = 1_000_000_000
 BITS_PER_BYTE: Final = 8
@@ -26,7 +26,7 @@ BITS_PER_BYTE: Final = 8
 _UINT64_VALUES: Final = 2**64
 _EXACT_FLOATS: Final = 2**53
 _SPARSE: Final = 4
-"""How many times more windows than rows there may be, before only those with rows are counted."""
+"""Ratio of windows to rows above which only windows with rows are counted."""
 _ROWS_OF_PART: Final = 1 << 19
 _MOST_WINDOWS: Final = 2**31
 """More than 0.1 s windows of six years; with the number of a flow it fits 64 bits."""
@@ -65,7 +65,7 @@ class Windows:
 
 
 class FlowBins:
-    """Bins of many flows, one direction of each, from which those of some are taken without a copy of all."""
+    """Bins of many flows, one direction of each; those of some flows are selected without copying all."""
 
     def __init__(self, bins: pl.DataFrame) -> None:
         """Take bins of one width, in order of flow and time or not."""
@@ -107,7 +107,7 @@ class FlowBins:
         return rates
 
     def parts(self, flows: Iterable[int]) -> Iterator[pl.DataFrame]:
-        """Give the bins of `flows`, in order, in frames that a processor's cache and memory find easy."""
+        """Give the bins of `flows`, in order, in frames of a size that suits caches and memory."""
         import polars as pl
 
         stretches: list[tuple[int, int]] = [(0, 0)]
@@ -115,7 +115,7 @@ class FlowBins:
         for flow in sorted(flows):
             start, end = self._places.get(flow, (0, 0))
             if start == stretches[-1][1]:
-                stretches[-1] = (stretches[-1][0], end)  # neighbours are one slice, which is no copy
+                stretches[-1] = (stretches[-1][0], end)  # neighbours are one slice, without a copy
             else:
                 stretches.append((start, end))
             rows += end - start
@@ -164,7 +164,7 @@ def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
 
     window = (bins["time_ns"].to_numpy() - windows.start_ns) // windows.width_ns
     flow, sizes = bins["flow"].to_numpy(), bins[column].cast(pl.UInt64).to_numpy()
-    # most bins are all inside, which takes no mask to know
+    # mostly all bins are inside: no mask needed
     if len(window) and (window.min() < 0 or window.max() >= windows.count or not sizes.min()):
         counts = (window >= 0) & (window < windows.count) & (sizes > 0)
         flow, window, sizes = (np.compress(counts, one) for one in (flow, window, sizes))
@@ -172,9 +172,9 @@ def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
 
 
 def joined(frame: pl.DataFrame, factor: int, count: int, *, dense: Dense | None = None) -> pl.DataFrame:
-    """Return a windowed frame with `factor` of `count` windows made one; what fills no window is left out.
+    """Return a windowed frame whose windows are `factor` times as wide; a partial last window is left out.
 
-    `dense` is what `matrix` gives, if somebody has asked it already.
+    `dense` is the result of `matrix`, if it was computed before.
     """
     import numpy as np
 
@@ -199,8 +199,8 @@ def joined(frame: pl.DataFrame, factor: int, count: int, *, dense: Dense | None 
 def matrix(frame: pl.DataFrame, count: int) -> Dense | None:
     """Return the flows of a windowed frame, and their bytes in each of `count` windows, a row for each flow.
 
-    None if there are none, or if most of it would be zeros: what is made of few rows must not need memory
-    for many windows.
+    None if there are none, or if most of the matrix would be zeros: few rows must not need memory for many
+    windows.
     """
     import numpy as np
 
@@ -218,7 +218,7 @@ def matrix(frame: pl.DataFrame, count: int) -> Dense | None:
 
 
 def wider(rows: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Return the sums of each `factor` neighbours in a row; what fills no window is left out."""
+    """Return the sums of each `factor` neighbours in a row; a partial last window is left out."""
     whole = rows.shape[1] // factor * factor
     if factor == 1:
         return rows
@@ -233,8 +233,8 @@ def _merged(
 ) -> pl.DataFrame:
     """Return a windowed frame in order of flow and window, with the bytes of equal ones added.
 
-    Bins come in order, and then this is one pass: to sort or hash tens of millions of rows takes longer than
-    all that is made of them.
+    Bins come in order, so one pass is enough; sorting or hashing tens of millions of rows would take longer
+    than everything computed from them.
     """
     import numpy as np
 
@@ -259,7 +259,7 @@ def _frame(
 ) -> pl.DataFrame:
     import polars as pl
 
-    # tells Polars that the rows of a flow are together
+    # lets Polars know that the rows of a flow are adjacent
     flows = pl.Series(flow, dtype=flow_type).set_sorted()
     return pl.DataFrame({"flow": flows, "window": window, "bytes": sizes})
 
@@ -278,12 +278,12 @@ def power_sums(frame: pl.DataFrame, by: Literal["flow", "window"]) -> pl.DataFra
     in_each = np.bincount(keys) if is_dense else np.diff(np.append(first, len(keys)))
     limit = _EXACT_FLOATS if is_dense else _UINT64_VALUES
     if int(sizes.max(initial=0)) ** 2 * int(in_each.max(initial=0)) >= limit:
-        # sums of 128 bits take many times as long, and are hardly ever needed
+        # 128-bit sums are much slower and rarely needed
         size = pl.col("bytes").cast(pl.Int128)
         sums = frame.group_by(by).agg(size.sum().alias("sum"), (size * size).sum().alias("squares"))
         return sums.sort(by)
     if is_dense:
-        # floats add whole numbers below 2^53 exactly, in any order
+        # floats add integers below 2^53 exactly, in any order
         every, of_squares = np.bincount(keys, weights=sizes), np.bincount(keys, weights=sizes * sizes)
         keys = every.nonzero()[0]
         total, squares = (sums[keys].astype(np.int64).tolist() for sums in (every, of_squares))

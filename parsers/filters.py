@@ -179,12 +179,6 @@ def _libpcap() -> ctypes.CDLL:
     raise LibpcapError("filters need libpcap, and none was found")
 
 
-def library_version() -> str:
-    """Return the version string of the libpcap in use."""
-    version: bytes = _libpcap().pcap_lib_version()
-    return version.decode(errors="replace")
-
-
 def bundled_libraries() -> list[Path]:
     """Return the libraries in the package `libpcap` for this machine; normally one."""
     package = find_spec("libpcap")

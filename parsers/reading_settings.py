@@ -1,4 +1,4 @@
-"""From what a user says of the inputs to what the core is given.
+"""How inputs are read: the keywords of `tfrctrace.open`, checked and parsed for the core.
 
 A reading option has one key in `ReadingArguments`, one field in `ReadSettings`, one line in the core
 (`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.

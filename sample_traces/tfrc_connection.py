@@ -57,7 +57,7 @@ ONE_WAY_NS: Final = 20_000_000
 RANDOM_LOSS: Final = 0.004
 NDUPACK: Final = 3
 VECTOR: Final = 100
-"""Packets that an Ack Vector tells of."""
+"""Packets that an Ack Vector covers."""
 WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 LEAST_DISCOUNT: Final = 0.25
 T_MBI_S: Final = 64.0
@@ -65,7 +65,7 @@ WRAP: Final = 1 << 48
 
 
 class Clock:
-    """What is due, in order of time (ns since the first packet)."""
+    """Pending events, in order of time (ns since the first packet)."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -73,12 +73,12 @@ class Clock:
         self._count = 0
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
-        """Do something at a time."""
+        """Schedule an event."""
         self._count += 1
         heapq.heappush(self._due, (time_ns, self._count, action))
 
     def run(self, end_ns: int) -> None:
-        """Do what is due until `end_ns`."""
+        """Run the events until `end_ns`."""
         while self._due and self._due[0][0] <= end_ns:
             self.now, _, action = heapq.heappop(self._due)
             action()
@@ -214,7 +214,7 @@ class Sender:
         return max(self.x * self.r_sqmean / math.sqrt(self.r_sample_s), SIZE / T_MBI_S)
 
     def on_report(self, now_s: float, r_sample_s: float, x_recv: float, p: float) -> None:
-        """Do what section 4.3 says."""
+        """Process a report (section 4.3)."""
         self.r_sample_s = r_sample_s
         self.r_s = 0.9 * self.r_s + 0.1 * r_sample_s
         self.r_sqmean = 0.9 * self.r_sqmean + 0.1 * math.sqrt(r_sample_s)
@@ -234,7 +234,7 @@ class Sender:
             self.tld_s = now_s
 
     def on_no_feedback(self) -> None:
-        """Do what section 4.4 says of a sender that is not idle."""
+        """Process an expired nofeedback timer of a sender that is not idle (section 4.4)."""
         now_s = self.timer_s
         x_recv = max(rate for rate, _ in self.x_recv_set)
         if self.x_bps is None:

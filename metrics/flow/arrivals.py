@@ -1,4 +1,4 @@
-"""What arrived, in bins of time: the received bytes of a trace that shows packets at their destination."""
+"""Received bytes in bins of time, of a trace that shows packets at their destination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time bins of flows: made wider, and made even by the zeros between packets.
+"""Time bins of flows: joined to wider ones, and filled with the zeros between packets.
 
 Works on the table of bins (columns as in `tfrctrace.parsers.schema.BINS`), which has no row where
 nothing was sent. Counts and bytes stay integers; nothing is divided here.
@@ -22,7 +22,7 @@ COUNTS: Final = (
 """Columns that add up when bins are joined; a bin without packets has 0 in each."""
 
 BOTH_ENDS_COUNTS: Final = ("delay_samples", "lost_packets")
-"""The same of flows of which a trace shows both ends; null in every row of others."""
+"""The same for flows whose both ends the trace shows; null in every row of others."""
 
 _NICE_FACTORS: Final = (1, 2, 5)
 
@@ -87,7 +87,7 @@ def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = N
 
 
 def _is_even(times_ns: pl.Series, width_ns: int) -> bool:
-    """Tell whether times are whole bins apart, so that none of `width_ns` holds two of them."""
+    """Return whether times are whole bins apart, so that no bin of `width_ns` holds two of them."""
     return bool(((times_ns - times_ns.min()) % width_ns == 0).all())
 
 

@@ -60,7 +60,7 @@ def cov_by_timescale(
 
     Columns are `flow`, `factor`, `windows` (how many there are) and `cov` (S. Floyd et al., SIGCOMM
     2000). What does not fill the last window is left out; a factor that leaves no window has no row.
-    `dense` is what `matrix` gives of `windowed`, if somebody has asked it already.
+    `dense` is the result of `matrix` for `windowed`, if it was computed before.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Convergence: how soon a rate, or fairness, is where it stays. Project definitions, times in s.
+"""Convergence: when a rate or fairness reaches its steady value. Project definitions, times in s.
 
 Rates are series over equal windows of `width_s`, zeros included, in any one unit. Times are those at which a
 window starts, counted from the start of the first.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Rates = pl.Series | NDArray[Any]
 
 HOLD_S: Final = 5.0
-"""A rate has converged if it stays for so long."""
+"""Time for which a rate must stay to have converged, ..."""
 TOLERANCE: Final = 0.2
 """... within this share of the steady rate."""
 RISEN: Final = 0.9
@@ -36,10 +36,8 @@ def _last_half(rates: Rates) -> NDArray[Any]:
     return np.asarray(rates)[len(rates) // 2 :]
 
 
-def convergence_time_s(
-    rates: Rates, width_s: float, *, hold_s: float = HOLD_S, tolerance: float = TOLERANCE
-) -> float | None:
-    """Return the first time from which the rate stays within `tolerance` of B_ss for `hold_s`.
+def convergence_time_s(rates: Rates, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
+    """Return the first time from which the rate stays within `TOLERANCE` of B_ss for `hold_s`.
 
     None if it never does, or if B_ss is 0.
     """
@@ -48,7 +46,7 @@ def convergence_time_s(
     steady = steady_rate(rates)
     if not steady:
         return None
-    return _first_run_s(abs(np.asarray(rates) - steady) <= tolerance * steady, width_s, hold_s)
+    return _first_run_s(abs(np.asarray(rates) - steady) <= TOLERANCE * steady, width_s, hold_s)
 
 
 def rise_time_s(rates: Rates, width_s: float) -> float | None:
@@ -83,10 +81,8 @@ def first_window_after(width_s: float, step_s: float) -> int:
     return math.ceil(step_s / width_s - 1e-9)
 
 
-def response_time_s(
-    rates: Rates, width_s: float, step_s: float, *, tolerance: float = TOLERANCE
-) -> float | None:
-    """Return how long after a change of the path at `step_s` the rate is within `tolerance` and stays there.
+def response_time_s(rates: Rates, width_s: float, step_s: float) -> float | None:
+    """Return how long after a change of the path at `step_s` the rate is within `TOLERANCE` and stays there.
 
     `step_s` counts from the start of the first window. The new level is the mean of the last half of the
     whole windows after the change. None if the rate never stays, if the level is 0, or if there is no window
@@ -99,7 +95,7 @@ def response_time_s(
     steady = steady_rate(after)
     if not steady:
         return None
-    off = (abs(np.asarray(after) - steady) > tolerance * steady).nonzero()[0]
+    off = (abs(np.asarray(after) - steady) > TOLERANCE * steady).nonzero()[0]
     settled = int(off[-1]) + 1 if len(off) else 0
     return (first + settled) * width_s - step_s if settled < len(after) else None
 

@@ -1,4 +1,4 @@
-"""How packets that were sent again, late or doubled added up over time, by what explains them."""
+"""Retransmitted, late and duplicate packets over time, added up by class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOSS_COURSE: Final = {"flow": "uint32", "class": "string", "time_ns": "int64", "
 """Columns of `cumulative_losses`: `flow` is the first flow of a trace and stands for all of them."""
 
 OTHERS: Final = ""
-"""Stands for all classes that are not counted alone."""
+"""Name for all classes that are not counted alone."""
 
 
 def cumulative_losses(
@@ -19,9 +19,10 @@ def cumulative_losses(
 ) -> pl.DataFrame:
     """Return how many packets of each class a trace had up to some times, at most `most` of them for each.
 
-    `losses` has the columns of `tfrctrace.parsers.schema.LOSSES`, `first_flows` says for each `flow` of which
-    trace it is by the `first` flow of that. Of a trace the `classes` with most packets are counted alone.
-    The first and the last packet of each are always there; what is left out lies between two counts.
+    `losses` has the columns of that table in `tfrctrace.parsers.schema.TABLES`; `first_flows` maps
+    each `flow` to the `first` flow of its trace. The `classes` with most packets in a trace are
+    counted alone. The first and the last packet of each class are kept; a point left out
+    lies between two counts.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Many samples in few: their quantiles, and the outline of how they went over time."""
+"""Many samples reduced to few: quantiles, and the envelope over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sample_quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     """Return the quantiles of the column `value` of each flow and direction, one row for each of `SHARES`.
 
     Nearest rank: each is a sample, and `share` of all samples are at or below it; the first is the smallest.
-    What has no sample has no row.
+    A direction without samples has no row.
     """
     import polars as pl
 
@@ -35,7 +35,7 @@ def sample_quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
 def envelope(frame: pl.DataFrame, by: tuple[str, ...], value: str, most: int) -> pl.DataFrame:
     """Return at most `most` rows for each combination of the columns `by`, in the order that they have.
 
-    Of each stretch of rows those with the smallest and the largest `value` stay, so no spike disappears.
+    The rows with the smallest and the largest `value` of each stretch are kept, so no spike disappears.
     """
     import polars as pl
 

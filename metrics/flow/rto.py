@@ -20,13 +20,7 @@ BETA: Final = 1 / 4
 K: Final = 4
 
 
-def rto_series(
-    rtt: pl.DataFrame,
-    *,
-    method: str = "ack",
-    min_rto_ms: float = RFC_MIN_RTO_MS,
-    max_rto_ms: float = RFC_MAX_RTO_MS,
-) -> pl.DataFrame:
+def rto_series(rtt: pl.DataFrame, *, method: str = "ack", min_rto_ms: float = RFC_MIN_RTO_MS) -> pl.DataFrame:
     """Return SRTT, RTTVAR and RTO in ms after each RTT sample of `method`, for each flow and direction.
 
     `rtt` has the columns of the table of RTT samples. The clock has no granularity (G = 0) and the timeout is
@@ -35,7 +29,7 @@ def rto_series(
     import polars as pl
 
     samples = rtt.filter(pl.col("method") == method)
-    timers = [_of_direction(direction, min_rto_ms, max_rto_ms) for direction in _directions(samples)]
+    timers = [_of_direction(direction, min_rto_ms) for direction in _directions(samples)]
     columns = ("srtt_ms", "rttvar_ms", "rto_ms")
     keys = samples.select("flow", "direction", "time_ns").clear()
     empty = keys.with_columns(pl.lit(None, dtype=pl.Float64).alias(column) for column in columns)
@@ -46,12 +40,12 @@ def _directions(samples: pl.DataFrame) -> list[pl.DataFrame]:
     return samples.partition_by("flow", "direction", maintain_order=True)
 
 
-def _of_direction(samples: pl.DataFrame, min_rto_ms: float, max_rto_ms: float) -> pl.DataFrame:
+def _of_direction(samples: pl.DataFrame, min_rto_ms: float) -> pl.DataFrame:
     import polars as pl
 
     ordered = samples.select("flow", "direction", "time_ns", "rtt_ns").sort("time_ns", maintain_order=True)
     rtts_ms = (ordered["rtt_ns"] / 1e6).to_list()
-    timers = list(timer_states(rtts_ms, min_rto_ms=min_rto_ms, max_rto_ms=max_rto_ms))
+    timers = list(timer_states(rtts_ms, min_rto_ms=min_rto_ms, max_rto_ms=RFC_MAX_RTO_MS))
     names = {"srtt_ms": 0, "rttvar_ms": 1, "rto_ms": 2}
     return ordered.drop("rtt_ns").with_columns(
         pl.Series(name, [timer[place] for timer in timers], dtype=pl.Float64) for name, place in names.items()

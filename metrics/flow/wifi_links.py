@@ -1,4 +1,4 @@
-"""802.11 over time: what each station sent to another one in stretches of time, from single frames."""
+"""802.11 links over time: frames, retries, rate and signal from one station to another, in bins."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _LINK: Final = ("transmitter", "receiver")
 
 NARROWEST_NS: Final = 1_000_000
-"""No bin is narrower than a millisecond, in which a radio sends a handful of frames."""
+"""Narrowest bin: a radio sends a handful of frames in a millisecond."""
 
 _FRAMES_IN_BIN: Final = 20
-"""Mean frames in a bin of the largest link: of fewer, a share of retries jumps with each of them."""
+"""Mean frames in a bin of the largest link; with fewer, each frame would move the share of retries."""
 
 _FEWEST_BINS: Final = 40
 

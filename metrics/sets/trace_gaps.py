@@ -1,4 +1,4 @@
-"""Holes: stretches of time in which no flow has a packet, though flows go on before and after."""
+"""Gaps: stretches of time in which no flow has a packet, though flows continue after them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class TraceGap:
 def trace_gaps(bins: pl.DataFrame) -> list[TraceGap]:
     """Return the holes of one trace, the longest first, to within a bin.
 
-    `bins` has the columns of `tfrctrace.parsers.schema.BINS`. What lies between flows is none: nobody
-    misses packets there.
+    `bins` has the columns of `bins` in `tfrctrace.parsers.schema.TABLES`. Time between flows is no gap.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t and chi-squared: all of a statistics library that is needed here.
+"""Tails and quantiles of Student's t and chi-squared.
 
 The incomplete beta and gamma functions are summed as continued fractions (modified Lentz) and series, as in
 M. Abramowitz and I. Stegun, 26.5.8, 6.5.29 and 6.5.31; relative errors are below 1e-12.
@@ -24,7 +24,7 @@ def t_tail(t: float, degrees: float) -> float:
     return _incomplete_beta(x, degrees / 2, 0.5)
 
 
-@lru_cache(maxsize=1024)  # a search, and every cell of a study asks for the same few
+@lru_cache(maxsize=1024)  # a search; every cell of a study needs the same few
 def t_quantile(share: float, degrees: float) -> float:
     """Return t with P(T <= t) = `share`, which is between 0.5 and 1."""
     tail = 2 * (1 - share)

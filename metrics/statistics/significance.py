@@ -1,4 +1,4 @@
-"""Repeated runs: how sure a mean is, and whether groups of runs differ.
+"""Repeated runs: confidence intervals of means, and tests whether groups of runs differ.
 
 Written out instead of taken from scipy, which is larger than all that tfrctrace needs together; the tests
 hold it to what scipy gives.
@@ -32,7 +32,7 @@ class Interval:
     std: float | None
     """Of the sample (n - 1); None for one run."""
     low: float | None
-    """None for one run, which says nothing of how others would end."""
+    """None for one run, which shows no spread."""
     high: float | None
 
 
@@ -58,11 +58,11 @@ def mean_interval(values: pl.Series, *, level: float = 0.95) -> Interval | None:
 
 
 def bootstrap_interval(
-    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1
+    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """Return mean and percentile bootstrap interval, the same for the same `seed`. None without values.
+    """Return mean and percentile bootstrap interval. None without values.
 
-    Order matters to the seed only: values are sorted first.
+    The same values give the same interval, in any order.
     """
     runs = sorted(finite(values))
     if not runs:
@@ -70,17 +70,17 @@ def bootstrap_interval(
     mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    means = _resampled_means(runs, resamples, seed)
+    means = _resampled_means(runs, resamples)
     cut = max(math.ceil((1 - level) / 2 * resamples), 1)
     low, high = means[[cut - 1, resamples - cut]].tolist()
     return Interval(len(runs), mean, math.sqrt(variance), low, high)
 
 
-def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Return the means of draws of as many values with replacement, rising, in blocks of bounded size."""
+def _resampled_means(runs: Sequence[float], resamples: int) -> NDArray[np.float64]:
+    """Return sorted means of resamples with replacement, drawn in blocks of bounded size."""
     import numpy as np
 
-    draw, values = np.random.default_rng(seed), np.array(runs)
+    draw, values = np.random.default_rng(1), np.array(runs)
     block = max(_DRAWS_AT_ONCE // len(runs), 1)
     means = np.empty(resamples)
     for start in range(0, resamples, block):

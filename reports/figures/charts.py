@@ -7,6 +7,7 @@ A chart is drawn by `draw` in the colours that it is given: those of a page (`dr
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 ChartKind = Literal["line", "bars", "box", "cdf", "time series"]
 
 MAX_SERIES: Final = 12
-"""Of one chart; beyond them nobody tells them apart."""
+"""Series of one chart; more could not be distinguished."""
 
 _DASHES: Final = (
     "-",
@@ -35,16 +36,16 @@ _HATCHES: Final = ("", "///", "...", "\\\\\\", "xxx", "+++")
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _PREFIXED: Final = frozenset({"bit/s", "bytes", "B"})
 _AXIS_SHARE: Final = 0.75
-"""Of the width of a drawing that its x axis takes, less what stands between the names."""
+"""Share of the width of a drawing that the names below its x axis may take together."""
 
 _HEADROOM: Final = 1.05
-"""How high an axis is at least, in terms of the highest value."""
+"""Height of an axis over the highest value, at least."""
 
 _SWATCH_CHARACTERS: Final = 8
-"""Characters that would stand in the place of the line and the gap of an entry of a legend."""
+"""Width, in characters, of the line and the gap of a legend entry."""
 
 _GROUP_SHARE: Final = 0.8
-"""Of the width of a category that its bars or boxes fill."""
+"""Share of the width of a category that its bars or boxes fill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +54,14 @@ class Series:
 
     label: str
     x: tuple[float, ...]
-    """Place on the axis; of categories their number from 0; of a cdf the values themselves."""
+    """Positions on the axis: numbers of categories from 0, or the values of a cdf."""
     values: tuple[float | None, ...]
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
     samples: tuple[tuple[float, ...], ...] = ()
-    """Of a box: all values at each place."""
+    """All values at each position, for boxes."""
     reference_of: int | None = None
-    """Place of the series for which this is what somebody else reports: drawn as hollow marks."""
+    """Number of the series for which these are reported values of another author; drawn as hollow marks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Chart:
     key: str
     title: str
     description: str
-    """What a person who cannot see the chart should know."""
+    """Text alternative for people who cannot see the chart."""
     caption: str
     kind: ChartKind
     x_label: str
@@ -79,14 +80,14 @@ class Chart:
     series: tuple[Series, ...]
     categories: tuple[str, ...] = ()
     is_stepped: bool = False
-    """Of a time series: whether a value holds until the next one, as a window does."""
+    """Whether a value of a time series holds until the next one, as a window does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartStyle:
     """Colours and sizes (pt) of a drawing; `colours` of series, which begin again after the last.
 
-    `rest` is that of a curve that sums up what has no curve of its own.
+    `rest` is the colour of the curve that sums up everything without a curve of its own.
     """
 
     ink: str
@@ -117,19 +118,19 @@ def draw(axes: Axes, chart: Chart, look: ChartStyle) -> None:
                 name.set_rotation_mode("anchor")
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
     elif chart.kind == "line" and all(float(x).is_integer() for one in chart.series for x in one.x):
-        # there are no one and a half flows
+        # whole numbers only: there is no half flow
         axes.locator_params(axis="x", integer=True)
     if is_share:
         axes.set_ylim(0, 1)
     elif min(numbers := _numbers(chart), default=0.0) >= 0:
-        # values that hardly differ must not lie on the edge
+        # keep nearly equal values off the edge
         axes.set_ylim(0, max(axes.get_ylim()[1], _HEADROOM * max(numbers, default=0.0) / scale))
     if len(chart.series) > 1:
         _name_series(axes, look)
 
 
 def _name_series(axes: Axes, look: ChartStyle) -> None:
-    """Put the legend above the axes, where it lies on no curve, in as many columns as have room."""
+    """Put the legend above the axes, where it hides no curve, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
     room = _characters(axes, look) / _AXIS_SHARE
     columns = int(room // (max(map(len, labels)) + _SWATCH_CHARACTERS))
@@ -145,7 +146,7 @@ def _name_series(axes: Axes, look: ChartStyle) -> None:
 
 
 def _with_plain_texts(chart: Chart) -> Chart:
-    """Return `chart` with names that can stand in any drawing: those of a study may hold anything."""
+    """Return `chart` with names that every drawing can show; a study may use any characters."""
     return replace(
         chart,
         x_label=plain_text(chart.x_label),
@@ -157,7 +158,7 @@ def _with_plain_texts(chart: Chart) -> Chart:
 
 
 def _in_legend(label: str) -> str:
-    """Return a name that matplotlib shows: what begins with `_` it leaves out of a legend."""
+    """Return a name that matplotlib shows: it leaves names with a leading `_` out of the legend."""
     shown = plain_text(label)
     return f" {shown}" if shown.startswith("_") else shown
 
@@ -201,7 +202,7 @@ def _draw_lines(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
 
 
 def _offset(place: int, of: int) -> float:
-    """Return how far the bar or box at `place` of so many stands from the middle of its category."""
+    """Return the offset of the bar or box at `place` from the middle of its category."""
     return (place - (of - 1) / 2) * _GROUP_SHARE / of
 
 
@@ -228,7 +229,7 @@ def _draw_bars(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None
 
 
 def _mark_references(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
-    """Draw what somebody else reports as hollow marks over the bars and boxes that it is about."""
+    """Draw reported values as hollow marks over the bars and boxes of their series."""
     drawn = sum(series.reference_of is None for series in chart.series)
     for series in chart.series:
         if series.reference_of is not None:
@@ -278,15 +279,15 @@ def _draw_boxes(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
 
 
 def _box(samples: Sequence[float], scale: float) -> dict[str, Any]:
-    """Return quartiles by nearest rank, and whiskers to the last values within 1.5 of their distance."""
+    """Return the median, quartiles by nearest rank, and whiskers to the last values within 1.5 of these."""
     ordered = [sample / scale for sample in sorted(samples)]
-    low, median, high = (ordered[max(math.ceil(share * len(ordered)), 1) - 1] for share in (0.25, 0.5, 0.75))
+    low, high = (ordered[max(math.ceil(share * len(ordered)), 1) - 1] for share in (0.25, 0.75))
     reach = 1.5 * (high - low)
     inside = [value for value in ordered if low - reach <= value <= high + reach]
     outside = [value for value in ordered if not low - reach <= value <= high + reach]
     return {
         "q1": low,
-        "med": median,
+        "med": statistics.median(ordered),
         "q3": high,
         "whislo": inside[0],
         "whishi": inside[-1],

@@ -100,7 +100,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
 
 
 def _with_bins(trace: DrawnTrace, bins: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the directions that are drawn; those of which only totals are known have no bins."""
+    """Return the directions to draw: those with bins, not only totals."""
     return [row for row in most_delivered(trace.flows) if of_direction(bins, row).height]
 
 

@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 _POINTS_PER_PIXEL: Final = 0.75
 
 DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
-"""A second way, beside colour, to tell curves apart: the first three are solid."""
+"""Dashes that distinguish curves besides colour; the first three are solid."""
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 _PREFIXED: Final = frozenset({"bit/s", "B"})
 
 _LOG_FROM: Final = 20.0
-"""Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
+"""Ratio of the largest to the smallest RTT from which the axis is logarithmic."""
 
 _ROOM: Final = 0.08
 """Share of an axis above and below the values, if it does not begin with 0."""
 
 _LEAST_ROOM: Final = 3.0
-"""The same in the unit of the figure: noise of a decibel must not fill it."""
+"""The same in the unit of the figure, so that a decibel of noise does not fill it."""
 
 _SHARES_END: Final = 1.05
-"""A curve that lies at 1 is not cut in half."""
+"""Keeps a curve at 1 from being cut in half."""
 
 _MOST_DIVIDED: Final = 1e4
 """Ratio of the ends of a logarithmic axis up to which decades are divided."""
 
 _CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
-"""Left, right, above and below the axes: room for numbers of seven digits, and those of `plot.js`."""
+"""Margins left, right, above and below the axes: room for numbers of seven digits; equal to `plot.js`."""
 
 _SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
 
@@ -71,7 +71,7 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
 def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
     """Return `figure` as one `<svg>` element for each of `places`."""
     with _page() as page:
-        # made once: axes and what is in them take as long as writing them
+        # drawn once for all places: drawing takes as long as writing
         axes = page.add_axes((0.0, 0.0, 1.0, 1.0))
         draw_figure(axes, figure, PAGE)
         elements = []
@@ -89,25 +89,25 @@ def chart_svg(chart: Chart, place: Place) -> str:
     with _page() as page:
         _resize(page, place)
         draw(page.add_subplot(), chart, PAGE)
-        # names of categories may be long, and stand aslant
+        # long names of categories are turned
         ConstrainedLayoutEngine().execute(page)
         return page_element(_document(page), chart, place)
 
 
 @contextmanager
 def _page() -> Iterator[Canvas]:
-    """Give an empty page, and for as long as it is drawn on the settings of all pages."""
+    """Yield an empty figure, with the settings of all pages while it is drawn."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
     with mpl.rc_context(), warnings.catch_warnings():
-        # text stays text: the browser's fonts matter, not those of which matplotlib warns
+        # text stays text: the browser's fonts count, not those that matplotlib warns about
         warnings.simplefilter("ignore", UserWarning)
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
         page = Canvas(facecolor="none")
-        # words are measured by what writes them
+        # text is measured by the backend that writes it
         FigureCanvasSVG(page)
         yield page
 
@@ -116,7 +116,7 @@ def _document(page: Canvas) -> bytes:
     for axes in page.axes:
         axes.patch.set_visible(False)
     written = io.BytesIO()
-    # of a page with a layout engine this would draw all of it once before, to nowhere
+    # with a layout engine this would draw everything twice
     page.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()
 
@@ -126,9 +126,9 @@ def _resize(canvas: Canvas, place: Place) -> None:
 
 
 def _fit(axes: Axes, figure: Figure, place: Place) -> None:
-    """Give axes margins that are always the same, so that those of all figures stand below each other.
+    """Give all axes the same margins, so that the time axes of all figures are aligned.
 
-    Measuring the words around each drawing would take longer than drawing it.
+    Measuring the text around a drawing would take longer than drawing it.
     """
     left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
     wide, high = place.width_px - left - right, place.height_px - top - bottom
@@ -160,7 +160,7 @@ def draw_figure(axes: Axes, figure: Figure, look: ChartStyle) -> None:
 
 
 def _style_axes(axes: Axes, look: ChartStyle) -> None:
-    """Leave of the frame only what is needed to read a value."""
+    """Remove the parts of the frame that are not needed to read a value."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(look.grid)
@@ -171,7 +171,7 @@ def _style_axes(axes: Axes, look: ChartStyle) -> None:
 
 def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     scale, unit = value_scale(figure)
-    # many bands lie on one another
+    # many bands overlap
     band_alpha = max(0.3 / len(figure.curves), 0.07)
     # the largest last: it must not hide the smaller ones under its band
     for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
@@ -204,12 +204,12 @@ def x_range(figure: Figure) -> tuple[float, float]:
 
 
 def has_logarithmic_values(figure: Figure) -> bool:
-    """Tell whether the times (ms) of a figure differ so much that a linear axis would hide the short ones."""
+    """Return whether times (ms) differ so much that a linear axis would hide the short ones."""
     return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
 
 
 def value_range(figure: Figure) -> tuple[float, float] | None:
-    """Return the ends of the axis of shares, and of levels, of which 0 means nothing; None for amounts."""
+    """Return the ends of an axis of shares or of levels (dBm); None for amounts, whose axis starts at 0."""
     if figure.is_share:
         return 0.0, _SHARES_END
     if figure.unit != "dBm":
@@ -299,7 +299,7 @@ def _logarithmic(axes: Axes, name: str) -> None:
         axes.set_yscale("log")
     axis = axes.xaxis if name == "x" else axes.yaxis
     low, high = axes.get_xlim() if name == "x" else axes.get_ylim()
-    # of many decades only whole ones have room
+    # many decades: only whole ones have room
     steps = (1.0,) if high > _MOST_DIVIDED * low else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=9))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -328,7 +328,7 @@ def _middle_values(curves: Iterable[Curve]) -> list[float]:
 
 
 def is_wide(values: list[float]) -> bool:
-    """Tell whether values differ so much that a linear axis would hide the small ones."""
+    """Return whether values differ so much that a linear axis would hide the small ones."""
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
 
 

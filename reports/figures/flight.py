@@ -75,7 +75,7 @@ def _largest(flows: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def _points(rounds: pl.DataFrame) -> pl.DataFrame:
-    """Return of each stretch of time the largest flight, the smallest window, and whether it has repairs."""
+    """Return largest flight, smallest window and whether data was repaired, for each stretch of time."""
     import polars as pl
 
     first_ns, last_ns = int(rounds["time_ns"][0]), int(rounds["time_ns"][-1])
@@ -90,7 +90,7 @@ def _points(rounds: pl.DataFrame) -> pl.DataFrame:
 
 
 def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[int, float]]:
-    """Return time in ns and congestion window in bytes as the sender itself wrote them down."""
+    """Return time in ns and congestion window in bytes from the sender's own log."""
     import polars as pl
 
     own = of_direction(variables, row)

@@ -75,7 +75,7 @@ WINDOWED: Final = frozenset({"throughput", "rtt", "fairness", "delay", "pdr"})
 """Kinds that count or sum up packets in windows of time."""
 
 OF_SETS: Final = frozenset({"fairness", "burstiness", "retries", "phy-rate", "signal"})
-"""Kinds that compare flows or are of radios below them, so that there is none of one flow."""
+"""Kinds that compare flows or show radio links: they cannot be drawn of one flow."""
 
 
 def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
@@ -91,6 +91,6 @@ def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
 
 
 def check_found(found: Sequence[Figure], kind: PlotKind) -> None:
-    """Raise `UsageError` if there is no figure of `kind`, and say what would supply one."""
+    """Raise `UsageError` with what is missing if there is no figure of `kind`."""
     if not found:
         raise UsageError(f"there is nothing to draw of kind `{kind}`", hint=f"it needs {KINDS[kind].needs}")

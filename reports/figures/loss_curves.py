@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
 MOST_POINTS: Final = 1000
-"""Of one curve, which never falls: values between two points lie between their counts."""
+"""Points of one curve, which never falls: values between two points lie between their counts."""
 
 _ABBREVIATIONS: Final = frozenset({"sack", "rto", "syn", "fin"})
 
@@ -67,6 +67,6 @@ def _curve(trace: DrawnTrace, label: str, style: int, course: pl.DataFrame, name
     own = course.filter(pl.col("class") == name).sort("count")
     seconds = trace.seconds(own["time_ns"].to_list())
     counts = own["count"].cast(float).to_list()
-    # from nothing at the beginning to the whole count at the end
+    # from 0 at the start to the total at the end
     end_s = max(trace.lasted_s, seconds[-1])
     return Curve(label, style, (0.0, *seconds, end_s), (0.0, *counts, counts[-1]), form="steps")

@@ -1,7 +1,7 @@
-"""Charts and figures as files for a paper: as wide as its column, told apart without colour.
+"""Charts and figures as files for a paper: as wide as its column, readable without colour.
 
-Colours are those of M. Okabe and K. Ito, which people with colour-blindness tell apart too; dashes, marks and
-hatches tell them apart in grey. Fonts are embedded as outlines or TrueType, as publishers ask for.
+Colours are those of M. Okabe and K. Ito, which colour-blind people can distinguish; dashes, marks and hatches
+differ in grey. Fonts are embedded as outlines or TrueType, as publishers ask for.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LOOK: Final = ChartStyle(
 
 @dataclass(frozen=True, slots=True)
 class _Paper:
-    """Widths of one and of two columns in inch, a family of fonts that matplotlib brings, text in pt."""
+    """Widths of one and of two columns in inch, a font family that matplotlib ships, text size in pt."""
 
     width_in: Mapping[Width, float]
     family: str
@@ -86,7 +86,7 @@ class Drawing:
     """Figures of one kind, of which the first is drawn; notebooks show it as it would be written."""
 
     figures: tuple[Figure, ...]
-    """All of the kind, that of the first trace and the largest flow first."""
+    """All figures of the kind, of the first trace and the largest flow first."""
     style: PaperStyle = "ieee"
     width: Width = "single"
 
@@ -98,7 +98,7 @@ class Drawing:
         return figure_file(self.figures[0], form, style=self.style, width=self.width)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the first figure into an SVG, PDF or PNG file, as its name says."""
+        """Write the first figure as SVG, PDF or PNG, by the suffix of the file."""
         place = os.fspath(path)
         content = self.content(image_form(place))
         with open_output(place) as file:
@@ -109,7 +109,7 @@ class Drawing:
 
 
 def image_form(path: str) -> ImageForm:
-    """Return the form that the name of a file asks for. Raises `UsageError` for another name."""
+    """Return the format for the suffix of a file. Raises `UsageError` for other suffixes."""
     suffix = os.path.splitext(path)[1].lower().removeprefix(".")
     if suffix not in _NO_DATE:
         raise UsageError(
@@ -141,7 +141,7 @@ def figure_file(
 
 
 def _name_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
-    """Name curves above the axes, and spans at theirs: a page has its legend beside the drawing."""
+    """Name curves above the axes, and spans beside them; a page has its own legend."""
     from matplotlib.lines import Line2D
 
     from tfrctrace.reports.figures.drawing import DASHES, colour_of
@@ -191,10 +191,10 @@ def _file(
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = Figure(figsize=size_in, dpi=_PNG_DOTS_PER_IN)
-        # words are measured by what writes them
+        # text is measured by the backend that writes it
         get_registered_canvas_class(form)(figure)
         fill(figure.add_subplot())
-        # an engine of the figure's own would make `savefig` draw all of it once before, to nowhere
+        # a layout engine of the figure would make `savefig` draw everything twice
         ConstrainedLayoutEngine().execute(figure)
         written = io.BytesIO()
         figure.savefig(written, format=form, metadata=_NO_DATE[form])

@@ -1,4 +1,4 @@
-"""The figures of a report as plain series: throughput over time, RTT over time, spread of the RTT."""
+"""Figures of throughput over time, RTT over time, and the spread of the RTT."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
 _MOST_BINS: Final = 240
-"""Bins across a figure: more are narrower than the line that is drawn through them."""
+"""Bins across a figure; more would be narrower than the line."""
 
 MOST_DETAILED_BINS: Final = 3000
 """Bins of the same curves in zoomed-in views: as many as the core keeps."""
@@ -112,7 +112,7 @@ def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int
 
 
 def _with_extremes(curve: Curve, detail: Curve, width_s: float) -> Curve:
-    """Return `curve` in a band from the lowest to the highest of its more detailed self in each bin."""
+    """Return `curve` with a band from the lowest to the highest value of the detailed curve in each bin."""
     first_s = curve.x[0] - width_s / 2
     found: dict[int, list[float]] = {}
     for time_s, value in zip(detail.x, detail.values, strict=True):
@@ -132,7 +132,7 @@ def bin_width(bins: pl.DataFrame) -> str:
 
 
 def _band_words(fine: pl.DataFrame | None) -> str:
-    """Return the words on the band of a rate."""
+    """Return the sentence about the band of a rate."""
     if fine is None:
         return ""
     return f"; the band spans the lowest to the highest bin of {bin_width(fine)}, shown when zoomed in"
@@ -225,8 +225,8 @@ def spread_figure(trace: DrawnTrace) -> Figure | None:
 def drawn_bins(bins: pl.DataFrame, window_ns: int | None = None) -> pl.DataFrame:
     """Return the bins as wide as a figure can show, or of `window_ns`.
 
-    Joining bins instead of thinning points keeps the drawn rate a true one, over the width that the
-    caption names; of the RTT the smallest and largest sample survive.
+    Bins are joined, not thinned, so that the drawn rate is a mean over the width in the caption; the smallest
+    and largest RTT samples are kept.
     """
     return coarser_bins(bins, window_ns or _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS))
 
@@ -245,7 +245,7 @@ def _width_ns(bins: pl.DataFrame, packets_in_bin: int, most_bins: int) -> int:
     import polars as pl
 
     start_ns, end_ns = time_span_ns(bins)
-    # one number for a flow and its direction: groups by text are large where there are a hundred thousand
+    # one number for flow and direction: grouping by text is slow with a hundred thousand flows
     way = 2 * pl.col("flow").cast(pl.UInt64) + (pl.col("direction") == "rev")
     packets = bins.group_by(way).agg(pl.col("packets").sum())["packets"].max()
     packets = packets if isinstance(packets, int) else 0
@@ -289,7 +289,7 @@ def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
     """Return the evenly spaced rate of all flows in `bins` together."""
     import polars as pl
 
-    # as one flow, so that the gaps between its packets are filled too
+    # as one flow, so that gaps are filled with zeros too
     together = summed_over_flows(bins).with_columns(
         pl.lit(0, dtype=pl.UInt32).alias("flow"),
         pl.lit("fwd").alias("direction"),

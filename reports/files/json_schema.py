@@ -218,6 +218,7 @@ def _warning() -> JsonSchema:
             "message": _TEXT,
             "hint": {"type": ["string", "null"]},
             "packets_before": _COUNT | {"description": "packets of the input that were analysed before"},
+            "flows": _FLOWS | {"description": "numbers of the flows it is about, if it is about some only"},
             "text": _TEXT | {"description": "the sentence that the terminal shows"},
         }
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast
 
 from tfrctrace.base.errors import describe
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 TableFormat = Literal["csv", "parquet", "arrow"]
 """Forms of a whole table; `arrow` is the IPC file format, which Polars and pandas call Feather."""
-
-TABLE_FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
 
 FORMAT_OF_SUFFIX: Final[Mapping[str, TableFormat]] = {
     ".csv": "csv",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 INDEX_NAME: Final = "index.html"
 
 _LARGEST: Final = 20
-"""Flows that are searched for the first with RTT samples."""
+"""Largest flows among which the first with RTT samples is shown."""
 
 _HEADINGS: Final = (
     Heading("Capture", numeric=False, meaning="link to its page"),

@@ -1,8 +1,8 @@
-"""A report as one HTML file that needs nothing else: no network, no other file, no script to be read.
+"""A report as one HTML file that needs nothing else: no network, no other file, no JavaScript.
 
-Every text is escaped in one place (`_text`). The content security policy lets in only the style sheets and
-the scripts that stand in the file, by their hashes, so that nothing else could run even if it got in. What
-the scripts draw from stands at the end of the page, behind all that is to be read.
+Every text is escaped in one place (`_text`). The content security policy allows only the style sheets and
+scripts in the file, by their hashes, so that injected code could not run. The data of the scripts is at the
+end of the page, behind the content.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _SPAN_HEIGHT_PX: Final = 34
 _SCRIPTS: Final = ("table.js", "plot.js", "details.js")
 
 _FLOWS_IN_BLOCK: Final = 40
-"""Details that are unpacked together when one of them is opened."""
+"""Flow details per packed block: opening one unpacks its block."""
 
 _TALL_ROWS: Final = 20
-"""Rows from which a table scrolls by itself, so that it does not part what is above and below."""
+"""Rows from which a table scrolls in a box of its own."""
 
 _SEVERITIES: Final = {"error": "Error:", "warning": "Warning:", "info": "Note:"}
 
@@ -69,7 +69,7 @@ _NUMBER_AND_UNIT: Final = re.compile(r"(\d) (?=%|[kMGTPE]?(?:B|bit/s)\b|(?:ms|s|
 def render(report: Report) -> str:
     """Return `report` as the text of an HTML file; the same report gives the same text."""
     drawn = tuple(_drawn_by_script(report))
-    # a page without plots needs no library for them
+    # without plots the library is left out
     library_script, library_style = library() if drawn else ("", "")
     styles = tuple(filter(None, (library_style, _resource("style.css"))))
     scripts = tuple(filter(None, (library_script, *map(_resource, _SCRIPTS if drawn else _SCRIPTS[:1]))))
@@ -98,7 +98,7 @@ def _resource(name: str) -> str:
 
 
 def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
-    """Give the numbers of everything that a script draws, by the keys of their blocks."""
+    """Yield the data of all plots, by the keys of their blocks."""
     for section in report.sections:
         for figure in section.figures:
             if figure.curves:
@@ -128,7 +128,7 @@ def _details(details: FlowDetails) -> dict[str, object]:
 
 
 def _data(key: str, value: object) -> str:
-    """Return numbers as a block that is no script: browsers neither run nor show it."""
+    """Return data as a block that browsers neither run nor show."""
     return f'<script type="application/gzip" id="{_text(key)}">{packed(value)}</script>'
 
 
@@ -150,7 +150,7 @@ def _hash(content: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return `text`, wherever it came from, as harmless HTML for content and for quoted attributes."""
+    """Return `text` escaped for HTML content and for quoted attributes."""
     return html.escape(plain_text(text), quote=True)
 
 
@@ -163,7 +163,7 @@ def _to_index(report: Report) -> str:
 
 
 def _address(page: str) -> str:
-    """Return the relative address of a file in the same folder, whatever it is called."""
+    """Return the relative URL of a file in the same folder."""
     return _text(f"./{quote(page, errors='surrogateescape')}")
 
 
@@ -196,7 +196,7 @@ def _words(words: Words) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return our own words; what stands between backticks is a command."""
+    """Return text of the program as HTML; text in backticks is a command."""
     pieces = _NUMBER_AND_UNIT.sub("\\1\u00a0", _text(text)).split("`")
     return "".join(f"<code>{piece}</code>" if odd % 2 else piece for odd, piece in enumerate(pieces))
 
@@ -252,7 +252,7 @@ def _figure(figure: Figure) -> str:
 
 
 def _plot(figure: Figure) -> str:
-    """Return the place where the script draws; its name and description are those of the SVG."""
+    """Return the element in which the script draws, with the name and description of the SVG."""
     if not figure.curves:
         return ""
     key = _text(figure.key)
@@ -263,7 +263,7 @@ def _plot(figure: Figure) -> str:
 
 
 def _places(key: str, heights_px: Mapping[int, int]) -> Iterator[Place]:
-    """Give both drawings of a figure, whose heights go by their widths; the style sheet shows what fits."""
+    """Yield the wide and the narrow drawing of a figure; the style sheet shows the one that fits."""
     for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow")):
         yield Place(width_px=width_px, height_px=heights_px[width_px], key=f"{key}-{css}", css=f"chart {css}")
 

@@ -1,7 +1,6 @@
-"""What the page's script draws plots from: the curves of a figure as plain numbers, packed.
+"""The data of the interactive plots: the curves of a figure as packed numbers.
 
-The drawing itself is that of `plot.js` with the library uPlot. It takes the place of the figure's SVG, shows
-the same curves and, to who looks closer, more points of them.
+`plot.js` draws them with the library uPlot in place of the figure's SVG, with more points when zoomed in.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _DIGITS: Final = 5
 def library() -> tuple[str, ...]:
     """Return uPlot's script and its style sheet, as the package `uplot-python` has them.
 
-    That package is not imported: it would start IPython and open browsers, and only its two files are wanted.
+    The package is not imported, because that would load IPython; only its two files are read.
     """
     return tuple(_text_of(name) for name in ("uPlot.iife.js", "uPlot.min.css"))
 
@@ -54,14 +53,14 @@ def _text_of(name: str) -> str:
 
 
 def packed(value: object) -> str:
-    """Return `value` as JSON, compressed with gzip, in base64: what the page unpacks when it is looked at."""
-    # no NaN: JSON has none. No time of packing: the same value gives the same text.
+    """Return `value` as JSON, compressed with gzip, in base64."""
+    # JSON has no NaN; without a time stamp the same value gives the same text
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def plot_data(figure: Figure) -> dict[str, Any]:
-    """Return the curves of `figure` with what the script needs to draw them."""
+    """Return the curves of `figure` in the form that `plot.js` reads."""
     scale, unit = value_scale(figure)
     low, high = x_range(figure)
     return {

@@ -53,7 +53,7 @@ function addFilter(table, body) {
   const shown = document.createElement("output");
   input.type = "search";
   input.autocomplete = "off";
-  input.placeholder = "address, port, state ...";
+  input.placeholder = "text in any column";
   label.className = "filter";
   label.append("Show only rows with ", input, shown);
   input.addEventListener("input", () => {

@@ -19,7 +19,7 @@ _TERMS: Final = (
     ("t_jam", "t_jam_us", "mean time of a collision"),
     ("T_col", "t_col_us", "time of collisions in T: P_c t_jam N_c"),
     ("sum T_i", "sum_t_us", "one full frame of each greedy contender"),
-    ("U", "u", "share of time that rate-sparing stations and other frames take"),
+    ("U", "u", "share of time that sparing stations and other frames take"),
     ("T", "t_us", "time in which each greedy contender sends one frame, (sum T_i + T_col)/(1 - U)"),
     ("X_m", "x_m_bps", "what each greedy contender sends, S/T"),
     ("X_t", "x_t_bps", "its payload, S_t/T"),
@@ -39,7 +39,7 @@ _FAIR_NOTE: Final = (
     "although the mix of frames changes"
 )
 _HT_NOTE: Final = "one MPDU in each frame of 802.11n (no aggregation), and DIFS as in DCF"
-_RECLASSIFIED_NOTE: Final = "a rate-limited station offers X_m or more, and counts as greedy"
+_RECLASSIFIED_NOTE: Final = "a sparing station offers X_m or more, and counts as greedy"
 
 
 def write_capacity_json(
@@ -73,7 +73,7 @@ def write_capacity_text(file: TextIO, network: Mapping[str, Any], document: Mapp
 
 
 def _network(network: Mapping[str, Any]) -> str:
-    """Return one line with the constants that were decided."""
+    """Return one line with the constants of the model."""
     facts = [f"802.11{network['phy']}"]
     if network["phy"] == "n":
         guard = "short" if network["short_gi"] else "long"
@@ -105,7 +105,7 @@ def _contender_rows(terms: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _rate(one: Mapping[str, Any]) -> str:
-    """Return the rate, and what a modulation and coding scheme amounts to."""
+    """Return the rate, in Mbit/s too for a modulation and coding scheme."""
     is_number = one["rate"] == f"{one['mbps']:g}"
     return f"{one['rate']} Mb/s" if is_number else f"{one['rate']}, {one['mbps']:.4g} Mb/s"
 
@@ -136,7 +136,7 @@ def _us(value: float) -> str:
 
 
 def _bound_lines(bounds: Mapping[str, Any]) -> list[str]:
-    """Return what MTFRC sends, if it is known what TFRC allows."""
+    """Return the rate of MTFRC if that of TFRC is known."""
     if bounds["x_send_bps"] is None:
         return []
     layer = "payload" if bounds["layer"] == "payload" else "whole frames"

@@ -1,4 +1,4 @@
-"""Closed loops as a person reads them: what `tfrctrace replay --loop closed` prints."""
+"""Closed loops as text: what `tfrctrace replay --loop closed` prints."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def write_comparison(
     *,
     raw: bool = False,
 ) -> None:
-    """Write `rows`, which have `COLUMNS`; `head` says what was compared and how.
+    """Write `rows`, which have `COLUMNS`; `head` has what was compared and how.
 
     Text in CSV is made safe for spreadsheets and terminals unless `raw`.
     """
@@ -95,5 +95,5 @@ def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _with_harmless_group(row: Sequence[str]) -> list[str]:
-    """Return the cells of a row of Markdown: the name of a group is the user's, all other words are ours."""
+    """Return the cells of a row of Markdown; only the name of a group needs escaping."""
     return [markdown_text(cell) if place == _GROUP else cell for place, cell in enumerate(row)]

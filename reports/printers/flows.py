@@ -30,7 +30,7 @@ _ROOM_FOR_ALL: Final = 105
 
 _HEADINGS: Final = ("flow", "from → to", "packets", "bytes", "goodput", "retrans.", "RTT p50 / p95")
 _DELIVERY_HEADINGS: Final = ("PDR", "delay mean / p95")
-"""Of two more columns, where a trace shows both ends."""
+"""Width of two more columns, where a trace shows both ends."""
 _ENDS: Final = 1
 """The column that names the ends; all others are numbers."""
 _GAP: Final = "  "
@@ -47,7 +47,7 @@ def write_flows(
     order: str,
     width: int | None = None,
 ) -> None:
-    """Write what was captured and a table of `flows`, each given as the rows of its directions.
+    """Write the sources and a table of `flows`, each given as the rows of its directions.
 
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
     columns) the table is made to fit by folding; without one every flow has its two lines.
@@ -94,7 +94,7 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
 def _unfolded(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     """Give the lines of a table for a pipe or a file: as wide as it must be, without styles.
 
-    Without rich, which takes longer to load than a small capture to read.
+    It does without rich, which takes longer to load than a small capture takes to read.
     """
     lines = [_headings(flows), *_lines(flows, narrow=False)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -126,7 +126,7 @@ def _write_folded(file: TextIO, flows: Sequence[Sequence[Mapping[str, Any]]], wi
                 _narrow(heading) if narrow else heading, justify="right", no_wrap=True, style=style
             )
     for cells in _lines(flows, narrow=narrow):
-        # as text, so that nothing in it is taken for markup; only the way there has a number
+        # as text, so that nothing in it is taken for markup; only the first direction has a number
         table.add_row(*map(Text, cells), style=None if cells[0] else "dim")
     console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
     console.print()
@@ -151,7 +151,7 @@ def _lines(flows: Sequence[Sequence[Mapping[str, Any]]], *, narrow: bool) -> Ite
 
 
 def _cells(flow: Sequence[Mapping[str, Any]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
-    """Give a line for the way there, which names the flow, and one for the way back, with its state."""
+    """Give a line for each direction; the first names the flow, the second has its state."""
     there = flow[0]
     yield (str(there["flow"]), printable(ends(there)), *_numbers(there, narrow=narrow))
     for back in flow[1:]:
@@ -186,14 +186,14 @@ def _delivery(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
 
 
 def _pair_ms(first: float | None, second: float | None, *, narrow: bool) -> str:
-    """Return two times of which both or none is known, or only the first where there is no room."""
+    """Return two times, both known or both unknown; only the first where there is no room."""
     if narrow or first is None or second is None:
         return format_ms(first)
     return f"{format_ms(first).removesuffix(' ms')} / {format_ms(second)}"
 
 
 def _seen_from(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Give the line that says of how many flows two columns mean less than they seem to."""
+    """Give a line with the number of flows captured near the receiver, which limits two columns."""
     near = sum(is_near_receiver(max(flow, key=lambda row: row["wire_bytes"])) for flow in flows)
     if near:
         yield (

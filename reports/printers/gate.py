@@ -21,7 +21,7 @@ GateFormat = Literal["table", "json"]
 GATE_SCHEMA_VERSION: Final = 1
 
 MOST_SUMMARY_BYTES: Final = 1_000_000
-"""GitHub refuses the summary of a step above 1 MiB."""
+"""GitHub rejects step summaries above 1 MiB."""
 
 MOST_ANNOTATIONS: Final = 10
 """GitHub shows ten errors and ten warnings of a step."""
@@ -130,5 +130,5 @@ def _with_unit(value: float, unit: str) -> str:
 
 
 def _command_text(text: str) -> str:
-    """Return text as a workflow command takes it: no line ends, which would end the command."""
+    """Return text escaped for a workflow command, which ends at a line end."""
     return plain_text(text).replace("%", "%25")

@@ -1,4 +1,4 @@
-"""Tables of means with their intervals, as a paper prints them: Markdown, LaTeX, CSV, and a page's."""
+"""Tables of means with intervals: Markdown, LaTeX, CSV and HTML."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _PREFIXED: Final = frozenset({"bit/s", "bytes"})
 _DIGITS: Final = 4
-"""Significant ones of a value without an interval."""
+"""Significant digits of a value without an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A mean of `runs` values with its interval, and what somebody else reports; None where not known."""
+    """A mean of `runs` values with its interval, and a reported value; None where unknown."""
 
     value: float | None
     low: float | None = None
@@ -187,7 +187,7 @@ _LATEX: Final = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    # after a line break it would begin an option of that
+    # after a line break a bracket would begin an option of it
     "[": "{[}",
     "±": r"$\pm$",
     MISSING: "--",

@@ -1,4 +1,4 @@
-"""Metrics as a person or a program reads them: what `tfrctrace metrics` prints."""
+"""Metrics as text, JSON or CSV: what `tfrctrace metrics` prints."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _of_flows(metrics: Sequence[Facts]) -> Iterator[str]:
 
 
 def _heading(metric: Facts) -> str:
-    """Return the metric's name; of the variation by timescale with the width."""
+    """Return the metric's name, with the timescale of `cov`."""
     name: str = metric["name"]
     return f"cov {metric['window_s']:g} s" if name == "cov" else name
 

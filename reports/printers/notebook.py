@@ -57,7 +57,7 @@ def overview(results: Results, *, title: str) -> str:
 
 
 def _rest(number: int, noun: str, where: str) -> list[str]:
-    """Return the line on what is not shown."""
+    """Return the line about flows that are not shown."""
     return [f"<p>and {counted(number, noun)}: the report {where}.</p>"] if number > 0 else []
 
 

@@ -1,4 +1,4 @@
-"""Tables of pandas as people read them: the units, digits and dashes of a report, through pandas' Styler."""
+"""Styled pandas tables with the units, digits and dashes of a report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FLOW_COLUMNS: Final = (
     "pdr",
     "delay_mean_ms",
 )
-"""Of the table of flows, what people look at first."""
+"""Most used columns of the table of flows."""
 
 _BY_UNIT: Final[Mapping[str, Written]] = {
     "bit/s": format_rate_bps,
@@ -61,7 +61,7 @@ _MOMENTS: Final = frozenset({"start_ns", "end_ns", "time_ns"})
 """Columns that are times of day (or of a simulation); other nanoseconds are durations."""
 
 _NUMBERS_OF_THINGS: Final = frozenset({"uint32"})
-"""Ports and the like are no amounts: no commas between their digits."""
+"""Ports and other identifiers, written without commas."""
 
 _ROWS_IN_KEY: Final = 100
 
@@ -75,7 +75,7 @@ _STYLES: Final[list[CSSDict]] = [
 
 
 def leading_columns(flows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
-    """Return the `limit` flows with most bytes (None for all), and of `FLOW_COLUMNS` what is known of any."""
+    """Return the `limit` flows with most bytes (None for all), with `FLOW_COLUMNS` that have values."""
     import polars as pl
 
     if limit is not None:
@@ -114,7 +114,7 @@ def styled(frame: pl.DataFrame | pd.DataFrame) -> Styler:
 
 
 def _key(table: pd.DataFrame) -> str:
-    """Return a name of the table that is the same each time: pandas would draw one by lot."""
+    """Return a reproducible name of the table; pandas would choose a random one."""
     text = f"{table.shape} {table.head(_ROWS_IN_KEY).to_csv()}"
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Replays of rate algorithms as a person or a program reads them: what `tfrctrace replay` prints."""
+"""Replays of rate algorithms as text, JSON or CSV: what `tfrctrace replay` prints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def write_replay_table(
 
 
 def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:
-    """Write a block for each direction of a flow with a line for each algorithm, then what has none."""
+    """Write a block for each direction with a line per algorithm, then the flows without replays."""
     for line in _lines(document):
         file.write(printable(line) + "\n")
 

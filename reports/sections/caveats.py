@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from tfrctrace.base.errors import wording
 from tfrctrace.metrics.sets.trace_gaps import trace_gaps
 from tfrctrace.reports.conversations import is_near_receiver
 from tfrctrace.reports.elements import Name, Note, Section, Severity
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.base.errors import Problem
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
@@ -70,7 +72,8 @@ def _placed(problem: Mapping[str, Any]) -> tuple[str, Note]:
     )
     hint = _sentence(problem["hint"]) if problem["hint"] else ""
     severity: Severity = _SEVERITIES.get(problem["severity"], "info")
-    return where, Note(severity, (f"{problem['message']}.",), f"{done} {hint}".strip())
+    words = f"{wording(cast('Problem', problem))}."
+    return where, Note(severity, (words,), f"{done} {hint}".strip())
 
 
 def _sentence(words: str) -> str:

@@ -33,7 +33,7 @@ REPETITIONS = 3
 
 
 def de_cicco_mascolo(folder: Path) -> dict[str, Any]:
-    """Make all tests: each algorithm alone and two together, with and without traffic the other way.
+    """Make all tests: each algorithm alone and two together, with and without reverse traffic.
 
     Captured where data arrive, with a token bucket each way.
     """

@@ -71,7 +71,7 @@ def casoni_merani() -> list[Run]:
         flows = [
             flow(kind, i + 1, i, end, stop=34) for i, (kind, end) in enumerate(zip(kinds, ends, strict=True))
         ]
-        # One more TFRC flow, which comes late; its port tells it from the other.
+        # One more TFRC flow, which comes late; its port distinguishes it.
         flows[-1] |= {"start": 15.0, "port": 19}
         runs.append(Run(f"multihop-{topology}-5-3", "stations", flows, shared | _stations(5, hops=3)))
     return runs
@@ -124,7 +124,7 @@ def zhang() -> list[Run]:
         runs.append(Run(f"load-{rate}", "stations", flows, shared | slow | {"duration": 11}))
     for count in (1, 2, 3):
         flows = [flow("tfrc", i + 1, i, "up", size=1024, stop=20) for i in range(count)]
-        # Downloads have a port of their own, which tells them from uploads.
+        # Downloads have a port of their own, which distinguishes them from uploads.
         flows += [
             flow("tfrc", i + 1, i, "down", size=1024, stop=20, port=40) for i in range(count, 2 * count)
         ]
@@ -167,7 +167,7 @@ def lillis() -> list[Run]:
 
 
 def de_cicco_mascolo() -> list[Run]:
-    """Repeat TCP and TFRC over a wired and a radio path, with and without traffic the other way."""
+    """Repeat TCP and TFRC over a wired and a radio path, with and without reverse traffic."""
     paths = {
         "wired": {"bandwidth": "800kb", "delay": "25ms", "queue": 30},
         "umts": {"bandwidth": "384kb", "delay": "90ms", "queue": 40, "loss": 0.005},

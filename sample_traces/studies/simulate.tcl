@@ -125,7 +125,7 @@ proc trace_variables {agent id} {
 
 # ---- truth ------------------------------------------------------------------
 
-# What the agents counted: packets sent (with retransmissions), sent again, and bytes that the sink received.
+# What the agents counted: packets sent (with retransmissions), retransmitted packets, and bytes that the sink received.
 proc counters {kind agent sink} {
     if {$kind eq "tfrc"} { return "\"sent_packets\": [$agent set ndatapack_], \"sink_bytes\": [$sink set bytes_]" }
     if {$kind in {cbr pareto}} {
@@ -158,7 +158,7 @@ proc finish {} {
 Simulator instproc trace-none {} { $self instvar traceAllFile_; unset traceAllFile_ }
 
 # Of a traced link between a host and its router only what the host sends and what reaches it leaves lines; drops do everywhere.
-# All else would tell of each packet up to six times.
+# Everything else would repeat each packet up to six times.
 proc trace_ends {host router} { trace_only $host $router enqT_; trace_only $router $host rcvT_ }
 proc trace_only {from to kept} {
     global ns

@@ -59,7 +59,7 @@ proc hop {a b} {
     $ns queue-limit $a $b $opt(queue)
     $ns queue-limit $b $a $opt(queue)
 }
-# Only the ends are traced: the hops between would tell of every packet again.
+# Only the ends are traced: the hops between would repeat every packet.
 $ns trace-none
 hop $access_point $wired(0)
 for {set i 1} {$i < $opt(hops)} {incr i} { hop $wired([expr {$i - 1}]) $wired($i) }

@@ -1,7 +1,7 @@
 # A dumbbell: a link of its own for each end of each flow, and a bottleneck between two routers.
 #
 # Options: bandwidth, delay and queue (packets) of the bottleneck; access_delay of each link beside it; loss, the share of
-# packets that the last link before a receiver loses at random. Lines tell what hosts send and receive, and every drop.
+# packets that the last link before a receiver loses at random. The trace has what hosts send and receive, and every drop.
 # A flow with `to back` goes from the right to the left.
 
 defaults {bandwidth 1.5Mb delay 20ms queue 25 access_delay 2ms loss 0}

@@ -90,6 +90,7 @@ _PROBLEM = {
     "message": "the file ends early",
     "hint": None,
     "packets_before": 10,
+    "flows": [],
 }
 
 

@@ -41,6 +41,16 @@ def test_the_help_of_a_command_ends_with_an_example(run, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_into_80_columns_and_shows_repeatable_arguments_with_dots(run, command):
+    lines = run(command, "--help", environment={"COLUMNS": "80"}).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"Usage: tfrctrace {command} [OPTIONS]")
+    assert lines[0].endswith("TRACE...") == (
+        command in {"plot", "flows", "convert", "metrics", "check", "replay"}
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_has_help(command):
     (parameters,) = [
         group.params

@@ -21,13 +21,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 Severity = Literal["error", "warning", "note"]
 """`error`: not done; `warning`: done, with a caveat; `note`: for information."""
 
 STANDARD_INPUT: Final = "-"
 """The argument for standard input."""
+
+_FLOWS_NAMED: Final = 5
 
 # Control characters (with the 8-bit ones, which some terminals obey), marks that change the text direction,
 # invisible characters, and the surrogates that stand for undecodable bytes in file names.
@@ -56,6 +58,8 @@ class Problem(TypedDict):
     hint: str | None
     packets_before: int
     """Packets of this source that were analysed before the problem."""
+    flows: list[int]
+    """Numbers of the flows it is about, if it is about some only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +167,20 @@ def describe(problem: Problem) -> Message:
     """Return the message for `problem`: what, where, what was still analysed, what to do next."""
     return Message(
         severity=_severity(problem),
-        text=f"{_place(problem)}: {problem['message']}",
+        text=f"{_place(problem)}: {wording(problem)}",
         detail=_analysed_before(problem),
         hint=problem["hint"],
     )
+
+
+def wording(problem: Problem) -> str:
+    """Return the message of `problem` with the first of its flows."""
+    flows = problem["flows"]
+    if not flows:
+        return problem["message"]
+    shown = ", ".join(map(str, flows[:_FLOWS_NAMED]))
+    more = f" and {len(flows) - _FLOWS_NAMED} more" if len(flows) > _FLOWS_NAMED else ""
+    return f"{problem['message']} ({'flow' if len(flows) == 1 else 'flows'} {shown}{more})"
 
 
 def input_problem(
@@ -176,6 +190,7 @@ def input_problem(
     *,
     severity: Severity = "error",
     hint: str | None = None,
+    flows: Iterable[int] = (),
 ) -> Problem:
     """Return a problem with a whole input."""
     return {
@@ -189,6 +204,7 @@ def input_problem(
         "message": message,
         "hint": hint,
         "packets_before": 0,
+        "flows": list(flows),
     }
 
 

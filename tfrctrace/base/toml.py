@@ -82,6 +82,11 @@ def text(value: object, place: str) -> str:
     return value
 
 
+def optional_text(table: Table, key: str) -> str | None:
+    """Return the string of `key`; None if the table does not have it."""
+    return text(table[key], key) if key in table else None
+
+
 def texts(value: object, place: str) -> tuple[str, ...]:
     """Return the strings of a list; a single string counts as a list of one."""
     return tuple(text(item, place) for item in ([value] if isinstance(value, str) else listed(value, place)))

@@ -58,6 +58,7 @@ def experiment(
     Cached runs are not measured again. The exit status is 1 if a claim of the study is not as expected, 3 if
     a run cannot be read (the rest is done).
     """
+    from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
@@ -82,14 +83,14 @@ def experiment(
                 input_problem(
                     study,
                     "figure",
-                    f"figure `{name}` shows nothing, as no run has its values",
+                    f"figure `{name}` is empty: no run has its values",
                     severity="warning",
                 )
             ]
         )
     _print_claims(results)
     console.note(
-        f"{len(results.runs)} runs, {results.cached} of them known from before; written to `{folder}`"
+        f"{counted(len(results.runs), 'run')}, {results.cached} from the cache; results in `{folder}`"
     )
     if console.exit_status:
         return console.exit_status

@@ -73,7 +73,7 @@ def _rows(runs: Sequence[CheckedRun], comparisons: Sequence[BaselineComparison])
 
 
 def read_baseline(path: str) -> Baseline:
-    """Return the baseline at `path`. Raises `UsageError` if it is none, or of another version."""
+    """Return the baseline at `path`. Raises `UsageError` if it is not a baseline, or has another version."""
     try:
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES + 1)
@@ -102,7 +102,7 @@ def _parsed(path: str, document: dict[str, Any]) -> Baseline:
 
 
 def _number(value: object) -> float:
-    # a comparison is False for what is no number; squares of larger ones are none
+    # NaN fails the comparison; squares of larger numbers overflow
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
         raise UsageError(f"has the value `{str(value)[:40]}`, which is not a number of a run")
     return float(value)

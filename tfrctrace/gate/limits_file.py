@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.toml import listed, number, one_of, read_toml, refuse_unknown, table_of, text
+from tfrctrace.base.toml import (
+    listed,
+    number,
+    one_of,
+    optional_text,
+    read_toml,
+    refuse_unknown,
+    table_of,
+    text,
+)
 from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
 from tfrctrace.runs.quantity import Better
 
@@ -34,7 +43,9 @@ def read_limits(path: str) -> tuple[list[Limit], list[BaselineComparison]]:
 def _limit(value: object) -> Limit:
     table = table_of(value, "`[[limit]]`")
     refuse_unknown(table, {"require", "level", "name"}, "`[[limit]]`")
-    return parse_requirement(text(table.get("require"), "require"), level=_level(table), name=_name(table))
+    return parse_requirement(
+        text(table.get("require"), "require"), level=_level(table), name=optional_text(table, "name")
+    )
 
 
 def _comparison(value: object) -> BaselineComparison:
@@ -46,16 +57,12 @@ def _comparison(value: object) -> BaselineComparison:
         better=None if better is None else cast("Better", one_of(better, _DIRECTIONS, "better")),
         tolerance=None if "tolerance" not in table else _tolerance(table["tolerance"]),
         level=_level(table),
-        name=_name(table),
+        name=optional_text(table, "name"),
     )
 
 
 def _level(table: dict[str, Any]) -> Level:
     return cast("Level", one_of(table.get("level", "fail"), _LEVELS, "level"))
-
-
-def _name(table: dict[str, Any]) -> str | None:
-    return text(table["name"], "name") if "name" in table else None
 
 
 def _tolerance(value: object) -> float:

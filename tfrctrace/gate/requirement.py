@@ -58,7 +58,7 @@ class BaselineComparison:
 
 
 def parse_requirement(text: str, *, level: Level = "fail", name: str | None = None) -> Limit:
-    """Return the limit that `text` describes. Raises `UsageError` if it is none."""
+    """Return the limit that `text` describes. Raises `UsageError` for invalid text."""
     whole = " ".join(text.split())
     scanner = Scanner(whole, "requirement", _SYNTAX)
     term, over = read_formula(scanner)

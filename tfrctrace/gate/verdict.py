@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.gate.requirement import Level, Limit
-    from tfrctrace.gate.values import CheckedRun, QuantityValues
+    from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.runs.quantity_values import QuantityValues
 
 Outcome = Literal["pass", "fail", "unknown"]
 Effect = Literal["pass", "warn", "fail"]

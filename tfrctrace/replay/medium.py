@@ -27,7 +27,7 @@ WINDOW_NS: Final = 1_000_000_000
 are wider if a trace has more than `MAX_STEPS` of them."""
 
 SPARING_SHARE: Final = 0.7
-"""A station counts as rate-sparing if it sends less than this share of the frames of the busiest station: DCF
+"""A station counts as sparing if it sends less than this share of the frames of the busiest station: DCF
 gives all stations that always send about the same number of frames."""
 
 
@@ -50,7 +50,7 @@ def medium_from_frames(
 ) -> Scenario:
     """Return the network inferred from 802.11 frames (`medium_frames`), per second from `zero_ns`.
 
-    A station that sends about as many frames as the busiest one counts as greedy, any other as rate-sparing
+    A station that sends about as many frames as the busiest one counts as greedy, any other as sparing
     with its frames as load (S bits each, as in the model). The access point is the sender with the network's
     own address (BSSID); without a BSSID there is none.
     """

@@ -1,4 +1,4 @@
-"""Measure runs side by side, in processes or threads, and take from the cache what is there already."""
+"""Measure runs in parallel, in processes or threads, and reuse cached records."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Task(Protocol):
         ...
 
     def measure(self) -> Record:
-        """Return the record. What is raised ends the other tasks, too."""
+        """Return the record. An exception ends the other tasks, too."""
         ...
 
 
 class Progress(Protocol):
-    """Somebody who watches the work."""
+    """Receives the progress of the work."""
 
     def advance(self, done: int, of: int, cached: int) -> None:
-        """Learn that `done` of so many runs are done, `cached` of them without work."""
+        """Report that `done` of `of` runs are done, `cached` of them from the cache."""
         ...
 
 

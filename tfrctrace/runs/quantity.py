@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.trace.conditions import CONDITIONS, Scanner, read_conditions
 
@@ -126,7 +128,7 @@ class Quantity:
 
     @property
     def better(self) -> Better:
-        """Which way is good; `same` where a change in either direction is bad, or nobody can know."""
+        """Which direction is good; `same` where any change is bad or the direction is unknown."""
         if self.term.aggregation == "count":
             return "same"
         if self.term.name in _MORE_IS_BETTER:
@@ -135,7 +137,7 @@ class Quantity:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Return the quantity that `text` describes. Raises `UsageError` if it is none."""
+    """Return the quantity that `text` describes. Raises `UsageError` for invalid text."""
     name = " ".join(text.split())
     scanner = Scanner(name, "quantity", _SYNTAX)
     term, over = read_formula(scanner)
@@ -162,30 +164,29 @@ def read_where(scanner: Scanner) -> tuple[Condition, ...]:
 
 
 def aggregate(aggregation: str, values: Sequence[float], weights: Sequence[int] = ()) -> float | None:
-    """Return one number of `values`; None for a mean whose weights are all 0.
+    """Return one number of `values`; None if there are none, or the weights of a mean are all 0.
 
-    A percentile is by nearest rank: the smallest value that so many percent do not exceed.
+    The median of an even number of values is the mean of the two in the middle. A percentile is by nearest
+    rank: the smallest value that so many percent do not exceed.
     """
+    if aggregation == "count":
+        return float(len(values))
+    if not values or (aggregation == "weighted" and not any(weights)):
+        return None
     if aggregation == "weighted":
         total = sum((Fraction(value) * n for value, n in zip(values, weights, strict=True)), Fraction())
-        return float(total / sum(weights)) if any(weights) else None
+        return float(total / sum(weights))
     if aggregation in _AGGREGATES:
         return _AGGREGATES[aggregation](values)
-    return sorted(values)[-(-len(values) * int(aggregation[1:]) // 100) - 1]
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return math.fsum((ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2])) / 2
+    return nearest_rank(values, int(aggregation[1:]) / 100)
 
 
 _AGGREGATES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "count": lambda values: float(len(values)),
     "min": min,
     "max": max,
     "sum": math.fsum,
     "mean": lambda values: math.fsum(values) / len(values),
-    "median": _median,
+    "median": statistics.median,
 }
 
 
@@ -204,8 +205,7 @@ def _term(scanner: Scanner) -> Term:
         raise UsageError(
             f"`{name}` are all samples of the round-trip time", hint=f"write such as `p95({name})`"
         )
-    # limits and baselines have the median by nearest rank, as the columns of flows
-    return Term(name, "p50" if aggregation == "median" else aggregation, kind)
+    return Term(name, aggregation, kind)
 
 
 def _kind(name: str) -> Kind:

@@ -125,7 +125,7 @@ def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
 def _missing_groups(
     read: Sequence[tuple[Run, Record]], groups: tuple[str, str], sides: tuple[str, str]
 ) -> Iterator[Problem]:
-    """Say which group no flow of its side has."""
+    """Warn of a group that no flow of its side has."""
     for side, group, called in zip((FIRST, SECOND), groups, sides, strict=True):
         records = (record for run, record in read if run.parameters[SIDE] == side)
         if not any(flow["group"] == group for record in records for flow in record["flows"]):

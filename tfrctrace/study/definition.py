@@ -145,7 +145,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A value that somebody else reports for one scenario and group, in the unit of the quantity."""
+    """A published value for one scenario and group, in the unit of the quantity."""
 
     quantity: str
     source: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +112,6 @@ _SUMMARY_TYPES = {
 
 
 def _summary_row(cell: Cell) -> dict[str, Any]:
-    import polars as pl
-
-    from tfrctrace.metrics.exact_sums import nearest_rank
-
     student, bootstrap = cell.student, cell.bootstrap
     return {
         **cell.scenario,
@@ -130,7 +127,7 @@ def _summary_row(cell: Cell) -> dict[str, Any]:
         "bootstrap_low": bootstrap.low if bootstrap else None,
         "bootstrap_high": bootstrap.high if bootstrap else None,
         "min": min(cell.values, default=None),
-        "median": nearest_rank(pl.Series(cell.values, dtype=pl.Float64), 0.5),
+        "median": statistics.median(cell.values) if cell.values else None,
         "max": max(cell.values, default=None),
         "reason": cell.reason,
     }
@@ -186,7 +183,7 @@ def perform(
 
 
 def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Problem]:
-    """Say of which runs a part of the time is not in the metrics of flows that competed."""
+    """Give a note for each run with several competing sets, of which one is measured."""
     for run, record in zip(runs, records, strict=True):
         if not record["failed"] and record["sets"] > 1:
             message = f"has {record['sets']} competing sets; results are of that with most flows times time"

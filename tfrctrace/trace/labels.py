@@ -98,13 +98,13 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
             hint = _AGENTS if any(words[0] == "agent" for words in rule.conditions) else None
             problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning", hint=hint))
         elif (fits & taken).any():
-            both = ", ".join(map(str, flows.filter(fits & taken)["flow"].unique().sort().to_list()[:5]))
             problems.append(
                 input_problem(
                     rule.text,
                     CLASH,
-                    f"fits flows that have a label already ({both}), which keep it",
+                    "fits flows that have a label already, which keep it",
                     severity="warning",
+                    flows=flows.filter(fits & taken)["flow"].unique().sort().to_list(),
                 )
             )
         label = pl.when(fits & ~taken).then(pl.lit(rule.label)).otherwise(pl.col("label")).alias("label")

@@ -56,7 +56,7 @@ class Passes:
     ) -> None:
         """Take the inputs; use `tfrctrace.open` instead, unless you want to `watch` the reading yourself.
 
-        `watch` is given a running pass and returns at its end; `on_problems` is told once what was wrong.
+        `watch` is given a running pass and returns at its end; `on_problems` is called once with problems.
         """
         if not inputs.names:
             raise InputError(inputs.problems)
@@ -125,7 +125,7 @@ class Passes:
         return self.told(self._inputs.problems + self._any_reading().problems)
 
     def told(self, problems: list[Problem]) -> list[Problem]:
-        """Return `problems` as a result may tell them: of an anonymised trace without names."""
+        """Return `problems` as results may show them: without names if the trace is anonymized."""
         anonymizer = self._settings.anonymizer
         if anonymizer is None:
             return problems
@@ -188,7 +188,7 @@ class Passes:
             raise ReadOnceError(wanted)
 
     def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> PassResult:
-        """Read all inputs once; the first time, tell what was wrong with them."""
+        """Read all inputs once; the first time, report what was wrong with them."""
         from tfrctrace.parsers.reading import Pass
 
         running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns)
@@ -205,7 +205,7 @@ class Passes:
             self._on_problems(self._inputs.problems + problems)
 
     def _tell_once(self, problems: list[Problem]) -> None:
-        """Tell what has not been told before: several tables may be asked for with the same labels."""
+        """Report each problem once: several tables may be requested with the same labels."""
         new = {(problem["source"], problem["message"]): problem for problem in problems}
         new = {key: problem for key, problem in new.items() if key not in self._told_once}
         self._told_once |= new.keys()

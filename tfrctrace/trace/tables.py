@@ -161,7 +161,7 @@ class Tables(Passes):
         return rto_series(self.rtt, method=method, min_rto_ms=min_rto_ms)
 
     def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
-        """Return the bins of `width_ns` whose bytes are the rate that `basis` speaks of."""
+        """Return the bins of `width_ns` with the bytes of the rate that `basis` selects."""
         return self._arrivals(width_ns) if basis == "received" else self._bins_of_width(width_ns)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:
@@ -175,7 +175,7 @@ class Tables(Passes):
         return self._bins[width_ns]
 
     def _arrivals(self, width_ns: int) -> pl.DataFrame:
-        """Return bins of what reached its destination, which the table of packets tells."""
+        """Return bins of the bytes that reached their destination, from the table of packets."""
         from tfrctrace.metrics.flow.arrivals import arrival_bins
 
         if width_ns not in self._arrived:

@@ -274,7 +274,7 @@ class Trace(Tables):
         return replace(self._report, title=title or self.name)
 
     def results(self) -> Results:
-        """Return all that a report tells: flows, bins, samples in few, metrics, facts about the inputs."""
+        """Return the data of a report: flows, bins, reduced samples, metrics, facts about the inputs."""
         from tfrctrace.trace.report_data import gather_results
 
         if self._results is None:

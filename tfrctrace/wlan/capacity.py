@@ -1,8 +1,8 @@
 """The capacity of one 802.11 network: X_m, X_t and X_fair with every term of the model. Times are µs.
 
-Equation 4 of [Z] is implicit (a rate-sparing station sends X_j/X_m frames for each one of a greedy station)
+Equation 4 of [Z] is implicit (a sparing station sends X_j/X_m frames for each one of a greedy station)
 but linear in X_m. Multiplied by X_m = S/T it becomes X_m = (1 - U) S / (sum of T_i + T_col), where U is the
-share of time that rate-sparing stations and the access point's own frames take.
+share of time that sparing stations and the access point's own frames take.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Contender:
     """T_i = S/r + T_ov + t_cont."""
     is_greedy: bool
     load_bps: float | None = None
-    """X_j in bit/s of a rate-sparing station, even if it is counted as greedy."""
+    """X_j in bit/s of a sparing station, even if it is counted as greedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Capacity:
 def capacity(cell: Cell, population: Population) -> Capacity:
     """Return the capacity of each greedy contender. Raises `UsageError` if there is none.
 
-    A rate-sparing station that offers at least X_m counts as greedy, the largest load first, so each gets the
+    A sparing station that offers at least X_m counts as greedy, the largest load first, so each gets the
     smaller of its load and X_m.
     """
     timing = cell.phy.timing(population.rates)

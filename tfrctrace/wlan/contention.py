@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 JamMode = Literal["heusse2", "pairwise", "mean"]
 """How the mean duration of a collision is computed from those of the frames; [Z] does not specify it."""
-
-JAM_MODES: tuple[JamMode, ...] = get_args(JamMode)
 
 
 def collision_probability(contenders: int, cw_min: int) -> float:

@@ -24,7 +24,7 @@ _FRAMES: Final = re.compile(r"([^:]+):([0-9]{1,9}(?:\.[0-9]+)?):([0-9]{1,5})", r
 
 @dataclass(frozen=True, slots=True)
 class Sparing:
-    """A rate-sparing station: it offers only X_j = `load_bps` in bit/s of frames of S bits."""
+    """A sparing station: it offers only X_j = `load_bps` in bit/s of frames of S bits."""
 
     rate: Rate
     load_bps: float
@@ -56,7 +56,7 @@ class AccessPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """The contenders: greedy stations, rate-sparing stations, and the access point."""
+    """The contenders: greedy stations, sparing stations, and the access point."""
 
     greedy: tuple[Rate, ...]
     sparing: tuple[Sparing, ...] = ()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tfrctrace.base.errors import FilterError
-from tfrctrace.parsers.filters import CompiledFilter, bundled_libraries, library_version
+from tfrctrace.parsers.filters import CompiledFilter, _libpcap, bundled_libraries
 from tfrctrace.parsers.reading_settings import ReadSettings
 
 ETHERNET, RAW, COOKED, COOKED_2, NULL, PPP = 1, 101, 113, 276, 0, 9
@@ -23,7 +23,7 @@ def test_the_library_is_the_one_that_the_package_carries():
     if platform.system() != "Linux":
         pytest.skip("the package `libpcap` carries a library for Linux only")
     assert len(bundled_libraries()) == 1
-    assert library_version().startswith("libpcap version 1.")
+    assert _libpcap().pcap_lib_version().startswith(b"libpcap version 1.")
 
 
 def test_a_program_ends_in_a_return():

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tfrctrace.parsers.reading import StackedTable, arrow_schema
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.reports.files.json_schema import flows_document
-from tfrctrace.reports.files.table_files import TABLE_FORMATS, write_csv, write_flows_json, write_table
+from tfrctrace.reports.files.table_files import TableFormat, write_csv, write_flows_json, write_table
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 SCHEMA = pa.schema([("flow", pa.uint32()), ("rtt_ms", pa.float64()), ("notes", pa.string())])
@@ -45,15 +46,15 @@ READERS = {"csv": pl.read_csv, "parquet": pl.read_parquet, "arrow": pl.read_ipc}
 
 
 def test_there_is_a_reader_for_each_form():
-    assert set(READERS) == set(TABLE_FORMATS)
+    assert set(READERS) == set(get_args(TableFormat))
 
 
-@pytest.mark.parametrize("form", TABLE_FORMATS)
+@pytest.mark.parametrize("form", get_args(TableFormat))
 def test_rows_come_back_from_several_batches(form):
     assert READERS[form](written(form, batches_of(ROWS))).rows(named=True) == ROWS
 
 
-@pytest.mark.parametrize("form", TABLE_FORMATS)
+@pytest.mark.parametrize("form", get_args(TableFormat))
 def test_a_table_without_rows_has_its_columns(form):
     frame = READERS[form](written(form, []))
     assert (frame.height, frame.columns) == (0, SCHEMA.names)
@@ -170,7 +171,7 @@ def test_every_table_can_be_converted_to_every_form(run, write_capture, conversa
         ["--pair", "a.pcap", write_capture("b.pcap", conversation())] if table == "transits" else ["a.pcap"]
     )
     frames = []
-    for form in TABLE_FORMATS:
+    for form in get_args(TableFormat):
         assert run("convert", *captures, "-w", table, "-o", f"x.{form}").status == 0
         frames.append(READERS[form](tmp_path / f"x.{form}"))
     assert all(frame.columns == [column.name for column in TABLES[table]] for frame in frames)

@@ -35,6 +35,14 @@ def test_the_lines_of_a_warning_are_aligned_too():
     ]
 
 
+@pytest.mark.parametrize(
+    ("flows", "words"),
+    [([3], " (flow 3)"), ([1, 2], " (flows 1, 2)"), (range(7), " (flows 0, 1, 2, 3, 4 and 2 more)")],
+)
+def test_a_message_names_the_first_flows_that_it_is_about(flows, words):
+    assert describe(problem(flows=list(flows))).text.endswith(f"at least 12{words}")
+
+
 def test_standard_input_is_called_by_its_name():
     assert describe(problem(source="-")).text.startswith("standard input: ")
 

@@ -93,7 +93,7 @@ def test_sparing_stations_and_feedback_take_their_time(run):
 
 def test_a_station_that_offers_too_much_is_said_to_be_greedy(run):
     done = run("capacity", "--station", "11", "--sparing", "11:9M")
-    assert "note: a rate-limited station offers X_m or more, and counts as greedy" in done.out
+    assert "note: a sparing station offers X_m or more, and counts as greedy" in done.out
 
 
 @pytest.mark.parametrize(

@@ -331,6 +331,7 @@ def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workfl
         "byte": None,
         "hint": None,
         "packets_before": 0,
+        "flows": [],
     }
     with open(tmp_path / "x.xml", "wb") as file:
         write_junit(file, [verdict(), verdict(effect="warn")], [problem])
@@ -477,8 +478,8 @@ def test_what_is_wrong_with_a_rule_is_told_once_and_of_how_many_runs(run):
     done = run("check", TWO_FLOWS, ONE_RUN, of("before")[1], *check)
     assert done.err.splitlines() == [
         "warning: `gone=port 9`: fits no flow, in 3 of 3 runs",
-        "warning: `b=port 5201`: fits flows that have a label already (1, 2), which keep it, in 1 of 3 runs, "
-        f"first in `{TWO_FLOWS}`",
+        "warning: `b=port 5201`: fits flows that have a label already, which keep it, in 1 of 3 runs, "
+        f"first in `{TWO_FLOWS}` (flows 1, 2)",
         "warning: `gone=2`: fits no flow, in 3 of 3 runs",
         f"warning: `a=port 5201`: fits no flow, in 2 of 3 runs, first in `{ONE_RUN}`",
         f"warning: `b=port 5201`: fits no flow, in 2 of 3 runs, first in `{ONE_RUN}`",

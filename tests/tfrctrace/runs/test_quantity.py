@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
 from tfrctrace.gate.values import take_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.runs.quantity import COLUMNS, parse_quantity
+from tfrctrace.runs.quantity import COLUMNS, aggregate, parse_quantity
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
@@ -59,6 +60,14 @@ def test_percentiles_of_samples_are_those_of_all_flows_together():
         assert at_most >= share > at_most - 2 / len(own) - own.count(round(value * 1e6)) / len(own)
     assert median.of == len(own)
     assert least.of > median.of
+
+
+def test_the_median_of_an_even_number_is_the_mean_of_the_middle_two():
+    samples = tfrctrace.open(TWO_FLOWS).rtt.filter(direction="fwd", method="ack").filter(flow=4)
+    rtts_ms = (samples["rtt_ns"] / 1e6).head(samples.height // 2 * 2)
+    assert aggregate("median", rtts_ms.to_list()) == pytest.approx(float(np.median(rtts_ms.to_numpy())))
+    each, median = take(TWO_FLOWS, "goodput_bps", "median(goodput_bps)")
+    assert median.values == (sum(each.values) / 2,)
 
 
 def test_a_bare_name_has_the_value_of_each_flow_and_where_chooses():

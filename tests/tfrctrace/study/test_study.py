@@ -143,7 +143,7 @@ def performed_study(perform_study_in, tmp_path_factory):
 
 def test_one_command_makes_tables_figures_and_the_page(performed_study):
     done, folder = performed_study
-    assert (done.status, done.err) == (0, "12 runs, 0 of them known from before; written to `results`\n")
+    assert (done.status, done.err) == (0, "12 runs, 0 from the cache; results in `results`\n")
     assert done.out.splitlines() == [
         "holds: delay[sack, queue=red] < delay[sack, queue=droptail]",
         "holds: rate falling in flows",
@@ -174,11 +174,11 @@ def test_one_command_makes_tables_figures_and_the_page(performed_study):
 def test_a_repeated_call_measures_nothing_and_writes_the_same(performed_study, perform_study_in):
     _, folder = performed_study
     done = perform_study_in(folder, STUDY / "study.toml", "-o", "two")
-    assert done.err == "12 runs, 12 of them known from before; written to `two`\n"
+    assert done.err == "12 runs, 12 from the cache; results in `two`\n"
     for name in sorted(FILES):
         assert (folder / "results" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
     again = perform_study_in(folder, STUDY / "study.toml", "-o", "two", "--force", "--format", "csv")
-    assert again.err == "12 runs, 0 of them known from before; written to `two`\n"
+    assert again.err == "12 runs, 0 from the cache; results in `two`\n"
 
 
 def test_only_what_has_changed_is_measured(perform_study, study_folder):
@@ -186,13 +186,13 @@ def test_only_what_has_changed_is_measured(perform_study, study_folder):
     perform_study(study_folder / "study.toml", "--format", "csv")
     (study_folder / "runs" / "droptail-n2-4.tr.xz").write_bytes((STUDY / "runs" / RUNS[4]).read_bytes())
     done = perform_study(study_folder / "study.toml", "--format", "csv")
-    assert "4 runs, 3 of them known from before" in done.err
+    assert "4 runs, 3 from the cache" in done.err
     text = (study_folder / "study.toml").read_text()
     # another quantity is taken from what is known; another window is not
     (study_folder / "study.toml").write_text(text + '\n[[quantity]]\nmetric = "burstiness"\n')
-    assert "4 runs, 4 of them known" in perform_study(study_folder / "study.toml", "--format", "csv").err
+    assert "4 runs, 4 from the cache" in perform_study(study_folder / "study.toml", "--format", "csv").err
     (study_folder / "study.toml").write_text(text.replace("500ms", "1s"))
-    assert "4 runs, 0 of them known" in perform_study(study_folder / "study.toml", "--format", "csv").err
+    assert "4 runs, 0 from the cache" in perform_study(study_folder / "study.toml", "--format", "csv").err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -245,7 +245,7 @@ def test_a_damaged_entry_is_made_again(perform_study, study_folder, tmp_path):
     entries = sorted((tmp_path / "cache" / "runs").iterdir())
     entries[0].write_bytes(b"damaged")
     done = perform_study(study_folder / "study.toml", "--format", "csv")
-    assert "2 runs, 1 of them known from before" in done.err
+    assert "2 runs, 1 from the cache" in done.err
     assert entries[0].read_bytes() != b"damaged"
 
 
@@ -254,7 +254,7 @@ def test_of_two_labels_of_a_flow_the_first_counts_and_the_run_is_told(perform_st
     study = study_folder / "study.toml"
     study.write_text(study.read_text().replace('sack = "transport tcp"', 'sack = "starts after 1ms"'))
     done = perform_study(study, "-o", "results", "--format", "csv")
-    assert "warning: `sack=starts after 1ms`: fits flows that have a label already (1), which" in done.err
+    assert "warning: `sack=starts after 1ms`: fits flows that have a label already, which" in done.err
     values = pl.read_csv(tmp_path / "results" / "values.csv")
     assert set(values.filter(pl.col("quantity") == "rate")["group"]) == {"tfrc", "sack"}
 
@@ -347,7 +347,7 @@ def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
     looks = tuple(ClaimCheck((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
     told = failing(ClaimVerdict(expectation, looks, None))
-    assert told.startswith("n = 0: 1, 2; n = 1: 1, 2; ")
+    assert told.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
     assert told.endswith("n = 19: 1, 2; and 4980 more")
 
 

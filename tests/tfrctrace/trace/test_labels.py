@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import UsageError, wording
 from tfrctrace.trace.labels import parse_rule, with_labels
 
 EPOCH_NS = 1_700_000_000_000_000_000
@@ -31,7 +31,7 @@ FLOWS = pl.DataFrame(
 
 def labels(*rules):
     flows, problems = with_labels(FLOWS, [parse_rule(rule) for rule in rules])
-    return flows["label"].to_list(), [problem["message"] for problem in problems]
+    return flows["label"].to_list(), [wording(problem) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_rule_labels_the_flows_that_it_fits(rule, expected):
 def test_the_first_rule_that_fits_counts_and_the_other_is_told():
     found, problems = labels("a=port 5201", "b=transport tcp")
     assert found == ["a", "a", None]
-    assert problems == ["fits flows that have a label already (1, 2), which keep it"]
+    assert problems == ["fits flows that have a label already, which keep it (flows 1, 2)"]
 
 
 def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():

@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.capacity import capacity
 from tfrctrace.wlan.cell import CellSettings, make_cell
-from tfrctrace.wlan.contention import JAM_MODES, jam_time_us
+from tfrctrace.wlan.contention import JamMode, jam_time_us
 from tfrctrace.wlan.mtfrc import fair_rate_bps, send_rate_bps
 from tfrctrace.wlan.population import AccessPoint, Frames, Population, Sparing
 from tfrctrace.wlan.rates import PLCP_US, Dsss
@@ -30,7 +31,7 @@ settings = st.builds(
     CellSettings,
     preset=st.sampled_from(["standard", "paper"]),
     cw_min=st.integers(8, 64),
-    jam=st.sampled_from(JAM_MODES),
+    jam=st.sampled_from(get_args(JamMode)),
     jam_backoff=st.booleans(),
 )
 
@@ -129,7 +130,7 @@ def test_the_pairwise_jam_is_the_mean_of_the_longer_frame_of_all_pairs(times_us)
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=9))
 def test_each_jam_lies_between_the_shortest_and_the_longest_frame(times_us):
-    for mode in JAM_MODES:
+    for mode in get_args(JamMode):
         jam_us = jam_time_us(times_us, mode)
         assert min(times_us) * (1 - 1e-12) <= jam_us <= max(times_us) * (1 + 1e-12)
 

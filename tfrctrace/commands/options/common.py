@@ -32,7 +32,7 @@ MaxSamples = Annotated[
         "--max-samples",
         min=1,
         metavar="N",
-        show_default=str(MAX_SAMPLES),
+        show_default=f"{MAX_SAMPLES:,}",
         help="Keep at most N samples of each kind per trace.",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,9 @@ _SHARED: Final = ("Reading", "Measuring", "Output", "Other")
 
 _LEFT_COLUMN: Final = 28
 
+_WIDEST_CHOICES: Final = 60
+"""Width of an option with its choices above which these follow its text instead."""
+
 
 def heading(option: object) -> str:
     """Return the heading of an option; `--help` is declared by Typer."""
@@ -39,6 +43,14 @@ def in_order(headings: Iterable[str]) -> list[str]:
 class GroupedCommand(TyperCommand):
     """A command whose help prints options under headings, all texts in one column."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401  click's, in or beside Typer
+        """Return the words after the name: `[OPTIONS] TRACE...`."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        words = [
+            (one.required, f"{one.make_metavar(ctx)}{'' if one.nargs == 1 else '...'}") for one in arguments
+        ]
+        return ["[OPTIONS]", *(word if is_required else f"[{word}]" for is_required, word in words)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  click's, in or beside Typer
         """Write the arguments, then the options by heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -46,9 +58,24 @@ class GroupedCommand(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 is_option = parameter.param_type_name == "option"
-                sections.setdefault(heading(parameter) if is_option else "Arguments", []).append(record)
+                name = heading(parameter) if is_option else "Arguments"
+                sections.setdefault(name, []).append(_readable(*record))
         for name in in_order(sections):
             rows = sections[name]
             widest = min(_LEFT_COLUMN, max(len(left) for left, _ in rows))
             with formatter.section(name):
                 formatter.write_dl(rows, col_max=_LEFT_COLUMN, col_spacing=_LEFT_COLUMN + 2 - widest)
+
+
+def _readable(option: str, text: str) -> tuple[str, str]:
+    """Return an option and its text, with many choices in the text, and without click's notation."""
+    text = re.sub(r"\[default: \((.*)\)(;|\])", r"[default: \1\2", text)
+    text = re.sub(r"x>=([0-9]+)", r"at least \1", text)
+    choices = re.search(r"<(.*)>", option)
+    if choices is None or len(option) <= _WIDEST_CHOICES:
+        return option, text
+    words, space, facts = text.partition("  [")
+    return (
+        f"{option[: choices.start()]}NAME",
+        f"{words} One of {choices[1].replace('|', ', ')}.{space}{facts}",
+    )

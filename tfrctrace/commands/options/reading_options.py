@@ -91,13 +91,24 @@ ClockOffset = Annotated[
     ),
 ]
 MaxFlows = Annotated[
-    int, reading_option("--max-flows", min=1, metavar="N", help="Follow at most N flows per trace.")
+    int,
+    reading_option(
+        "--max-flows",
+        min=1,
+        metavar="N",
+        show_default=f"{MAX_FLOWS:,}",
+        help="Follow at most N flows per trace.",
+    ),
 ]
 
 MaxDecompressed = Annotated[
     int,
     reading_option(
-        "--max-decompressed", min=1, metavar="N", help="Stop after N decompressed bytes of an input."
+        "--max-decompressed",
+        min=1,
+        metavar="N",
+        show_default="64 GiB",
+        help="Stop after N decompressed bytes of an input.",
     ),
 ]
 

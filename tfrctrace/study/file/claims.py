@@ -67,7 +67,7 @@ Claim = Inequality | Trend
 
 
 def parse_claim(text: str) -> Claim:
-    """Return the claim that `text` makes. Raises `UsageError` if it is none."""
+    """Return the claim that `text` makes. Raises `UsageError` for invalid text."""
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a claim of {len(text)} characters, more than {MAX_LENGTH}", hint=_SYNTAX)
     scanner = Scanner(text.strip(), "claim", _SYNTAX)

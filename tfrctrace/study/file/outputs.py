@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.toml import flag, listed, number, one_of, refuse_unknown, table_of, text, texts
+from tfrctrace.base.toml import (
+    flag,
+    listed,
+    number,
+    one_of,
+    optional_text,
+    refuse_unknown,
+    table_of,
+    text,
+    texts,
+)
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.runs.quantity import COLUMNS, Quantity, Term
 from tfrctrace.study.definition import (
@@ -55,7 +65,7 @@ def quantity_of(table: Table, called: str) -> Quantity:
     if (kind == "metric" and name == "cov") != (timescale_s is not None):
         raise UsageError(f"{called}: `cov`, and nothing else, needs a `timescale`, such as `1s`")
     flows = one_of(table.get("flows", "mean"), get_args(Reduction), "flows")
-    group, over = (text(table[key], key) if key in table else None for key in ("group", "over"))
+    group, over = (optional_text(table, key) for key in ("group", "over"))
     if over is not None and (group is None or flows == "each"):
         raise UsageError(f"{called}: `over` divides by another group, so `group` must be given, not `each`")
     term = Term(name, "" if flows == "each" else flows, kind, group, timescale_s)
@@ -67,7 +77,7 @@ def quantity_of(table: Table, called: str) -> Quantity:
 
 
 class OutputParser:
-    """Reads the parts of a study that speak of quantities and parameters, and knows which there are."""
+    """Reads the parts of a study that refer to its quantities and parameters, by name."""
 
     def __init__(self, quantities: Sequence[Quantity], runs: RunRule) -> None:
         """Take the quantities, of which none may be called as another one, and the parameters of the runs."""
@@ -123,8 +133,8 @@ class OutputParser:
             x=table.get("x"),
             series=table.get("series"),
             where=self._where(table, called),
-            x_label=text(table["x_label"], "x_label") if "x_label" in table else None,
-            y_label=text(table["y_label"], "y_label") if "y_label" in table else None,
+            x_label=optional_text(table, "x_label"),
+            y_label=optional_text(table, "y_label"),
         )
 
     def comparison(self, table: Table, called: str) -> ComparisonPlan:
@@ -182,7 +192,7 @@ class OutputParser:
             ]
         else:
             pairs = [(where, number(table["value"], "value"))]
-        group = text(table["group"], "group") if "group" in table else None
+        group = optional_text(table, "group")
         if group is None and self._by_name[quantity].is_about_groups:
             raise UsageError(f"{called}: `{quantity}` has a value for each label, so `group` must name one")
         source = text(table.get("source"), f"source of {called}")

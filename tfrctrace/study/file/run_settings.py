@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from tfrctrace.base.bitrates import parse_capacity_bps
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.toml import flag, number, one_of, refuse_unknown, table_of, text, texts, whole
+from tfrctrace.base.toml import (
+    flag,
+    number,
+    one_of,
+    optional_text,
+    refuse_unknown,
+    table_of,
+    text,
+    texts,
+    whole,
+)
 from tfrctrace.parsers.tfrc import PROFILE, RTT
 from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule
 from tfrctrace.study.file.names import unknown
@@ -28,8 +38,8 @@ if TYPE_CHECKING:
 def run_rule(table: Table, folder: str) -> RunRule:
     """Parse `[runs]`; paths in it are relative to `folder`."""
     refuse_unknown(table, {"files", "pattern", "table", "repetition"}, "`[runs]`")
-    pattern = text(table["pattern"], "pattern") if "pattern" in table else None
-    listing = text(table["table"], "table") if "table" in table else None
+    pattern = optional_text(table, "pattern")
+    listing = optional_text(table, "table")
     if "files" not in table and listing is None:
         raise UsageError("the study names no runs", hint='write `files = ["runs/*.pcap"]` below `[runs]`')
     if pattern is not None and listing is not None:
@@ -51,7 +61,7 @@ def run_rule(table: Table, folder: str) -> RunRule:
         pattern=pattern,
         table=listing,
         parameters=parameters,
-        repetition=text(table["repetition"], "repetition") if "repetition" in table else None,
+        repetition=optional_text(table, "repetition"),
     )
     if rule.repetition is not None and rule.repetition not in parameters:
         raise unknown("repetition", rule.repetition, parameters)

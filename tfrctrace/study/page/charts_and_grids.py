@@ -171,7 +171,8 @@ def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series:
         )
     if plan.kind == "box":
         parts.append(
-            "Quartiles by nearest rank; whiskers reach to the last value within 1.5 of their distance."
+            "Quartiles by nearest rank, and the median; whiskers reach to the last value within 1.5 of the "
+            "distance of the quartiles."
         )
     if plan.where:
         conditions = (f"{axis} {' or '.join(map(str, wanted))}" for axis, wanted in plan.where.items())

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.errors import describe
-from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
+from tfrctrace.reports.elements import Cell, Fact, Heading, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
+from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.reports.elements import Severity
     from tfrctrace.reports.figures.charts import Chart
     from tfrctrace.reports.printers.means_table import Grid
     from tfrctrace.study.definition import Value
@@ -28,6 +27,8 @@ _MOST_ROWS: Final = 2_000
 _MOST_NOTES: Final = 200
 
 _MOST_LOOKS: Final = 20
+
+_LARGEST_WITHOUT_EXPONENT: Final = 1e15
 """Of the scenarios in which a claim fails."""
 
 
@@ -69,13 +70,9 @@ def _overview(results: StudyResults) -> Section:
 
 def _notes(problems: Sequence[Problem]) -> Iterator[Note]:
     for problem in problems[:_MOST_NOTES]:
-        severity: Severity = "info"
-        if problem["severity"] != "note":
-            severity = "warning" if problem["severity"] == "warning" else "error"
-        message = describe(problem)
-        yield Note(severity, (Name(problem["source"]), f": {problem['message']}"), message.hint or "")
+        yield problem_note(problem)
     if len(problems) > _MOST_NOTES:
-        yield Note("info", (f"{len(problems) - _MOST_NOTES} more are left out here",))
+        yield Note("info", (f"{counted(len(problems) - _MOST_NOTES, 'more caveat')} not shown.",))
 
 
 def where_text(scenario: Sequence[tuple[str, Value]]) -> str:
@@ -94,7 +91,7 @@ def _claims(results: StudyResults) -> Section | None:
         Heading("Expected", numeric=False),
         Heading("Where it fails", numeric=False, is_prose=True),
     )
-    caption = "Each claim is looked at in every scenario that it speaks of, and holds if it does in all."
+    caption = "A claim holds if it holds in every scenario that it covers."
     return Section("claims", "Claims", tables=(TableView("claims-table", caption, heads, tuple(rows)),))
 
 
@@ -113,12 +110,12 @@ def _claim_row(number: int, verdict: ClaimVerdict) -> Row:
 
 
 def failing(verdict: ClaimVerdict) -> str:
-    """Return where a claim does not hold, or why nothing can be said; of many scenarios the first."""
+    """Return where a claim does not hold, or why that is unknown; of many scenarios the first."""
     if verdict.reason:
         return verdict.reason
     looks = [look for look in verdict.looks if look.finding != "holds"]
     shown = [
-        f"{where_text(look.scenario) or 'all runs'}: {_number(look.left)}, {_number(look.right)}"
+        f"{where_text(look.scenario) or 'all runs'}: {_number(look.left)} against {_number(look.right)}"
         for look in looks[:_MOST_LOOKS]
     ]
     more = [f"and {len(looks) - _MOST_LOOKS} more"] if len(looks) > _MOST_LOOKS else []
@@ -126,7 +123,11 @@ def failing(verdict: ClaimVerdict) -> str:
 
 
 def _number(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.4g}"
+    if value is None:
+        return MISSING
+    # four digits, and no exponent where thousands can be read
+    text = f"{value:.4g}"
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < _LARGEST_WITHOUT_EXPONENT else text
 
 
 def _tests(results: StudyResults) -> Section | None:
@@ -184,7 +185,7 @@ def _runs(results: StudyResults) -> Section:
         for number, (run, record) in enumerate(zip(results.runs, results.records, strict=True), start=1)
     )
     caption = (
-        f"{counted(len(rows), 'run')}, without {len(rows) - _MOST_ROWS} of them"
+        f"the first {format_count(_MOST_ROWS)} of {counted(len(rows), 'run')}"
         if len(rows) > _MOST_ROWS
         else counted(len(rows), "run")
     )
@@ -199,14 +200,19 @@ def _measured(results: StudyResults) -> Section:
     measure = study.measure
     terms = [
         Term(
-            "Rates", f"{measure.basis} in windows of {measure.window}, after {measure.warmup or 'no'} warm-up"
+            "Rates",
+            f"{measure.basis}, averaged over windows of {measure.window}"
+            + (f", without the first {measure.warmup} of each flow" if measure.warmup else ""),
         ),
         Term(
             "Flows",
-            f"with {measure.least_packets} data packets or more"
+            f"with at least {counted(measure.least_packets, 'data packet')}"
             + (", with a label" if measure.only_labelled else ""),
         ),
-        Term("Intervals", f"{study.confidence:.0%}, Student's t; the files have those of the bootstrap too"),
+        Term(
+            "Intervals",
+            f"{study.confidence:.0%}, Student's t; the tables beside this page also have bootstrap intervals",
+        ),
         Term("Program", f"tfrctrace {tfrctrace.__version__}"),
     ]
     if measure.labels:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What all runs of one scenario say of one quantity and group; all in its unit."""
+    """One quantity and group over all runs of one scenario, in the unit of the quantity."""
 
     scenario: Mapping[str, Value]
     quantity: str

@@ -31,7 +31,7 @@ class ClaimCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """What became of an expectation."""
+    """The result of checking a claim."""
 
     expectation: Expectation
     looks: tuple[ClaimCheck, ...]
@@ -53,7 +53,7 @@ class ClaimVerdict:
 
 
 def check_claim(cells: Sequence[Cell], expectation: Expectation, scenario: Sequence[str]) -> ClaimVerdict:
-    """Look at a claim in each scenario that the expectation speaks of."""
+    """Check a claim in each scenario that the expectation covers."""
     claim = expectation.claim
     seen = [cell for cell in cells if matches(cell, expectation.where)]
     try:
@@ -67,7 +67,7 @@ def check_claim(cells: Sequence[Cell], expectation: Expectation, scenario: Seque
 
 
 class _AmbiguousTermError(Exception):
-    """A term that does not say which value it means."""
+    """A term that several values fit."""
 
 
 def _compared(cells: Sequence[Cell], claim: Inequality, scenario: Sequence[str]) -> Iterator[ClaimCheck]:

@@ -25,7 +25,7 @@ class PivotCell:
     rest: str | None
     cell: Cell
     reference: Reference | None
-    """What somebody else reports for this place."""
+    """The published value for this place."""
 
 
 def pivot(

@@ -129,6 +129,7 @@ pub(super) fn problems_to_python<'py>(
         dict.set_item("message", &error.message)?;
         dict.set_item("hint", error.hint.map(Hint::code))?;
         dict.set_item("packets_before", problem.packets_before)?;
+        dict.set_item("flows", PyList::empty(py))?;
         list.append(dict)?;
     }
     Ok(list)

@@ -1,0 +1,89 @@
+"""Values of a quantity in one run: those of single flows or sets, and what they are together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.runs.quantity import COLUMNS, aggregate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrctrace.runs.quantity import Term
+
+
+@dataclass(frozen=True, slots=True)
+class SingleValue:
+    """Value of one flow, or of one set or pair of flows; None if it is unknown."""
+
+    value: float | None
+    n: int
+    """The `n` of a metric; 1 of a column."""
+    flow: int | None
+    reason: str | None
+    """Why the value is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityValues:
+    """The values of a quantity in one run, in the order of flows; one if they were aggregated."""
+
+    values: tuple[float, ...]
+    known: int
+    """How many flows, sets or samples have a value, of how many."""
+    of: int
+    reason: str | None = None
+    """Why there is no value, or not one of each flow."""
+    made_of: int = 0
+    """Sum of `n` of those that have a value."""
+
+
+def metric_value(metric: Mapping[str, Any]) -> SingleValue:
+    """Return the value of a metric, whose facts are those of `metrics.metric.Metric`."""
+    value, flows = _finite(metric["value"]), metric["flows"]
+    reason = metric["reason"] or f"not known if {BY_NAME[metric['name']].null_when}"
+    return SingleValue(
+        value, metric["n"], flows[0] if len(flows) == 1 else None, None if value is not None else reason
+    )
+
+
+def column_value(flow: Mapping[str, Any], name: str) -> SingleValue:
+    """Return the value of a column in the row of a flow."""
+    value = _finite(flow[name])
+    reason = None if value is not None else f"not known if {COLUMNS[name].null_when}"
+    return SingleValue(value, 1, flow["flow"], reason)
+
+
+def aggregated(found: Sequence[SingleValue], term: Term, otherwise: str) -> QuantityValues:
+    """Return what `found` are together; `otherwise` is the reason where none of them has one."""
+    known = [(one.value, one.n) for one in found if one.value is not None]
+    numbers, weights = [value for value, _ in known], [n for _, n in known]
+    if term.aggregation:
+        value = aggregate(term.aggregation, numbers, weights)
+        numbers = [] if value is None else [value]
+    reasons = dict.fromkeys(one.reason for one in found if one.reason)
+    is_whole = bool(numbers) and len(known) == len(found)
+    return QuantityValues(
+        tuple(numbers),
+        len(known),
+        len(found),
+        None if is_whole else "; ".join(reasons) or otherwise,
+        sum(weights),
+    )
+
+
+def divided(own: QuantityValues, other: QuantityValues, divisor: str) -> QuantityValues:
+    """Return the ratio of two aggregated quantities; `divisor` names the second one."""
+    made_of = own.made_of + other.made_of
+    if own.values and other.values and other.values[0]:
+        return replace(own, values=(own.values[0] / other.values[0],), made_of=made_of)
+    lacking = own if not own.values else other
+    reason = f"{divisor} is 0" if lacking.values else lacking.reason
+    return QuantityValues((), 0 if lacking.values else lacking.known, lacking.of, reason, made_of)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
