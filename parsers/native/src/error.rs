@@ -47,6 +47,8 @@ pub enum ProblemKind {
     OutOfOrder,
     /// A step of the clock that no idle link explains.
     ClockAhead,
+    /// All packets at one time.
+    ClockStill,
     /// Packets without a readable IP header.
     Undecoded,
     /// Packets, none of which belongs to a flow.
@@ -86,6 +88,7 @@ impl ProblemKind {
             Self::ClockBack => "clock_back",
             Self::OutOfOrder => "out_of_order",
             Self::ClockAhead => "clock_ahead",
+            Self::ClockStill => "clock_still",
             Self::Undecoded => "undecoded",
             Self::NoFlow => "no_flow",
             Self::NotAPair => "not_a_pair",
@@ -110,6 +113,7 @@ impl ProblemKind {
             | Self::CaptureGap
             | Self::ClockBack
             | Self::ClockAhead
+            | Self::ClockStill
             | Self::Undecoded
             | Self::NoFlow
             | Self::Overlap
@@ -175,6 +179,7 @@ pub enum Hint {
     ClockBack,
     OutOfOrder,
     ClockAhead,
+    ClockStill,
     Undecoded,
     NoFlow,
 }
@@ -208,6 +213,7 @@ impl Hint {
             Self::ClockBack => "clock_back",
             Self::OutOfOrder => "out_of_order",
             Self::ClockAhead => "clock_ahead",
+            Self::ClockStill => "clock_still",
             Self::Undecoded => "undecoded",
             Self::NoFlow => "no_flow",
         }

@@ -222,6 +222,8 @@ pub struct Analysis {
     source: u32,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
+    /// Whether the packets' times differ: if not, durations and RTTs are unknown.
+    pub has_times: bool,
     pub problems: Vec<Problem>,
 }
 
@@ -254,6 +256,7 @@ impl Analysis {
             pairing: None,
             source: 0,
             sources: Vec::new(),
+            has_times: true,
             problems: Vec::new(),
             options,
         }
