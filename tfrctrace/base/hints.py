@@ -29,6 +29,7 @@ HINTS: Final = {
     "capture_gap": "the capture lost them, not the network: throughput and goodput are too low by it",
     "clock_back": "the clock was set back or several interfaces were merged; times are used as they are",
     "out_of_order": "so little comes from parallel queues or rounded times; times are used as they are",
+    "clock_still": "durations, rates and RTT are unknown; numbers and sizes are not affected",
     "clock_ahead": "the clock was set; durations and rates across the jump mean nothing",
     "undecoded": "they count for the input but for no flow",
     "no_flow": "flows are of TCP, UDP and DCCP; tunnels and labels are not looked into",

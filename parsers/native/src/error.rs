@@ -48,6 +48,8 @@ named_enum! {
         OutOfOrder = "out_of_order",
         /// A step of the clock that no idle link explains.
         ClockAhead = "clock_ahead",
+        /// All packets at one time.
+        ClockStill = "clock_still",
         /// Packets without a readable IP header.
         Undecoded = "undecoded",
         /// Packets, none of which belongs to a flow.
@@ -80,6 +82,7 @@ impl ProblemKind {
             | Self::CaptureGap
             | Self::ClockBack
             | Self::ClockAhead
+            | Self::ClockStill
             | Self::Undecoded
             | Self::NoFlow
             | Self::Overlap
@@ -136,6 +139,7 @@ pub enum Hint {
     ClockBack,
     OutOfOrder,
     ClockAhead,
+    ClockStill,
     Undecoded,
     NoFlow,
 }
@@ -169,6 +173,7 @@ impl Hint {
             Self::ClockBack => "clock_back",
             Self::OutOfOrder => "out_of_order",
             Self::ClockAhead => "clock_ahead",
+            Self::ClockStill => "clock_still",
             Self::Undecoded => "undecoded",
             Self::NoFlow => "no_flow",
         }

@@ -16,6 +16,7 @@ impl Analysis {
     pub fn finish(&mut self) {
         let counts = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         self.crossings.finish(counts);
+        self.check_times();
         self.warn_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();

@@ -203,6 +203,8 @@ pub struct Analysis {
     /// Index of the source that is being read.
     source: u32,
     pub sources: Vec<SourceSummary>,
+    /// Whether the packets' times differ: if not, durations and RTTs are unknown.
+    pub has_times: bool,
     pub problems: Vec<Problem>,
 }
 
@@ -235,6 +237,7 @@ impl Analysis {
             pairing: None,
             source: 0,
             sources: Vec::new(),
+            has_times: true,
             problems: Vec::new(),
             options,
         }

@@ -61,6 +61,20 @@ impl Analysis {
         self.problems.extend(found);
     }
 
+    /// Without times, or with a clock that stands still, no time between packets is known.
+    pub(super) fn check_times(&mut self) {
+        let with_packets = || self.sources.iter().filter(|source| source.packets > 0);
+        let packets: u64 = with_packets().map(|source| source.packets).sum();
+        let start_ns = with_packets().map(|source| source.start_ns).min();
+        let end_ns = with_packets().map(|source| source.end_ns).max();
+        self.has_times = packets < 2 || start_ns != end_ns;
+        if !self.has_times {
+            self.rtt.kept.clear();
+            let message = format!("all {packets} packets have the same time");
+            self.bound(ReadError::whole(ProblemKind::ClockStill, message).hint(Hint::ClockStill));
+        }
+    }
+
     fn capture_gaps(&self) -> BTreeMap<u32, CaptureGaps> {
         let mut gaps: BTreeMap<u32, CaptureGaps> = BTreeMap::new();
         for number in 0..self.flows.len() as u32 {

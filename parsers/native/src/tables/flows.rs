@@ -88,7 +88,8 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn duration_s(&self) -> Option<f64> {
-        self.seen(()).map(|()| self.direction.end_ns.saturating_sub(self.direction.start_ns) as f64 / 1e9)
+        let duration_ns = self.direction.end_ns.saturating_sub(self.direction.start_ns);
+        self.seen(duration_ns as f64 / 1e9).filter(|_| self.analysis.has_times)
     }
 
     pub(super) fn payload_bytes(&self) -> Option<u64> {
@@ -168,6 +169,9 @@ impl<'a> FlowRow<'a> {
 
     /// RTT of this direction's packets by their acknowledgement.
     pub(super) fn rtt(&self) -> Option<(&RttStatistics, &LogHistogram)> {
+        if !self.analysis.has_times {
+            return None;
+        }
         match (&self.round_trips, self.dccp()) {
             (Some(measured), _) => Some((&measured.by_ack, &measured.sketch)),
             (None, Some(dccp)) => {
@@ -197,7 +201,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn timestamp_rtt(&self) -> Option<&RttRange> {
-        self.half.filter(|half| half.has_timestamps)?;
+        self.half.filter(|half| half.has_timestamps && self.analysis.has_times)?;
         self.round_trips.as_ref().map(|measured| &measured.by_echo)
     }
 
@@ -206,11 +210,12 @@ impl<'a> FlowRow<'a> {
             Some(dccp) => dccp.handshake_rtt_ns,
             None => self.connection?.handshake_rtt_ns(),
         };
-        Some(handshake_rtt_ns? as f64 / 1e6)
+        handshake_rtt_ns.filter(|_| self.analysis.has_times).map(|rtt_ns| rtt_ns as f64 / 1e6)
     }
 
     pub(super) fn syn_rtt_ms(&self) -> Option<f64> {
-        Some(self.connection?.syn_rtt_ns(self.side)? as f64 / 1e6)
+        let rtt_ns = self.connection?.syn_rtt_ns(self.side).filter(|_| self.analysis.has_times)?;
+        Some(rtt_ns as f64 / 1e6)
     }
 
     /// TFRC's ends of this direction's data.
@@ -427,7 +432,7 @@ impl<'a> FlowRow<'a> {
             .null_when("no packet this way")
             .i64(|row| row.seen(row.direction.end_ns)),
         column("duration_s", "s", "from first to last packet of this direction")
-            .null_when("no packet this way")
+            .null_when("no packet this way, or all packets of the trace have the same time")
             .f64(FlowRow::duration_s),
         column("packets", "", "packets of this direction in the capture; in a simulation those sent")
             .u64(|row| Some(row.direction.packets)),

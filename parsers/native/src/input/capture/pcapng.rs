@@ -18,6 +18,8 @@ const ENHANCED_PACKET: u32 = 6;
 const MAX_BLOCK: u32 = 16 << 20;
 /// A file may declare any number of interfaces; each costs memory.
 const MAX_INTERFACES: usize = 65_536;
+/// How far ahead the first time is looked for if packets without one come first.
+const LOOK_AHEAD: usize = 64 << 10;
 /// Names longer than this are cut.
 const MAX_NAME: usize = 256;
 
@@ -37,12 +39,15 @@ pub struct PcapngReader {
     /// Interfaces of earlier sections: numbers in this section start here.
     section_base: usize,
     current: usize,
+    /// The time of the last packet that has one.
+    latest_ns: Option<i64>,
 }
 
 /// The fields of a packet block before its data.
 struct PacketHeader {
     interface: u32,
-    ticks: u64,
+    /// None in a simple packet block.
+    ticks: Option<u64>,
     captured: u32,
     wire_bytes: u32,
     /// Where the packet begins in the block.
@@ -56,7 +61,7 @@ impl PacketHeader {
         let low = u32_at(header, 16, big_endian);
         Self {
             interface: u32_at(header, 8, big_endian),
-            ticks: u64::from(high) << 32 | u64::from(low),
+            ticks: Some(u64::from(high) << 32 | u64::from(low)),
             captured: u32_at(header, 20, big_endian),
             wire_bytes: u32_at(header, 24, big_endian),
             data: 28,
@@ -93,8 +98,14 @@ impl Records for PcapngReader {
 impl PcapngReader {
     /// Start at the first section header.
     pub fn open(input: Input) -> Result<Self, ReadError> {
-        let mut reader =
-            Self { input, big_endian: false, interfaces: Vec::new(), section_base: 0, current: 0 };
+        let mut reader = Self {
+            input,
+            big_endian: false,
+            interfaces: Vec::new(),
+            section_base: 0,
+            current: 0,
+            latest_ns: None,
+        };
         // The byte order follows from the first block, which is read like any other.
         reader.section_header()?;
         Ok(reader)
@@ -186,7 +197,27 @@ impl PcapngReader {
         Ok(packet)
     }
 
-    /// A simple packet block has no time and belongs to interface 0; its captured length is the
+    /// The time of the first enhanced packet block that is near; None if there is none.
+    fn first_time_ahead(&mut self) -> Result<Option<i64>, ReadError> {
+        let (big_endian, base) = (self.big_endian, self.section_base);
+        let mut rest = self.input.peek(LOOK_AHEAD)?;
+        while let Some(header) = rest.first_chunk::<28>() {
+            let length = u32_at(header, 4, big_endian);
+            if u32_at(header, 0, big_endian) == ENHANCED_PACKET {
+                let packet = PacketHeader::enhanced(header, big_endian);
+                let interface = self.interfaces.get(base + packet.interface as usize);
+                return Ok(interface.zip(packet.ticks).map(|(interface, ticks)| interface.time.to_ns(ticks)));
+            }
+            match rest.get(length as usize..) {
+                Some(behind) if length >= 12 => rest = behind,
+                _ => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// A simple packet block has no time and gets that of the packet before it, or of the next one if it
+    /// comes first. It belongs to interface 0; its captured length is the
     /// lesser of the length on the wire and the snap length.
     fn simple_packet(&mut self, length: u32) -> Result<PacketHeader, ReadError> {
         let big_endian = self.big_endian;
@@ -196,10 +227,13 @@ impl PcapngReader {
             return Err(self.short_block("simple packet", length, 16));
         };
         let wire_bytes = u32_at(header, 8, big_endian);
+        if self.latest_ns.is_none() {
+            self.latest_ns = self.first_time_ahead()?;
+        }
         let limit = if snap_length == 0 { u32::MAX } else { snap_length };
         Ok(PacketHeader {
             interface: 0,
-            ticks: 0,
+            ticks: None,
             captured: wire_bytes.min(limit).min(length - 16),
             wire_bytes,
             data: 12,
@@ -221,8 +255,11 @@ impl PcapngReader {
             )));
         };
         self.current = length as usize;
+        if let Some(ticks) = packet.ticks {
+            self.latest_ns = Some(time.to_ns(ticks));
+        }
         Ok(Record {
-            time_ns: time.to_ns(packet.ticks),
+            time_ns: self.latest_ns.unwrap_or_default(),
             interface,
             link_type,
             data: &self.input.window()[packet.data..end],
