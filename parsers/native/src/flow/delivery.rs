@@ -1,5 +1,6 @@
 //! Fate of packets between their two ends, where a trace shows both.
 
+use super::observation::{MissingEnds, Observation};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
 use crate::packet::flow_totals::FlowTotals;
@@ -57,6 +58,10 @@ pub struct Delivery {
     pub duplicates: u64,
     /// Packets that were dropped somewhere and never arrived.
     pub dropped: u64,
+    /// Packets of `dropped` whose transmission is not in the trace.
+    pub dropped_unsent: u64,
+    /// While none was received: packets sent whose last line is their arrival at a node on the way.
+    pub stranded: u64,
     /// Packets that never arrived, including dropped ones but not those of `in_flight`.
     pub lost: u64,
     /// Segments lost upstream of the nearer of two captures, if known from their timestamps.
@@ -81,6 +86,8 @@ pub struct Delivery {
     pub totals: Option<Box<FlowTotals>>,
     /// Set if all this comes from packet numbers. [`Delivery::layer`] is None then.
     pub counted: Option<NumberedCounts>,
+    /// What happens at these ends is not known: their counts are no measurements.
+    pub missing: MissingEnds,
 }
 
 /// Change of the transit time from one arrival to the next: interarrival jitter (RFC 3550 section
@@ -148,6 +155,26 @@ impl Delivery {
     /// Whether any packet was counted.
     pub fn is_counted(&self) -> bool {
         self.sent > 0 || self.received > 0
+    }
+
+    /// This, if the trace shows the sender.
+    pub fn at_sender(&self) -> Option<&Self> {
+        (!self.missing.sender).then_some(self)
+    }
+
+    /// This, if the trace shows the receiver.
+    pub fn at_receiver(&self) -> Option<&Self> {
+        (!self.missing.receiver).then_some(self)
+    }
+
+    /// This, if the trace shows both ends of the path.
+    pub fn of_whole_path(&self) -> Option<&Self> {
+        (!self.missing.any()).then_some(self)
+    }
+
+    /// Packets dropped, if the trace would show them.
+    pub fn dropped_packets(&self) -> Option<u64> {
+        (self.dropped > 0 || !self.missing.any()).then_some(self.dropped)
     }
 
     pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {
@@ -266,6 +293,8 @@ pub struct Deliveries {
     agents: [Option<Agent>; 2],
     /// What the flow's sequence numbers count.
     pub numbering: Numbering,
+    /// Where a simulator's trace shows the packets.
+    pub observation: Observation,
 }
 
 impl Deliveries {

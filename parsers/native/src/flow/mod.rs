@@ -10,6 +10,7 @@ mod flow_table;
 mod fragments;
 pub(crate) mod holes;
 pub mod numbered_datagrams;
+pub mod observation;
 pub mod outstanding;
 mod queued_packet;
 mod ring_index;
@@ -410,9 +411,14 @@ impl Flow {
         self.deliveries().is_some_and(is_numbered)
     }
 
-    /// Whether the trace shows packets where they are sent and where they arrive.
-    pub fn shows_both_ends(&self) -> bool {
+    /// Whether the trace shows packets at several points of their path.
+    pub fn shows_path(&self) -> bool {
         self.deliveries().is_some() && !self.is_numbered()
+    }
+
+    /// Whether the trace shows packets of `side` where they are sent and where they arrive.
+    pub fn shows_both_ends(&self, side: Side) -> bool {
+        self.shows_path() && self.deliveries().is_some_and(|both| !both.of(side).missing.any())
     }
 
     /// Count an 802.11 retransmission of a frame of `side` already counted.
@@ -444,12 +450,7 @@ impl Flow {
         self.non_tcp_mut().deliveries.get_or_insert_default()
     }
 
-    /// The side at whose node a simulated connection is observed: the one that sent first.
-    pub fn watched(&self) -> Side {
-        self.first
-    }
-
-    /// Process a packet of `side` seen where it was sent, in a trace that shows both ends.
+    /// Process a packet of `side` seen where it was sent, in a trace that shows several points of its path.
     pub fn on_sent(
         &mut self,
         side: Side,
@@ -461,16 +462,36 @@ impl Flow {
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.note_identity(side, packet, network);
-        if side == self.first {
+        if self.watched() == Some(side) {
             self.watch(side, packet, network, extras, pool, outcome);
         } else {
             outcome.new_bytes = network.payload_bytes.unwrap_or(0);
         }
     }
 
-    /// Process a packet seen at its destination. The connection is observed at the side that sent
-    /// first, like a capture there: it sees its own packets when they leave and the other side's
-    /// when they arrive.
+    /// Process a packet of `side` that a simulator shows on its way alone.
+    pub fn on_passed(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        network: &Network,
+        extras: &PacketExtras,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
+        self.note_identity(side, packet, network);
+        self.watch(side, packet, network, extras, pool, outcome);
+    }
+
+    /// Count a packet of `side` where it arrived: the trace does not show where it was sent.
+    pub fn count_arrival(&mut self, side: Side, packet: &Packet) {
+        let network = &packet.network;
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
+    }
+
+    /// Process a packet seen at its destination. The connection is watched at one end, like a capture
+    /// there: it sees its own packets when they leave and the other side's when they arrive.
     pub fn on_received(
         &mut self,
         side: Side,
@@ -482,8 +503,10 @@ impl Flow {
     ) {
         // Some traces show it on links only, and not where the packet was sent.
         self.note_identity(side, packet, network);
-        if side != self.first {
+        if self.watched() == Some(side.other()) {
             self.watch(side, packet, network, extras, pool, outcome);
+        } else {
+            outcome.new_bytes = network.payload_bytes.unwrap_or(0);
         }
     }
 
@@ -535,6 +558,7 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         let payload = network.payload_bytes.unwrap_or(0);
+        let is_at_sender = side == self.first && self.watched() == Some(side);
         let Some(connection) = self.tcp.as_mut().filter(|_| network.transport == Transport::Tcp) else {
             outcome.new_bytes = payload;
             if network.transport == Transport::Dccp {
@@ -551,7 +575,7 @@ impl Flow {
             ecn_counters: extras.ecn_counters(network.head),
             ip: &IpFields::of(packet),
         };
-        if side == self.first {
+        if is_at_sender {
             let sight = if packet.sighting.is_some() { Sight::Simulation } else { Sight::Pair };
             connection.note_sight(side, sight);
         }

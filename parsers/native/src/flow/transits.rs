@@ -5,19 +5,20 @@ use super::flow_table::Found;
 use super::ring_index::{Key, RingIndex};
 use super::{FlowTable, has_data};
 use crate::flow::bins::Bins;
-use crate::packet::event::{NodeLayer, Packet, Sighting};
+use crate::packet::event::{Event, NodeLayer, Packet, Sighting};
 
 /// Limit of packets remembered; the oldest are dropped first. At 10 GbE and full-size packets this
 /// is a third of a second, in a simulation of 10 Mbit/s five minutes.
 const REMEMBERED: usize = 1 << 18;
 
-/// A packet that was sent.
+/// A packet that was sent, or dropped or seen on its way where its transmission is not in the trace.
 #[derive(Clone, Copy, Debug)]
 struct PacketInTransit {
     found: Found,
     state: TransitState,
+    was_sent: bool,
+    is_stranded: bool,
     has_data: bool,
-    bytes: u32,
     identity: u64,
     sent_ns: i64,
 }
@@ -31,6 +32,8 @@ impl PacketInTransit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TransitState {
     Sent,
+    /// It was seen on its way.
+    Passed,
     Dropped,
     /// It was still in a queue when the simulation ended.
     Left,
@@ -43,6 +46,8 @@ enum TransitState {
 pub enum SightingMeaning {
     /// A packet was sent.
     Sent,
+    /// A packet was seen on its way for the first time.
+    Passed,
     /// A packet arrived for the first time; with the time at which it was sent, if that was seen.
     Received(Option<i64>),
     ReceivedAgain,
@@ -72,8 +77,12 @@ impl TransitCounters<'_> {
     }
 
     /// Count a packet that will not arrive any more.
-    fn lost(&mut self, &PacketInTransit { found, sent_ns, has_data, .. }: &PacketInTransit) {
-        self.delivery(found).lost += 1;
+    fn lost(&mut self, &PacketInTransit { found, sent_ns, has_data, state, .. }: &PacketInTransit) {
+        let delivery = self.delivery(found);
+        delivery.lost += 1;
+        if state != TransitState::Dropped && delivery.received == 0 && delivery.missing.receiver {
+            return;
+        }
         if has_data {
             self.flows.get_mut(found.flow).on_loss(found.side, sent_ns);
         }
@@ -109,15 +118,82 @@ impl Transits {
     ) -> SightingMeaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
-        if delivery.sent == 0 {
+        let slot = self.find(found, sighting.identity);
+        // A trace without its start may begin below the agent.
+        if delivery.sent == 0 || (slot.is_none() && sighting.layer == NodeLayer::Agent) {
             delivery.layer = Some(sighting.layer);
+        }
+        let Some(slot) = slot else {
+            delivery.sent += 1;
+            self.insert(found, packet, sighting.identity, TransitState::Sent, counts);
+            return SightingMeaning::Sent;
+        };
+        let crossing = &mut self.ring[slot];
+        if crossing.was_sent || matches!(crossing.state, TransitState::Received(_)) {
+            return SightingMeaning::Nothing;
+        }
+        // A line of the packet on its way came before that of its source.
+        delivery.sent += 1;
+        delivery.dropped_unsent -= u64::from(crossing.state == TransitState::Dropped);
+        (crossing.was_sent, crossing.sent_ns) = (true, packet.time_ns);
+        if crossing.state == TransitState::Passed {
+            crossing.state = TransitState::Sent;
+        }
+        SightingMeaning::Sent
+    }
+
+    /// Process a packet seen on its way.
+    pub fn on_passed(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut TransitCounters<'_>,
+    ) -> SightingMeaning {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        if sighting.identity == Sighting::NO_IDENTITY {
+            // Each passes a device once, but for leaving its queue.
+            let is_again = packet.event == Some(Event::Dequeued);
+            return if is_again { SightingMeaning::Nothing } else { SightingMeaning::Passed };
         }
         if self.find(found, sighting.identity).is_some() {
             return SightingMeaning::Nothing;
         }
-        delivery.sent += 1;
-        self.insert(found, packet, sighting.identity, TransitState::Sent, counts);
-        SightingMeaning::Sent
+        self.insert(found, packet, sighting.identity, TransitState::Passed, counts);
+        SightingMeaning::Passed
+    }
+
+    /// Note how far a packet came of which it is not known whether the trace would show its arrival.
+    pub fn on_way(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut TransitCounters<'_>,
+    ) {
+        let delivery = counts.delivery(found);
+        if delivery.received > 0 {
+            return;
+        }
+        // A radio hears also what is not for it.
+        let is_at_node = packet.event == Some(Event::Received) && sighting.layer == NodeLayer::Link;
+        if sighting.identity == Sighting::NO_IDENTITY {
+            match packet.event {
+                _ if is_at_node => delivery.stranded += 1,
+                Some(Event::Enqueued | Event::Sent) => {
+                    delivery.stranded = delivery.stranded.saturating_sub(1);
+                }
+                _ => {}
+            }
+        } else if let Some(slot) = self.find(found, sighting.identity) {
+            let crossing = &mut self.ring[slot];
+            let was_stranded = std::mem::replace(
+                &mut crossing.is_stranded,
+                is_at_node && crossing.state == TransitState::Sent,
+            );
+            delivery.stranded += u64::from(crossing.is_stranded);
+            delivery.stranded -= u64::from(was_stranded);
+        }
     }
 
     /// Process a packet seen at its destination.
@@ -131,6 +207,9 @@ impl Transits {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         // In a trace without its start the first arrival comes first, and at the lowest layer.
+        if delivery.sent == 0 && sighting.layer == NodeLayer::Agent {
+            delivery.layer = Some(sighting.layer);
+        }
         let sent_at = *delivery.layer.get_or_insert(sighting.layer);
         if !is_same_path(sent_at, sighting.layer) {
             return SightingMeaning::Nothing;
@@ -152,12 +231,19 @@ impl Transits {
                 delivery.duplicates += 1;
                 return SightingMeaning::ReceivedAgain;
             }
-            TransitState::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
-            TransitState::Sent | TransitState::Left => {}
+            TransitState::Dropped => {
+                delivery.dropped -= 1;
+                delivery.dropped_unsent -= u64::from(!crossing.was_sent);
+            }
+            TransitState::Sent | TransitState::Passed | TransitState::Left => {}
         }
         crossing.state = TransitState::Received(sighting.layer);
         delivery.received += 1;
-        delivery.received_bytes += u64::from(crossing.bytes);
+        delivery.received_bytes += u64::from(packet.wire_bytes);
+        if !crossing.was_sent {
+            delivery.unsent += 1;
+            return SightingMeaning::Received(None);
+        }
         let sent_ns = crossing.sent_ns;
         counts.arrived(found, sent_ns, packet.time_ns);
         SightingMeaning::Received(Some(sent_ns))
@@ -180,11 +266,18 @@ impl Transits {
             (NodeLayer::Queue, "END") => TransitState::Left,
             _ => TransitState::Dropped,
         };
-        if let Some(slot) = self.find(found, sighting.identity)
-            && self.ring[slot].state == TransitState::Sent
-        {
-            self.ring[slot].state = state;
-            delivery.dropped += u64::from(state == TransitState::Dropped);
+        let is_lost = u64::from(state == TransitState::Dropped);
+        let Some(slot) = self.find(found, sighting.identity) else {
+            delivery.dropped += is_lost;
+            delivery.dropped_unsent += is_lost;
+            self.insert(found, packet, sighting.identity, state, counts);
+            return;
+        };
+        let crossing = &mut self.ring[slot];
+        if matches!(crossing.state, TransitState::Sent | TransitState::Passed) {
+            crossing.state = state;
+            delivery.dropped += is_lost;
+            delivery.dropped_unsent += if crossing.was_sent { 0 } else { is_lost };
         }
     }
 
@@ -195,7 +288,8 @@ impl Transits {
         for crossing in oldest.iter().chain(newest) {
             let delivery = counts.delivery(crossing.found);
             match crossing.state {
-                TransitState::Received(_) => {}
+                _ if !crossing.was_sent => {}
+                TransitState::Received(_) | TransitState::Passed => {}
                 TransitState::Dropped => counts.lost(crossing),
                 TransitState::Left => delivery.in_flight += 1,
                 TransitState::Sent => {
@@ -227,8 +321,10 @@ impl Transits {
         counts: &mut TransitCounters<'_>,
     ) {
         let has_data = has_data(&packet.network);
-        let bytes = packet.wire_bytes;
-        let crossing = PacketInTransit { found, state, has_data, bytes, identity, sent_ns: packet.time_ns };
+        let was_sent = state == TransitState::Sent;
+        let sent_ns = packet.time_ns;
+        let crossing =
+            PacketInTransit { found, state, was_sent, is_stranded: false, has_data, identity, sent_ns };
         let slot = if self.ring.len() < REMEMBERED {
             self.ring.push(crossing);
             self.ring.len() - 1
@@ -247,15 +343,20 @@ impl Transits {
     fn forget(&mut self, slot: usize, counts: &mut TransitCounters<'_>) {
         let old = self.ring[slot];
         self.index.remove(slot as u32, &old.key());
-        if !matches!(old.state, TransitState::Received(_)) {
+        if old.was_sent && !matches!(old.state, TransitState::Received(_)) {
             counts.lost(&old);
         }
     }
 }
 
 /// Whether a packet sent at one layer may be counted as received at another: the wired half of a
-/// mixed trace has links only, with a radio in place of a link.
+/// mixed trace has links only, with a radio in place of a link. Without agents' lines a packet is sent
+/// where it is routed; most routing protocols show no arrival, the layers below do.
 fn is_same_path(sent: NodeLayer, received: NodeLayer) -> bool {
-    use NodeLayer::{Agent, Link, Phy};
-    sent == received || matches!((sent, received), (Agent, Link) | (Link, Agent) | (Link, Phy) | (Phy, Link))
+    use NodeLayer::{Agent, Link, Mac, Phy, Routing};
+    sent == received
+        || matches!(
+            (sent, received),
+            (Agent | Phy | Routing, Link) | (Link, Agent | Phy | Routing) | (Routing, Mac | Phy)
+        )
 }

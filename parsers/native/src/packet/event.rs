@@ -242,6 +242,11 @@ pub struct Sighting {
     pub agent: Option<Agent>,
 }
 
+impl Sighting {
+    /// Identity of packets that cannot be told apart.
+    pub const NO_IDENTITY: u64 = u64::MAX;
+}
+
 /// ns-2's packet types of agents: they distinguish applications over UDP, and a sender of TCP from
 /// its sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::pass::wifi_links::WifiLinks;
 impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
+        self.find_missing_ends();
         let counts = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         self.crossings.finish(counts);
         self.check_times();

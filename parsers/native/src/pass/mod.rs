@@ -8,6 +8,7 @@ mod finish;
 mod interface_duplicates;
 pub mod joined;
 mod media;
+mod missing_ends;
 mod pair;
 mod simulator_events;
 mod source_problems;
@@ -267,9 +268,16 @@ impl Analysis {
     /// Where `flow` was captured, seen from the data of `side`, and the confidence: as given by the
     /// user or by a simulator, else inferred.
     pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
-        if flow.shows_both_ends() {
-            let is_watched = flow.watched() == side;
-            return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
+        if flow.shows_path() {
+            if flow.is_simulated() && !flow.is_watched() {
+                return None;
+            }
+            let vantage = match flow.watched() {
+                Some(watched) if watched == side => Vantage::Sender,
+                Some(_) => Vantage::Receiver,
+                None => Vantage::Middle,
+            };
+            return Some((vantage, 1.0));
         }
         let Some(vantage) = self.options.vantage else {
             return flow.vantage(side);
@@ -288,7 +296,7 @@ impl Analysis {
         if flow.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
             return false;
         }
-        flow.shows_both_ends()
+        flow.shows_both_ends(side)
             || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 

@@ -27,8 +27,17 @@ impl Analysis {
             (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => SightingMeaning::Sent,
             (Some(Event::Received), PathPoint::Destination) if counts => SightingMeaning::Received(None),
             (Some(Event::Dropped), _) => SightingMeaning::Nothing,
+            (_, PathPoint::Between) if counts => SightingMeaning::Passed,
             _ => return self.flows.find(network),
         };
+        if meaning == SightingMeaning::Passed
+            && let Some(found) = self.flows.find(network)
+            && self.flows.get(found.flow).is_seen_elsewhere(found.side, packet.interface)
+        {
+            let into = &mut TransitCounters { flows: &mut self.flows, bins: None };
+            self.crossings.on_way(found, packet, sighting, into);
+            return Some(found);
+        }
         let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
             summary.untracked_packets += 1;
             return None;
@@ -37,6 +46,7 @@ impl Analysis {
         let into = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         let meaning = match meaning {
             SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
+            SightingMeaning::Passed => crossings.on_passed(found, packet, sighting, into),
             SightingMeaning::Received(_) => crossings.on_received(found, packet, sighting, into),
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
                 // A full queue at the source drops packets before queueing them: they count as
@@ -53,29 +63,51 @@ impl Analysis {
         if network.endpoints.protocol == PROTOCOL_TFRC && self.shows_agents() {
             self.take_tfrc(found, packet, meaning);
         }
+        self.count_sighting(found, packet, extras, meaning);
+        Some(found)
+    }
+
+    /// Count a packet for its flow, and move the connection on, where the trace shows these best.
+    fn count_sighting(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        extras: &PacketExtras,
+        meaning: SightingMeaning,
+    ) {
+        let point = match meaning {
+            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => return,
+            SightingMeaning::Sent => PathPoint::Source,
+            SightingMeaning::Passed => PathPoint::Between,
+            SightingMeaning::Received(_) => PathPoint::Destination,
+        };
         let Found { flow, side } = found;
-        let (flows, outcome) = (&mut self.flows, &mut self.outcome);
+        let network = &packet.network;
+        let outcome = &mut self.outcome;
         outcome.clear();
-        let (of, pool) = flows.get_with_pool(flow);
+        let (of, pool) = self.flows.get_with_pool(flow);
+        let observed = of.observe(side, packet, point, pool);
         match meaning {
-            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {}
-            SightingMeaning::Sent => {
-                of.on_sent(side, packet, network, extras, pool, outcome);
-                if self.collects {
-                    self.collect(found, packet, network);
-                }
+            SightingMeaning::Sent => of.on_sent(side, packet, network, extras, pool, outcome),
+            SightingMeaning::Passed if observed.is_counted => {
+                of.on_passed(side, packet, network, extras, pool, outcome);
             }
             SightingMeaning::Received(sent_ns) => {
                 if let Some((sent_ns, payload)) = sent_ns.zip(network.payload_bytes) {
                     of.on_arrival(side, network, (0, payload), sent_ns);
                 }
                 of.on_received(side, packet, network, extras, pool, outcome);
-                if self.collects {
-                    self.collect_rtt(found, packet);
+                if observed.is_counted {
+                    of.count_arrival(side, packet);
                 }
             }
+            _ => return,
         }
-        Some(found)
+        match observed.is_counted {
+            _ if !self.collects => {}
+            true => self.collect(found, packet, network),
+            false => self.collect_rtt(found, packet),
+        }
     }
 
     /// Whether packets are counted where agents send and receive them, or on the links next to these.
@@ -87,7 +119,7 @@ impl Analysis {
         let happening = match meaning {
             SightingMeaning::Sent => PacketEvent::Sent,
             SightingMeaning::Received(_) | SightingMeaning::ReceivedAgain => PacketEvent::Arrived,
-            SightingMeaning::Nothing => return,
+            SightingMeaning::Nothing | SightingMeaning::Passed => return,
         };
         let Found { flow, side } = found;
         let followed = self.flows.get_mut(flow).non_tcp_mut().tfrc.get_or_insert_default();

@@ -7,6 +7,7 @@ use super::transits::note_on_pair;
 use super::{Column, PassTable, Row};
 use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Delivery, NumberedCounts, Numbers};
+use crate::flow::observation::MissingEnds;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 use crate::flow::tcp::rtt::RttTotals;
 use crate::flow::tcp::vantage::Vantage;
@@ -54,7 +55,7 @@ impl<'a> FlowRow<'a> {
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
         let tap = analysis
             .vantage(flow, side)
-            .filter(|_| read.is_some() || flow.tcp.is_none() && flow.has_vantage());
+            .filter(|_| read.is_some() || flow.tcp.is_none() && (flow.has_vantage() || flow.is_simulated()));
         let number = index + first_flow;
         Self {
             analysis,
@@ -134,7 +135,7 @@ impl<'a> FlowRow<'a> {
 
     /// A simulator shows both ends of a path; numbers in the payload do not show the vantage.
     pub(super) fn vantage(&self) -> Option<&'static str> {
-        if self.flow.shows_both_ends() {
+        if self.flow.shows_both_ends(self.side) {
             return Some("both");
         }
         self.tap.map(|(vantage, _)| vantage.name())
@@ -245,6 +246,7 @@ impl<'a> FlowRow<'a> {
                 &self.analysis.sources,
             ));
         }
+        notes.extend(self.note_on_missing_ends());
         if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
             notes.push("from totals, not from packets".into());
         } else if let Some(counted) = self.delivery().and_then(|delivery| delivery.counted) {
@@ -292,6 +294,27 @@ impl<'a> FlowRow<'a> {
             ));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// Why counts of a simulation are null.
+    fn note_on_missing_ends(&self) -> Option<String> {
+        let MissingEnds { sender, receiver } = self.delivery()?.missing;
+        let (src, dst) = (self.address(self.side), self.address(self.side.other()));
+        match (sender, receiver) {
+            (true, true) if self.direction.packets > 0 => Some(format!(
+                "the trace shows these packets on their way only: neither where {src} sends nor where {dst} \
+                 receives them"
+            )),
+            (true, true) => Some(format!("the trace shows neither what {src} sends nor what {dst} receives")),
+            (true, false) => Some(format!(
+                "the trace does not show what {src} sends: packets are counted where they arrive, losses are \
+                 unknown"
+            )),
+            (false, true) => {
+                Some(format!("the trace does not show what arrives at {dst}: losses are unknown"))
+            }
+            (false, false) => None,
+        }
     }
 
     pub(super) fn note_on_half(&self, half: &HalfConnection, notes: &mut Vec<String>) {
@@ -434,8 +457,13 @@ impl<'a> FlowRow<'a> {
         column("duration_s", "s", "from first to last packet of this direction")
             .null_when("no packet this way, or all packets of the trace have the same time")
             .f64(FlowRow::duration_s),
-        column("packets", "", "packets of this direction in the capture; in a simulation those sent")
-            .u64(|row| Some(row.direction.packets)),
+        column(
+            "packets",
+            "",
+            "packets of this direction in the capture; in a simulation those sent, or, where its trace \
+             does not show the sender, those that arrive, else those at one place on the way",
+        )
+        .u64(|row| Some(row.direction.packets)),
         column("wire_bytes", "bytes", "whole frames as they were on the wire")
             .u64(|row| Some(row.direction.wire_bytes)),
         column("payload_bytes", "bytes", "transport payload, retransmissions and what RST carries included")
@@ -580,36 +608,36 @@ impl<'a> FlowRow<'a> {
             "",
             "packets that left the sender; every retransmission is a packet of its own",
         )
-        .null_when("the trace shows one end only")
-        .u64(|row| Some(row.delivery()?.sent)),
+        .null_when("the trace does not show what the sender sends")
+        .u64(|row| Some(row.delivery()?.at_sender()?.sent)),
         column("received_packets", "", "packets that reached the receiver, without duplicates")
-            .null_when("as sent_packets")
-            .u64(|row| Some(row.delivery()?.received)),
-        column("received_bytes", "bytes", "bytes of the received packets, as they were sent")
-            .null_when("as sent_packets")
-            .u64(|row| Some(row.delivery()?.received_bytes)),
+            .null_when("the trace does not show what arrives at the receiver")
+            .u64(|row| Some(row.delivery()?.at_receiver()?.received)),
+        column("received_bytes", "bytes", "bytes of the received packets, as they arrived")
+            .null_when("as received_packets")
+            .u64(|row| Some(row.delivery()?.at_receiver()?.received_bytes)),
         column("dropped_packets", "", "packets that the trace shows as dropped and that never arrived")
-            .null_when("as sent_packets")
-            .u64(|row| Some(row.delivery()?.dropped)),
+            .null_when("as sent_packets or received_packets, and no drop in the trace")
+            .u64(|row| row.delivery()?.dropped_packets()),
         column(
             "lost_packets",
             "",
             "packets that never arrived, with or without a drop in the trace; in_flight_packets are \
              not lost",
         )
-        .null_when("as sent_packets")
-        .u64(|row| Some(row.delivery()?.lost)),
+        .null_when("as sent_packets or received_packets")
+        .u64(|row| Some(row.delivery()?.of_whole_path()?.lost)),
         column(
             "in_flight_packets",
             "",
             "packets of unknown outcome that were sent less than delay_max_ms before the trace \
              ended, or while the other one of two captures was not running",
         )
-        .null_when("as sent_packets")
-        .u64(|row| Some(row.delivery()?.in_flight)),
+        .null_when("as lost_packets")
+        .u64(|row| Some(row.delivery()?.of_whole_path()?.in_flight)),
         column("duplicate_packets", "", "arrivals of packets that had arrived before")
-            .null_when("as sent_packets")
-            .u64(|row| Some(row.delivery()?.duplicates)),
+            .null_when("as received_packets")
+            .u64(|row| Some(row.delivery()?.at_receiver()?.duplicates)),
         column(
             "lost_before_packets",
             "",
@@ -638,13 +666,13 @@ impl<'a> FlowRow<'a> {
             "",
             "packet delivery ratio: received of those sent, without in_flight_packets on either side",
         )
-        .null_when("as sent_packets, or nothing was sent")
-        .f64(|row| row.delivery()?.ratio()),
+        .null_when("as lost_packets, or nothing was sent")
+        .f64(|row| row.delivery()?.of_whole_path()?.ratio()),
         column("plr", "", "packet loss ratio: 1 - pdr")
             .null_when("as pdr")
-            .f64(|row| row.delivery()?.ratio().map(|ratio| 1.0 - ratio)),
+            .f64(|row| row.delivery()?.of_whole_path()?.ratio().map(|ratio| 1.0 - ratio)),
         column("delay_min_ms", "ms", "smallest one-way delay")
-            .null_when("as sent_packets, or nothing arrived")
+            .null_when("as lost_packets, or nothing arrived")
             .f64(|row| Some(row.delivery()?.delay_range_ms()?.0)),
         column("delay_mean_ms", "ms", "mean one-way delay of the packets that arrived")
             .null_when("as delay_min_ms")

@@ -242,8 +242,8 @@ impl PacketRow {
             .null_when("not dropped, or not said")
             .text(PacketRow::drop_reason),
         column("uid", "", "unique id of a packet of a simulation")
-            .null_when("not a simulation")
-            .u64(|row| Some(row.sighting()?.identity)),
+            .null_when("not a simulation, or an IPv6 packet of ns-3 on its way")
+            .u64(|row| Some(row.sighting()?.identity).filter(|&uid| uid != Sighting::NO_IDENTITY)),
         column(
             "sequence",
             "",

@@ -25,7 +25,7 @@ impl<'a> FlowRow<'a> {
 
     /// Why some classes are null.
     pub(super) fn note_on_vantage(&self) -> Option<&'static str> {
-        if self.flow.shows_both_ends() {
+        if self.flow.shows_both_ends(self.side) {
             return None;
         }
         let tally = self.half?.tally();
@@ -204,7 +204,7 @@ impl<'a> FlowRow<'a> {
 
     /// None in a trace that shows both ends of a path: it has each packet several times by design.
     fn capture_duplicates(&self) -> Option<u64> {
-        let is_known = self.half.is_some() || self.analysis.pairing.is_some() || !self.flow.shows_both_ends();
+        let is_known = self.half.is_some() || self.analysis.pairing.is_some() || !self.flow.shows_path();
         is_known.then_some(self.flow.rarities(self.side).copies.into())
     }
 

@@ -60,7 +60,7 @@ impl PassTable for TimeBins {
             start_ns: bins.start_ns(bin.index),
             width_ns: bins.width_ns(),
             bin,
-            shows_both_ends: flow.shows_both_ends(),
+            shows_both_ends: flow.shows_both_ends(side),
         })
     }
 }

@@ -337,6 +337,14 @@ impl Connection {
         }
     }
 
+    /// Forget everything, as before the first segment.
+    pub fn start_anew(&mut self, pool: &mut Pool) {
+        for half in &mut self.halves {
+            half.outstanding.clear(pool);
+        }
+        *self = Self::new();
+    }
+
     /// Set where the packets of `side` are visible besides the capture point.
     pub fn note_sight(&mut self, side: Side, sight: Sight) {
         self.halves[side as usize].sight = sight;

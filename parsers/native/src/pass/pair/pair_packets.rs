@@ -110,7 +110,7 @@ impl Analysis {
             }
         }
         let flow = self.flows.get(flow);
-        if (end == PathEnd::Near) == (side == flow.watched())
+        if (end == PathEnd::Near) == (Some(side) == flow.watched())
             && let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
         {
             let sack = extras.sack(network.tcp.options.sack);

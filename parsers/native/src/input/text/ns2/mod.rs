@@ -32,7 +32,7 @@ use crate::packet::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::packet::logged_variables::VariableSample;
 use fields::Fields;
 use line_packet::LinePacket;
-use node_addresses::NodeAddresses;
+use node_addresses::{NodeAddresses, ShownSources};
 use pending_arrivals::{PendingArrival, PendingArrivals};
 use tfrc_sequence::TfrcSequences;
 use variables::Variables;
@@ -55,6 +55,8 @@ pub struct Ns2 {
     seen: LinePacket,
     /// Whether packets at intermediate nodes are only counted.
     skips_passing: bool,
+    /// Addresses whose packets the trace shows where they are sent.
+    sources: ShownSources,
 }
 
 impl LineFormat for Ns2 {
@@ -212,10 +214,15 @@ impl Ns2 {
         }
         let interface = self.nodes.index_of_number(u64::from(seen.node));
         let (event, point) = place(seen, addresses);
-        // With hierarchical addresses the lines at intermediate nodes reveal the ends.
+        if point == PathPoint::Source {
+            self.sources.add(seen);
+        }
+        // Without its source's lines, the packets at intermediate nodes are all that a flow has. With
+        // hierarchical addresses they reveal the ends.
         if self.skips_passing
             && is_passing(event, point)
             && !addresses.is_hierarchical()
+            && self.sources.has(seen)
             && let Some(protocol) = seen.protocol()
         {
             return Outcome::Forwarded(ForwardedPacket {

@@ -127,6 +127,39 @@ impl NodeAddresses {
     }
 }
 
+/// Addresses whose packets are shown where they are sent.
+#[derive(Debug, Default)]
+pub struct ShownSources {
+    known: HashSet<u32>,
+    /// The last one found, of which many lines in a row may be.
+    last: Option<u32>,
+}
+
+impl ShownSources {
+    /// Note that a packet is seen at its source.
+    #[inline(always)]
+    pub fn add(&mut self, seen: &LinePacket) {
+        let source = seen.ends.map(|(src, _)| src.address);
+        if self.last != source
+            && let Some(source) = source
+            && (self.known.len() < MAX_KNOWN || self.known.contains(&source))
+        {
+            self.known.insert(source);
+            self.last = Some(source);
+        }
+    }
+
+    /// Whether the source of a packet is among them.
+    #[inline(always)]
+    pub fn has(&mut self, seen: &LinePacket) -> bool {
+        let Some((source, _)) = seen.ends else { return false };
+        if self.last != Some(source.address) && self.known.contains(&source.address) {
+            self.last = Some(source.address);
+        }
+        self.last == Some(source.address)
+    }
+}
+
 /// Whether an agent's address differs from its node's number, as only hierarchical ones do.
 #[inline(always)]
 fn is_elsewhere(seen: &LinePacket, src: u32, dst: u32) -> bool {

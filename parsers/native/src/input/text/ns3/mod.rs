@@ -186,10 +186,13 @@ impl Ns3 {
             let endpoints = &packet.network.endpoints;
             match prefix.event {
                 Event::Received if is_meant && packet.network.has_ports => {
+                    self.roles.on_incoming(place.node, endpoints);
                     question = Some(RoleQuestion::new(place.node, endpoints));
                 }
                 Event::Dequeued => {}
-                _ if prefix.is_outgoing() => point = self.roles.on_outgoing(place.node, endpoints),
+                _ if prefix.is_outgoing() => {
+                    point = self.roles.on_outgoing(place.node, endpoints, packet.network.ttl);
+                }
                 _ => {}
             }
         }

@@ -8,9 +8,12 @@
 //!   that does not forward. Until either is known, the packet has to wait (see
 //!   [`super::pending_packets`]).
 //!
-//! If nodes are missing in a trace, the first and last of the rest take their roles.
+//! If nodes are missing in a trace, packets may come to a node before any leaves it, or with a time to
+//! live that a router has lowered: then that node is not their address's home. Otherwise the first and
+//! last of the rest take their roles.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use hashbrown::HashMap;
 
@@ -19,6 +22,8 @@ use crate::packet::key::{Notation, address_text};
 
 /// The most addresses and roles; a hostile trace could have one on each line.
 const MAX_KNOWN: usize = 1 << 18;
+/// Times to live of packets that some routers passed on: ns-3 starts at 64.
+const FORWARDED_TTLS: RangeInclusive<u8> = 56..=63;
 /// The most addresses in a caveat.
 const NAMED: usize = 3;
 
@@ -77,18 +82,22 @@ pub struct NodeRoles {
     passing: HashSet<RoleQuestion>,
     /// Nodes that did not forward for so long that they are taken for the destination.
     keeping: HashSet<RoleQuestion>,
+    /// Nodes that packets of an address came to before any left its home.
+    came_in: HashSet<(u32, Host)>,
 }
 
 impl NodeRoles {
-    /// A packet leaves `node`, or enters its queue.
-    pub fn on_outgoing(&mut self, node: u32, endpoints: &Endpoints) -> PathPoint {
+    /// A packet with this time to live leaves `node`, or enters its queue.
+    pub fn on_outgoing(&mut self, node: u32, endpoints: &Endpoints, ttl: u8) -> PathPoint {
         let source = Host::new(endpoints.family, endpoints.src);
+        let came_in = self.came_in.contains(&(node, source)) || FORWARDED_TTLS.contains(&ttl);
         let home = match self.known(source) {
-            Some(knowledge) => *knowledge.home.get_or_insert(node),
-            None => node,
+            Some(Knowledge { home: None, .. }) if came_in => None,
+            Some(knowledge) => Some(*knowledge.home.get_or_insert(node)),
+            None => Some(node),
         };
         let to = RoleQuestion::new(node, endpoints);
-        if home == node {
+        if home == Some(node) {
             if let Some(knowledge) = self.known(to.host) {
                 knowledge.is_written_to = true;
             }
@@ -98,6 +107,14 @@ impl NodeRoles {
             self.passing.insert(to);
         }
         PathPoint::Between
+    }
+
+    /// A packet came to `node`, from another one.
+    pub fn on_incoming(&mut self, node: u32, endpoints: &Endpoints) {
+        let source = Host::new(endpoints.family, endpoints.src);
+        if self.came_in.len() < MAX_KNOWN && self.known(source).is_none_or(|known| known.home.is_none()) {
+            self.came_in.insert((node, source));
+        }
     }
 
     /// `node` claims an address.
@@ -174,14 +191,14 @@ mod tests {
     #[test]
     fn test_the_first_node_with_an_address_is_its_home() {
         let mut roles = NodeRoles::default();
-        assert_eq!(roles.on_outgoing(0, &endpoints(10, 20)), PathPoint::Source);
+        assert_eq!(roles.on_outgoing(0, &endpoints(10, 20), 64), PathPoint::Source);
         let at_router = RoleQuestion::new(1, &endpoints(10, 20));
         assert_eq!(roles.answer(&at_router), None);
-        assert_eq!(roles.on_outgoing(1, &endpoints(10, 20)), PathPoint::Between);
+        assert_eq!(roles.on_outgoing(1, &endpoints(10, 20), 64), PathPoint::Between);
         assert_eq!(roles.answer(&at_router), Some(PathPoint::Between));
         let at_end = RoleQuestion::new(2, &endpoints(10, 20));
         assert_eq!(roles.answer(&at_end), None);
-        assert_eq!(roles.on_outgoing(2, &endpoints(20, 10)), PathPoint::Source);
+        assert_eq!(roles.on_outgoing(2, &endpoints(20, 10), 64), PathPoint::Source);
         assert_eq!(roles.answer(&at_end), Some(PathPoint::Destination));
         assert_eq!(
             roles.caveat(),
@@ -192,11 +209,11 @@ mod tests {
     #[test]
     fn test_a_node_taken_for_the_destination_is_found_out() {
         let mut roles = NodeRoles::default();
-        roles.on_outgoing(0, &endpoints(10, 20));
+        roles.on_outgoing(0, &endpoints(10, 20), 64);
         let question = RoleQuestion::new(1, &endpoints(10, 20));
         assert_eq!(roles.settle(&question), PathPoint::Destination);
         assert_eq!(roles.answer(&question), Some(PathPoint::Destination));
-        roles.on_outgoing(1, &endpoints(10, 20));
+        roles.on_outgoing(1, &endpoints(10, 20), 64);
         assert_eq!(roles.answer(&question), Some(PathPoint::Between));
     }
 
@@ -204,22 +221,32 @@ mod tests {
     fn test_a_node_that_sends_to_all_hears_others_that_do() {
         let all = u128::from(u32::MAX);
         let mut roles = NodeRoles::default();
-        roles.on_outgoing(0, &endpoints(10, all));
-        roles.on_outgoing(1, &endpoints(11, all));
+        roles.on_outgoing(0, &endpoints(10, all), 64);
+        roles.on_outgoing(1, &endpoints(11, all), 64);
         assert_eq!(roles.settle(&RoleQuestion::new(1, &endpoints(10, all))), PathPoint::Destination);
         assert_eq!(roles.settle(&RoleQuestion::new(0, &endpoints(11, all))), PathPoint::Destination);
         assert_eq!(roles.caveat(), None);
     }
 
     #[test]
+    fn test_a_node_that_packets_came_to_is_not_their_home() {
+        let mut roles = NodeRoles::default();
+        roles.on_incoming(1, &endpoints(10, 20));
+        assert_eq!(roles.on_outgoing(1, &endpoints(10, 20), 64), PathPoint::Between);
+        assert_eq!(roles.on_outgoing(1, &endpoints(20, 10), 63), PathPoint::Between, "a router passed it on");
+        assert_eq!(roles.on_outgoing(1, &endpoints(1, 10), 64), PathPoint::Source);
+    }
+
+    #[test]
     fn test_knowledge_is_bounded() {
         let mut roles = NodeRoles::default();
         for address in 0..2 * MAX_KNOWN as u128 {
-            roles.on_outgoing(0, &endpoints(1, address));
-            roles.on_outgoing(1, &endpoints(1, address));
+            roles.on_outgoing(0, &endpoints(1, address), 64);
+            roles.on_outgoing(1, &endpoints(1, address), 64);
             roles.settle(&RoleQuestion::new(2, &endpoints(1, address)));
+            roles.on_incoming(3, &endpoints(2 * MAX_KNOWN as u128 + address, 1));
         }
         assert!(roles.hosts.len() <= MAX_KNOWN && roles.passing.len() <= MAX_KNOWN);
-        assert!(roles.keeping.len() <= MAX_KNOWN);
+        assert!(roles.keeping.len() <= MAX_KNOWN && roles.came_in.len() <= MAX_KNOWN);
     }
 }

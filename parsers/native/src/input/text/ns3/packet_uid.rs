@@ -9,7 +9,7 @@
 
 use hashbrown::HashMap;
 
-use crate::packet::event::{Endpoints, Event, Family, Network, NodeLayer, Packet, PathPoint};
+use crate::packet::event::{Endpoints, Event, Family, Network, NodeLayer, Packet, PathPoint, Sighting};
 
 /// The most pairs of addresses, and packets of IPv6.
 const MAX_KNOWN: usize = 1 << 16;
@@ -82,7 +82,7 @@ impl PacketUids {
                 alike.gone = (alike.gone + 1).min(alike.sent);
                 alike.gone
             }
-            _ => return 0,
+            _ => return Sighting::NO_IDENTITY,
         };
         self.has_lookalikes |= number > 1;
         key ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -128,7 +128,7 @@ fn scramble(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::event::{Code, Sighting, Transport};
+    use crate::packet::event::{Code, Transport};
 
     fn v4(id: u16) -> Packet {
         let mut packet = Packet::default();
