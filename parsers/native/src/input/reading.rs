@@ -187,7 +187,11 @@ impl Reading {
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        let SourceSummary { out_of_order_times: steps_before, end_ns: latest_ns, .. } = self.counted;
         self.counted.count(batch);
+        if self.counted.out_of_order_times > steps_before {
+            batch.note_step_back(latest_ns);
+        }
         filled
     }
 
