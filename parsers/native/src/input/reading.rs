@@ -187,9 +187,9 @@ impl Reading {
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
-        let SourceSummary { out_of_order_times: steps_before, end_ns: latest_ns, .. } = self.counted;
+        let (steps_before, latest_ns) = (self.counted.time_order.back.count, self.counted.end_ns);
         self.counted.count(batch);
-        if self.counted.out_of_order_times > steps_before {
+        if self.counted.time_order.back.count > steps_before {
             batch.note_step_back(latest_ns);
         }
         filled

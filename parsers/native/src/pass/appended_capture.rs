@@ -110,6 +110,7 @@ impl Analysis {
         );
         self.problems.push(Problem {
             source: source.to_owned(),
+            flow: None,
             packet: None,
             packets_before: 0,
             error: ReadError::whole(ProblemKind::Imprecise, message),
