@@ -141,7 +141,7 @@ def test_copies_of_a_mirror_port_are_no_retransmissions(
     assert [forward[name] for name in same] == [alone[name] for name in same]
 
 
-@pytest.mark.filterwarnings("ignore:.*appended to itself")
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_capture_appended_to_itself_counts_once(
     host: str, write: Callable[[Iterable[Captured]], Path]
@@ -160,7 +160,7 @@ def test_a_capture_appended_to_itself_counts_once(
     assert trace.flows["capture_duplicates"].sum() == len(once)
 
 
-@pytest.mark.filterwarnings("ignore:.*appended to itself")
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 def test_only_what_the_first_part_shows_counts_as_duplicate(
     write: Callable[[Iterable[Captured]], Path],
 ) -> None:
@@ -173,6 +173,7 @@ def test_only_what_the_first_part_shows_counts_as_duplicate(
     assert kept.rows() == [("rtp", 50, 0), ("tcp", len(once), len(once)), ("udp", len(once), 0)]
 
 
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 def test_a_clock_that_steps_back_repeats_nothing(write: Callable[[Iterable[Captured]], Path]) -> None:
     once = Connection("identifications that count").play()
     back = [(time_us - 200_000 if time_us > 300_000 else time_us, data) for time_us, data in once]
