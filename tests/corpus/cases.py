@@ -58,6 +58,8 @@ class Case:
     offload: bool = False
     routed: str = ""
     """A token bucket filter instead of the relay."""
+    router_loss: float = 0.0
+    """The share of data packets that the router drops at random."""
     capture_any: bool = False
     """The captures in the middle and at the sender are of all interfaces."""
     seed: int = 1

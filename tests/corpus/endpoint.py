@@ -14,6 +14,8 @@ import time
 from typing import Any
 
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 19, 20, 21
+SO_MAX_PACING_RATE = 47
+"""Of `asm-generic/socket.h`; Python's `socket` has no name for it."""
 SEND_QUEUE, REPAIR_OFF_NO_PROBE = 2, -1
 TOTAL_RETRANS_OFFSET = 100
 """Of `tcpi_total_retrans` in the kernel's `struct tcp_info`."""
@@ -49,6 +51,10 @@ class Script:
 
     def option(self, level: str, name: str, value: int) -> None:
         self.socket.setsockopt(getattr(socket, level), getattr(socket, name), value)
+
+    def pace(self, bytes_per_second: int) -> None:
+        """Pace as `fq` or BBR do, at most at this rate."""
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, bytes_per_second)
 
     def control(self, name: str) -> None:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())

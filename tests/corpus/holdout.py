@@ -58,8 +58,8 @@ def drawn(seed: int) -> Iterator[Case]:
         )
 
 
-def measured(case: Case) -> Counter[tuple[bool, bool, bool]]:
-    """Play a connection; count retransmissions: needless, with a sign of that, and called spurious."""
+def play(case: Case, corpus: Path) -> CorpusCase:
+    """Play a connection, and write it as a case."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         said, traced = run(case, folder)
@@ -70,8 +70,15 @@ def measured(case: Case) -> Counter[tuple[bool, bool, bool]]:
         }
         said["lost"] = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
         about = {"what": case.what, "server_port": SERVER_PORT, "counters": said}
-        write_case(case.name, folder, about, corpus=folder)
-        made = CorpusCase(case.name, folder)
+        write_case(case.name, folder, about, corpus)
+    return CorpusCase(case.name, corpus)
+
+
+def measured(case: Case) -> Counter[tuple[bool, bool, bool]]:
+    """Play a connection; count retransmissions: needless, with a sign of that, and called spurious."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        made = play(case, folder)
         capture = made.unpack("snd", folder)
         answers = ask_tfrctrace(capture)
         counts: Counter[tuple[bool, bool, bool]] = Counter()

@@ -49,6 +49,8 @@ class Network:
         self._address()
         if self.case.routed:
             run(*self.inside("mid"), "tc", "qdisc", "add", "dev", "r1", "root", *self.case.routed.split())
+            if self.case.router_loss:
+                self._lose(self.case.router_loss)
         else:
             self.relay = self._start_relay()
         return self
@@ -92,6 +94,14 @@ class Network:
                 run("ip", "-n", self.names["mid"], "addr", "add", f"10.77.{net}.254/24", "dev", device)
                 run("ip", "-n", self.names[host], "route", "add", "default", "via", f"10.77.{net}.254")
             run(*self.inside("mid"), "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+    def _lose(self, share: float) -> None:
+        chain = "{ type filter hook forward priority 0; }"
+        random_drop = f"numgen random mod 10000 < {round(share * 10_000)} drop"
+        for rule in ("table ip loss", f"chain ip loss forward {chain}"):
+            run(*self.inside("mid"), "nft", "add", *rule.split())
+        run(*self.inside("mid"), "nft", "add", "rule", "ip", "loss", "forward", "oifname", "r1",
+            *random_drop.split())  # fmt: skip
 
     def _start_relay(self) -> subprocess.Popen[bytes]:
         files = (str(self.folder / name) for name in ("case.json", "mid.pcap", "harmed.json"))

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpus_case import write_case
-from frames import ETHERNET_IPV4, LINK_BYTES, PCAP_HEADER, pcap_start, records
+from corpus_case import CORPUS, write_case
+from frames import ETHERNET_IPV4, LINK_BYTES, PCAP_HEADER, SYN, pcap_start, records
 from truth import Namer, Sending, name_timeouts, write_truth
 
 if TYPE_CHECKING:
@@ -72,15 +72,36 @@ def as_ethernet(ppp: Path, ethernet: Path) -> None:
 
 def name_by_state(sent: list[list[str]], sendings: list[Sending], _times: dict[Key, float]) -> None:
     """Give each repetition the state in which the socket sent it; both lists are in order."""
-    top, before, repaired = 0, "", False
+    top, before, repaired = sendings[0].stop, "", False
     for sending, (_, space, state) in zip(sendings[1:], sent, strict=True):
         if sending.header.space != int(space):
             raise ValueError(f"{sending} is not what the socket sent")
         repaired = repaired and state == before
         before = state
-        if sending.start < top:
+        if sending.header.flags & SYN:
+            sending.cause = "timer"
+        elif sending.start < top and state not in CAUSES:
+            raise ValueError(f"{sending} repeats in {state}")
+        elif sending.start < top:
             sending.cause, sending.begins_recovery, repaired = CAUSES[state], not repaired, True
         top = max(top, sending.stop)
+
+
+def make_case(program: Path, name: str, arguments: str, corpus: Path = CORPUS) -> None:
+    """Run the simulation once, and write what it shows as a case."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        subprocess.run([program, f"--prefix={folder / 'sim'}", *arguments.split()], check=True)
+        for tap, place in PLACES.items():
+            as_ethernet(folder / f"sim-{place}.pcap", folder / f"{tap}.pcap")
+        for raw in folder.glob("sim-*.pcap"):
+            raw.unlink()
+        sent = [line.split() for line in (folder / "sim.sent").read_text().splitlines()]
+        counted = json.loads((folder / "sim.json").read_text())
+        namers: dict[int, Namer] = {CLIENT_PORT: partial(name_by_state, sent), SERVER_PORT: name_timeouts}
+        lost = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
+        about = {"source": "ns-3.37", "what": arguments, "server_port": SERVER_PORT}
+        write_case(name, folder, {**about, "counters": {"simulator": counted, "lost": lost}}, corpus)
 
 
 def main() -> None:
@@ -88,20 +109,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         program = build(Path(scratch))
         for name, arguments in CASES.items():
-            folder = Path(scratch) / name
-            folder.mkdir()
-            subprocess.run([program, f"--prefix={folder / 'sim'}", *arguments.split()], check=True)
-            for tap, place in PLACES.items():
-                as_ethernet(folder / f"sim-{place}.pcap", folder / f"{tap}.pcap")
-            for raw in folder.glob("sim-*.pcap"):
-                raw.unlink()
-            sent = [line.split() for line in (folder / "sim.sent").read_text().splitlines()]
-            counted = json.loads((folder / "sim.json").read_text())
-            namers: dict[int, Namer] = {CLIENT_PORT: partial(name_by_state, sent), SERVER_PORT: name_timeouts}
-            lost = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
-            counters = {"simulator": counted, "lost": lost}
-            about = {"source": "ns-3.37", "what": arguments, "server_port": SERVER_PORT}
-            write_case(name, folder, {**about, "counters": counters})
+            make_case(program, name, arguments)
             print(name)
 
 

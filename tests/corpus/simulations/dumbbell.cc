@@ -71,7 +71,7 @@ main(int argc, char** argv)
     std::string prefix, control = "NewReno", rate = "2Mbps", delay = "15ms";
     uint32_t queue = 20, bytes = 400000, seed = 1;
     double loss = 0, ackLoss = 0;
-    bool sack = true, timestamps = true, ecn = false;
+    bool sack = true, timestamps = true, ecn = false, pacing = false;
     CommandLine cmd(__FILE__);
     cmd.AddValue("prefix", "of the files written", prefix);
     cmd.AddValue("control", "congestion control: NewReno, Cubic, Vegas, ...", control);
@@ -84,6 +84,7 @@ main(int argc, char** argv)
     cmd.AddValue("sack", "negotiate SACK", sack);
     cmd.AddValue("timestamps", "negotiate timestamps", timestamps);
     cmd.AddValue("ecn", "negotiate ECN, and mark by RED", ecn);
+    cmd.AddValue("pacing", "pace the sender, whatever its congestion control", pacing);
     cmd.AddValue("seed", "run number of the random generator", seed);
     cmd.Parse(argc, argv);
 
@@ -95,6 +96,10 @@ main(int argc, char** argv)
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(timestamps));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn ? "On" : "Off"));
+    if (pacing)
+    {
+        Config::SetDefault("ns3::TcpSocketState::EnablePacing", BooleanValue(true));
+    }
     Config::SetDefault("ns3::PcapFileWrapper::CaptureSize", UintegerValue(96));
 
     NodeContainer nodes;

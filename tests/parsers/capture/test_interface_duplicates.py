@@ -59,7 +59,7 @@ def test_dccp_counts_once_and_nothing_is_a_duplicate(write_capture: Callable[...
     assert (forward["packets"], forward["capture_duplicates"]) == (22, 22)
     assert (back["packets"], back["capture_duplicates"]) == (1, 1)
     assert forward["duplicate_packets"] == 0
-    assert "22 packets shown again at another interface" in forward["notes"]
+    assert "22 packets that the capture shows again, counted once" in forward["notes"]
 
 
 def test_an_icmp_error_counts_once_for_the_flow_that_it_quotes(write_capture: Callable[..., Path]) -> None:

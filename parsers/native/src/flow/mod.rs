@@ -311,6 +311,37 @@ impl Flow {
         *count = count.saturating_add(1);
     }
 
+    /// Process a packet from `side` with a time that the capture already showed; `outcome`, which
+    /// must be clear, gets its class. Returns false, and does nothing, if the flow does not have it.
+    pub fn on_packet_again(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        extras: &PacketExtras,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let Direction { start_ns, end_ns, .. } = self.directions[side as usize];
+        if !(start_ns..=end_ns).contains(&packet.time_ns) {
+            return false;
+        }
+        let network = &packet.network;
+        if let (Some(connection), Some(payload)) = (&mut self.tcp, network.payload_bytes) {
+            let segment = Segment {
+                time_ns: packet.time_ns,
+                tcp: &network.tcp,
+                payload,
+                sack: extras.sack(network.tcp.options.sack),
+                ecn_counters: extras.ecn_counters(network.head),
+                ip: &IpFields::of(packet),
+            };
+            if !connection.on_segment_again(side, &segment, outcome) {
+                return false;
+            }
+        }
+        self.on_copy(side);
+        true
+    }
+
     /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`
     /// is the user's layout; `follow` receives each datagram that has a number.
     pub fn on_datagram(

@@ -192,7 +192,11 @@ impl Reading {
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        let (steps_before, latest_ns) = (self.counted.time_order.back.count, self.counted.end_ns);
         self.counted.count(batch);
+        if self.counted.time_order.back.count > steps_before {
+            batch.note_step_back(latest_ns);
+        }
         filled
     }
 

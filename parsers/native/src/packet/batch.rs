@@ -40,6 +40,7 @@ pub struct Batch {
     others: Vec<Packet>,
     others_length: usize,
     extras: PacketExtras,
+    latest_before_step_back_ns: Option<i64>,
 }
 
 /// Capacity for general packets that is always kept, 14 kB.
@@ -57,6 +58,7 @@ impl Batch {
             others: Vec::new(),
             others_length: 0,
             extras: PacketExtras::default(),
+            latest_before_step_back_ns: None,
         }
     }
 
@@ -67,6 +69,7 @@ impl Batch {
             self.others.shrink_to_fit();
         }
         (self.length, self.others_length) = (0, 0);
+        self.latest_before_step_back_ns = None;
         self.extras.clear();
     }
 
@@ -81,6 +84,17 @@ impl Batch {
 
     pub fn is_full(&self) -> bool {
         self.length >= self.segments.len()
+    }
+
+    /// Latest time before this batch, if times go back in it; `i64::MIN` at the start of a source.
+    #[inline(always)]
+    pub fn latest_before_step_back_ns(&self) -> Option<i64> {
+        self.latest_before_step_back_ns
+    }
+
+    /// Record that times go back in it.
+    pub fn note_step_back(&mut self, latest_before_ns: i64) {
+        self.latest_before_step_back_ns = Some(latest_before_ns);
     }
 
     /// Extras of the packets.

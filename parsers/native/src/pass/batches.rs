@@ -17,7 +17,10 @@ impl Analysis {
     /// collected in the order of packets.
     pub(super) fn take_batch(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let extras = batch.extras();
-        if self.collects {
+        self.appended.begin(batch);
+        if self.appended.concerns(batch) {
+            self.take_batch_in_doubt(batch, summary);
+        } else if self.collects {
             for item in batch.items() {
                 self.take(&item.to_packet(), extras, summary);
             }

@@ -1,5 +1,6 @@
 //! One pass over one source, or over several that are one trace.
 
+mod appended_capture;
 mod batches;
 mod borrowed_rtt;
 mod collect;
@@ -46,6 +47,7 @@ use crate::pass::datagram_layout::DatagramLayout;
 use crate::pass::wifi_links::{LinkSample, WifiLinks};
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
+use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
@@ -176,6 +178,8 @@ pub struct Analysis {
     crossings: Transits,
     /// Recent datagrams, to detect duplicates in the capture.
     shown_again: InterfaceDuplicates,
+    /// Whether the source was appended to itself.
+    appended: AppendedCapture,
     /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
     /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
@@ -216,6 +220,7 @@ impl Analysis {
             fragments: Fragments::default(),
             crossings: Transits::default(),
             shown_again: InterfaceDuplicates::default(),
+            appended: AppendedCapture::default(),
             backlog: FlowBatches::default(),
             outcome: Outcome::default(),
             collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
@@ -338,6 +343,7 @@ impl Analysis {
         for sample in reading.take_samples().into_iter().chain(document.samples) {
             self.variables.add(sample);
         }
+        self.finish_appended(reading.source());
         self.problems.extend(reading.finish(&mut summary));
         self.fragments.forget_early();
         self.sources.push(summary);

@@ -257,7 +257,7 @@ impl<'a> FlowRow<'a> {
         }
         let n = self.flow.rarities(self.side).copies;
         if n > 0 {
-            notes.push(plural::counted(n, "packet[s] shown again at another interface, and counted once"));
+            notes.push(plural::counted(n, "packet[s] that the capture shows again, counted once"));
         }
         // Where headers were cut, a SYN may have been missed.
         let all_read = direction.cut_packets == 0 && other.cut_packets == 0;

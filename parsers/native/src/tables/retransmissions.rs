@@ -139,8 +139,9 @@ impl<'a> FlowRow<'a> {
         column(
             "capture_duplicates",
             "",
-            "packets that a capture shows again at another interface, as `-i any` does on a router; \
-             they were on the wire once, and no other column counts them",
+            "packets that a capture shows again: at another interface, as `-i any` does on a router, or \
+             with the same times, because it was appended to itself; they were on the wire once, and no \
+             other column counts them",
         )
         .null_when("not a capture")
         .u64(FlowRow::capture_duplicates),

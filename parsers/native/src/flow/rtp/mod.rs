@@ -31,6 +31,8 @@ const MOST_SOURCES: usize = 16;
 const MOST_CANDIDATES: usize = 4;
 /// Packets that must agree.
 const AGREEING: usize = 6;
+/// Packets kept of a candidate, duplicates among them.
+const MOST_KEPT: usize = 4 * AGREEING;
 /// Largest difference between the numbers of two of them.
 const FARTHEST: i64 = 16;
 /// Datagrams that look like RTP but are not, before the direction is no longer examined.
@@ -47,9 +49,11 @@ pub struct GivenRtp {
     pub clock_rate: Option<u32>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Candidate {
     seen: Vec<MediaPacket>,
+    /// Those that repeat the one before them.
+    duplicates: usize,
 }
 
 impl Candidate {
@@ -60,10 +64,21 @@ impl Candidate {
     /// Process a packet of this candidate. One that does not continue the sequence restarts it;
     /// returns how many packets then belong to no source.
     fn take(&mut self, seen: &MediaPacket) -> usize {
-        let follows = self.seen.last().is_none_or(|last| agree(last, seen));
-        let given_up = if follows { 0 } else { std::mem::take(&mut self.seen).len() };
+        let is_duplicate = self.seen.last().is_some_and(|last| last.header == seen.header);
+        let follows = is_duplicate || self.seen.last().is_none_or(|last| agree(last, seen));
+        let given_up = if follows && self.seen.len() < MOST_KEPT {
+            self.duplicates += usize::from(is_duplicate);
+            0
+        } else {
+            std::mem::take(self).seen.len()
+        };
         self.seen.push(*seen);
         given_up
+    }
+
+    /// Packets that agree, each once.
+    fn agreeing(&self) -> usize {
+        self.seen.len() - self.duplicates
     }
 }
 
@@ -149,7 +164,7 @@ impl RtpDirection {
         let at = self.candidate_of(ssrc);
         let candidate = self.candidates.get_mut(at)?;
         self.strange += candidate.take(seen) as u64;
-        if candidate.seen.len() < AGREEING && given.is_none() {
+        if candidate.agreeing() < AGREEING && given.is_none() {
             return None;
         }
         let seen = self.candidates.swap_remove(at).seen;
@@ -183,7 +198,7 @@ impl RtpDirection {
         if self.candidates.len() == MOST_CANDIDATES {
             self.strange += self.candidates.remove(0).seen.len() as u64;
         }
-        self.candidates.push(Candidate { seen: Vec::new() });
+        self.candidates.push(Candidate::default());
         self.candidates.len().saturating_sub(1)
     }
 

@@ -32,7 +32,7 @@ use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 use crate::packet::seq::SeqNumber;
-use classify::class::{Class, Classification};
+use classify::class::{Class, Classification, Evidence};
 use ecn::{Ecn, EcnMode, EcnNegotiation};
 pub use half_connection::{HalfConnection, Sight};
 use half_connection::{TIMESTAMP_BYTES, elapsed};
@@ -343,6 +343,19 @@ impl Connection {
             half.outstanding.clear(pool);
         }
         *self = Self::new();
+    }
+
+    /// Process a segment with a time that the capture already showed. Returns false, and does
+    /// nothing, if it has anything new.
+    pub fn on_segment_again(&mut self, side: Side, segment: &Segment<'_>, outcome: &mut Outcome) -> bool {
+        let half = &mut self.halves[side as usize];
+        let is_known = half.has_seen(segment);
+        if is_known {
+            outcome.position = half.position(segment.tcp.seq).unwrap_or(0);
+            outcome.repeated_bytes = segment.payload;
+            outcome.finding = Some(half.count_capture_duplicate(Evidence::Time));
+        }
+        is_known
     }
 
     /// Set where the packets of `side` are visible besides the capture point.

@@ -113,6 +113,7 @@ impl HalfConnection {
         let recovery = self.recovery_mut();
         if is_probe {
             recovery.count_segments(Class::ZeroWindowProbe, 1);
+            recovery.rare_counts_mut().last_probe_end = Some(end);
         } else if is_full {
             recovery.window_full = recovery.window_full.saturating_add(1);
         }

@@ -3,9 +3,9 @@
 
 use std::cmp::Ordering;
 
-use super::Placement;
 use super::class::{Class, Classification, Evidence};
 use super::ip_id_order::RelativeAge;
+use super::{OVERTAKEN_NS, Placement};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::Segment;
 use crate::flow::tcp::half_connection::HalfConnection;
@@ -53,23 +53,31 @@ impl HalfConnection {
         let is_syn = header.flags.has(TcpFlags::SYN);
         let says_nothing_new =
             header.ack == acknowledged.last_ack && (is_syn || Some(header.window) == self.windows.last());
-        let syn = i64::from(is_syn);
-        let fin = i64::from(header.flags.has(TcpFlags::FIN));
-        let end = self.position(header.seq).map(|at| at + syn + i64::from(segment.payload) + fin);
-        end.is_some_and(|end| end <= self.next) && (segment.payload > 0 || says_nothing_new)
+        self.has_seen(segment) && (segment.payload > 0 || says_nothing_new)
+    }
+
+    /// Whether the capture already saw all sequence numbers of a segment.
+    pub(crate) fn has_seen(&self, segment: &Segment<'_>) -> bool {
+        let header = segment.tcp;
+        let controls = [TcpFlags::SYN, TcpFlags::FIN].map(|flag| i64::from(header.flags.has(flag)));
+        let units = i64::from(segment.payload) + controls.iter().sum::<i64>();
+        self.position(header.seq).is_some_and(|position| position + units <= self.next)
     }
 
     /// Count a duplicate made by the capture.
     #[cold]
     pub(crate) fn find_copy(&mut self, segment: &Segment<'_>) -> Classification {
-        let class = Class::CaptureDuplicate;
-        let is_forwarded = segment.ip.ttl.checked_add(1) == Some(self.ttl);
-        let recovery = self.recovery_mut();
-        if is_forwarded {
-            recovery.rare_counts_mut().is_forwarded = true;
+        if segment.ip.ttl.checked_add(1) == Some(self.ttl) {
+            self.recovery_mut().rare_counts_mut().is_forwarded = true;
         }
-        let number = recovery.count(class, 1);
-        Classification { class, evidence: Evidence::Interface, number }
+        self.count_capture_duplicate(Evidence::Interface)
+    }
+
+    #[cold]
+    pub(crate) fn count_capture_duplicate(&mut self, evidence: Evidence) -> Classification {
+        let class = Class::CaptureDuplicate;
+        let number = self.recovery_mut().count(class, 1);
+        Classification { class, evidence, number }
     }
 
     /// When a packet was sent, as far as its headers show.
@@ -86,6 +94,21 @@ impl HalfConnection {
             Some(Ordering::Greater) => Origin::Newer,
             Some(Ordering::Equal) | None => Origin::Unknown,
         }
+    }
+
+    /// Whether numbers up to `end` repeat the last packet of their side so soon that it is a
+    /// duplicate: less than half a round trip later, or before any initial timeout (RFC 6298 section
+    /// 2.1). Acknowledgements never ask for what was sent just now, because nothing was sent after it.
+    pub(crate) fn is_last_at_once(&self, end: i64, time_ns: i64, pool: &Pool) -> bool {
+        let last_resent = self.recovery.as_ref().and_then(|recovery| recovery.resent.last());
+        let sent_ns = match (self.outstanding.newest_ns(pool), last_resent) {
+            (newest_ns, Some(resent)) if newest_ns <= Some(resent.time_ns) => {
+                (end == resent.end).then_some(resent.time_ns)
+            }
+            (newest_ns, _) => newest_ns.filter(|_| end == self.next),
+        };
+        let longest_ns = self.path_ns().map_or(OVERTAKEN_NS, |path_ns| path_ns / 2);
+        sent_ns.is_some_and(|sent_ns| (0..longest_ns).contains(&time_ns.saturating_sub(sent_ns)))
     }
 
     /// Whether a segment repeats so soon (less than half a round trip) that its sender cannot know

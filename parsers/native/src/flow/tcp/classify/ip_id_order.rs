@@ -62,7 +62,7 @@ impl IpIdOrder {
         if self.ups == 0 && self.downs == 0 {
             self.ups = 1;
             self.restart(ip_id);
-        } else if step == 0 {
+        } else if step == 0 || self.has_seen(step) {
             self.repeats = self.repeats.saturating_add(1);
         } else {
             self.downs = self.downs.saturating_add(1);
@@ -86,24 +86,37 @@ impl IpIdOrder {
     }
 
     /// Whether identifications increase from packet to packet. Random identifications step back as
-    /// often as forth; constant ones only repeat. If the capture duplicates every packet, every
-    /// second one repeats.
+    /// often as forth.
     fn is_counting(&self) -> bool {
-        self.ups > self.downs.saturating_mul(3)
-            && self.repeats <= self.ups.saturating_mul(3).saturating_add(4)
+        self.ups > self.downs.saturating_mul(3) && self.is_changing()
+    }
+
+    /// Whether identifications differ from packet to packet, not only repeat. If the capture
+    /// duplicates every packet, every second one repeats.
+    fn is_changing(&self) -> bool {
+        let changes = self.ups.saturating_add(self.downs);
+        self.repeats <= changes.saturating_mul(3).saturating_add(4)
+    }
+
+    /// Whether the identification `step` (not positive) from the newest was seen.
+    fn has_seen(&self, step: i16) -> bool {
+        bit(step).is_some_and(|bit| self.seen & bit != 0)
     }
 
     /// The age of a packet not recorded yet.
     pub fn age(&self, ip_id: Option<u16>) -> RelativeAge {
-        let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0 && self.is_counting()) else {
-            return RelativeAge::Unknown;
-        };
+        let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0) else { return RelativeAge::Unknown };
         let step = ip_id.wrapping_sub(self.newest) as i16;
-        match bit(step) {
-            _ if step > 0 => RelativeAge::Newer,
-            Some(bit) if self.seen & bit != 0 => RelativeAge::Seen,
-            Some(_) => RelativeAge::Overtaken,
-            None => RelativeAge::Old,
+        if !self.is_counting() {
+            // Random ones repeat once in 65,536 packets.
+            let is_same = step == 0 && self.seen != 0 && self.is_changing();
+            return if is_same { RelativeAge::Seen } else { RelativeAge::Unknown };
+        }
+        match step {
+            1.. => RelativeAge::Newer,
+            _ if self.has_seen(step) => RelativeAge::Seen,
+            _ if bit(step).is_some() => RelativeAge::Overtaken,
+            _ => RelativeAge::Old,
         }
     }
 }

@@ -81,7 +81,12 @@ impl HalfConnection {
     }
 
     /// Classify a SYN or FIN whose sequence number was seen before.
-    pub(super) fn classify_control(&mut self, segment: &Segment<'_>) -> Option<Classification> {
+    pub(super) fn classify_control(
+        &mut self,
+        segment: &Segment<'_>,
+        end: i64,
+        pool: &Pool,
+    ) -> Option<Classification> {
         let flags = segment.tcp.flags;
         let is_syn = flags.has(TcpFlags::SYN);
         let syn_acks = u16::from(self.syn_acks);
@@ -94,8 +99,16 @@ impl HalfConnection {
         }
         let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
+            None if self.is_last_at_once(end, segment.time_ns, pool) => {
+                (Class::NetworkDuplicate, Evidence::Time)
+            }
             None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),
         };
+        if is_syn && class == Class::NetworkDuplicate {
+            // The handshake still shows its round-trip time.
+            self.syns = self.syns.saturating_sub(1);
+            self.syn_acks = self.syn_acks.saturating_sub(u8::from(flags.has(TcpFlags::ACK)));
+        }
         let number = self.recovery_mut().count(class, 1);
         Some(Classification { class, evidence, number })
     }
@@ -117,6 +130,13 @@ impl HalfConnection {
 
     pub(super) fn is_window_closed(&self) -> bool {
         self.window_end <= self.acknowledged
+    }
+
+    /// Whether a segment begins with the byte of the last probe, and has new data: the sender goes
+    /// on from SND.UNA, whether or not the probe's byte fitted (RFC 9293 section 3.8.6.1).
+    pub(super) fn is_probe_with_more(&self, start: i64, end: i64, repeated: u32) -> bool {
+        let probe_end = self.recovery.as_ref().and_then(|_| self.rare_counts().last_probe_end);
+        repeated == 1 && probe_end == Some(start + 1) && end > start + 1
     }
 
     /// A sender that probed for window has data to send. If it probes again, it has not received
@@ -149,7 +169,11 @@ impl HalfConnection {
             Origin::Unknown if self.is_with_same_stamp(placed, segment, pool) => {
                 return (Class::NetworkDuplicate, Evidence::Timestamp);
             }
-            Origin::Unknown if self.is_too_soon_for_another(placed, segment, pool) => {
+            Origin::Unknown
+                if self.is_too_soon_for_another(placed, segment, pool)
+                    || (placed.repeated == segment.payload
+                        && self.is_last_at_once(placed.end, segment.time_ns, pool)) =>
+            {
                 return (Class::NetworkDuplicate, Evidence::Time);
             }
             Origin::Overtaken(_) | Origin::Newer | Origin::Unknown => {}

@@ -1,6 +1,7 @@
 //! Places a segment in its stream if it is not simply the next.
 
 use super::Placement;
+use super::class::Class;
 use crate::flow::holes::{FilledHoles, HoleOpening};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::half_connection::HalfConnection;
@@ -100,13 +101,15 @@ impl HalfConnection {
         outcome.out_of_order = late_bytes > 0 && outcome.repeated_bytes == 0;
         // Without a finding requested, it still holds that of the previous segment.
         outcome.finding = None;
-        if outcome.repeated_bytes > 0 || outcome.out_of_order {
+        if self.is_probe_with_more(start, end, outcome.repeated_bytes) {
+            // The window opened. The byte of the probe is no retransmission.
+        } else if outcome.repeated_bytes > 0 || outcome.out_of_order {
             let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
             let is_last = occupied >= known.end;
             let placed = Placement { start, end, is_last, repeated, late: late_bytes, opening };
             outcome.finding = Some(self.classify(&placed, segment, pool));
         } else if segment.payload == 0 && occupied <= known.end {
-            outcome.finding = self.classify_control(segment);
+            outcome.finding = self.classify_control(segment, occupied, pool);
         }
         if segment.payload > 0 {
             self.segments = self.segments.saturating_add(1);
@@ -115,7 +118,9 @@ impl HalfConnection {
         if occupied > known.end {
             self.advance(occupied, segment, pool);
         }
-        if outcome.position < known.end {
+        // The acknowledgement of a duplicated packet is for the first of both.
+        let is_duplicate = outcome.finding.is_some_and(|finding| finding.class == Class::NetworkDuplicate);
+        if outcome.position < known.end && !is_duplicate {
             let until = self.next;
             self.recovery_mut().mark_ambiguous(outcome.position, until);
         }
