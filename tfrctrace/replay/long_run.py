@@ -41,9 +41,17 @@ def long_run_rate(algorithm: str, settings: Settings, measured: PathConditions) 
     if known is None or measured.rtt_s <= 0:
         return None
     formula, evaluate = known
-    numbers = {name: value for name, value in settings.items() if not isinstance(value, str)}
-    found = evaluate(measured, numbers)
+    found = evaluate(measured, _numbers(settings))
     return None if found is None else LongRunRate(formula, *found)
+
+
+def _numbers(settings: Settings) -> dict[str, float]:
+    """Return the settings that are numbers, with the thresholds that come with Vegas's `agent`."""
+    numbers = {name: value for name, value in settings.items() if not isinstance(value, str)}
+    if "agent" not in settings:
+        return numbers
+    alpha, beta, _ = THRESHOLDS["ns2" if settings["agent"] == "ns2" else "linux"]
+    return {"alpha": alpha, "beta": beta, **numbers}
 
 
 def _single_rate(rate_pps: float | None) -> Range | None:
@@ -60,7 +68,7 @@ def _reno(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
 
 
 def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
-    default_alpha, default_beta, _ = THRESHOLDS["ns2" if own.get("agent") == "ns2" else "linux"]
+    default_alpha, default_beta, _ = THRESHOLDS["linux"]
     alpha, beta = own.get("alpha", default_alpha), own.get("beta", default_beta)
     return steady.vegas_bounds_pps(measured.rtt_s, measured.base_rtt_s, alpha=alpha, beta=beta)
 

@@ -51,6 +51,12 @@ def test_parameters_change_what_is_expected() -> None:
     assert other.low_pps > first.low_pps
 
 
+def test_the_thresholds_of_an_agent_are_those_of_its_formula() -> None:
+    thresholds = {"alpha": 1.0, "beta": 3.0}  # v_alpha_ and v_beta_ of ns-2
+    assert long_run_rate("vegas", {"agent": "ns2"}, MET) == long_run_rate("vegas", thresholds, MET)
+    assert long_run_rate("vegas", {"agent": "ns2"}, MET) != long_run_rate("vegas", {}, MET)
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "measured"),
     [
