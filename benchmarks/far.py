@@ -1,7 +1,7 @@
 """Make the capture at the other end of a path from a generated one, with the same clock.
 
-`far.py FILE CAPTURE`: packets of clients arrive 20 ms later, packets of servers left 20 ms earlier, and one
-in a thousand packets of the clients is lost. Clients are those of `captures.py`, in 10.0.0.0/8.
+`far.py FILE CAPTURE`: packets of clients arrive 20 ms later, packets of servers left 20 ms earlier, and the
+capture misses one in a thousand packets of the clients. Clients are those of `captures.py`, in 10.0.0.0/8.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 WAY_US: Final = 20_000
-LOSS_EVERY: Final = 1000
+MISSED_EVERY: Final = 1000
 GLOBAL_HEADER: Final = 24
 RECORD_HEADER: Final = 16
 SOURCE: Final = RECORD_HEADER + 14 + 12
@@ -32,7 +32,7 @@ def seen_at_the_far_end(near: bytes) -> bytes:
     stamp = every[start[:, None] + np.arange(8)].reshape(-1).view("<u4").reshape(-1, 2).astype(np.int64)
     is_client = every[start + SOURCE] == CLIENTS
     time_us = stamp[:, 0] * 1_000_000 + stamp[:, 1] + np.where(is_client, WAY_US, -WAY_US)
-    kept = ~is_client | (np.cumsum(is_client) % LOSS_EVERY != 0)
+    kept = ~is_client | (np.cumsum(is_client) % MISSED_EVERY != 0)
     order = np.argsort(time_us, kind="stable")
     order = order[kept[order]]
     parts = [near[:GLOBAL_HEADER]]

@@ -10,6 +10,7 @@ import typer
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import (
@@ -175,6 +176,7 @@ def replay(
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
     strict: Strict = False,
     quiet: Quiet = False,
+    anonymity: AnonymityOptions,
 ) -> int:
     """Replay rate algorithms such as TFRC on recorded flows.
 
@@ -227,7 +229,12 @@ def replay(
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    trace = reading.open(traces, console, max_samples=max_samples or MAX_SAMPLES)
+    trace = reading.open(
+        traces,
+        console,
+        max_samples=max_samples or MAX_SAMPLES,
+        anonymizer=anonymity.anonymizer(console),
+    )
     if loop == "closed":
         loops = trace.closed_loops(
             *names,

@@ -55,9 +55,13 @@ class SharedNames:
         """Return a table; only a column `source` changes."""
         if "source" not in frame.columns:
             return frame
+        import polars as pl
+
         names = frame["source"].unique().drop_nulls().to_list()
         new = [self.name(name) for name in names]
-        return frame.with_columns(frame["source"].replace_strict(names, new, default=None))
+        return frame.with_columns(
+            frame["source"].replace_strict(names, new, default=None, return_dtype=pl.String)
+        )
 
 
 def without_folders(results: Results) -> Results:

@@ -94,7 +94,8 @@ def test_what_a_capture_missed_was_not_lost(tap: str, unpack: Callable[[str, str
         {header.key: header for _, _, header in packets(unpack("gaps", name)) if header.payload}
         for name in (tap, f"{tap}-gaps")
     )
-    (row,) = flows_of(unpack("gaps", f"{tap}-gaps"), from_server=False)
+    with pytest.warns(tfrctrace.TfrctraceWarning, match="acknowledged but not captured"):
+        (row,) = flows_of(unpack("gaps", f"{tap}-gaps"), from_server=False)
     # what would have come behind the last packet is not known to be missing
     last = max(header.seq for header in rest.values())
     missed = sum(h.payload for key, h in whole.items() if key not in rest and h.seq < last)

@@ -111,7 +111,8 @@ def test_every_line_is_understood(analysed: dict[str, dict[str, Any]], trace: st
     assert source["format"] == "ns2"
     assert source["bad_lines"] == 0
     assert source["lines"] == source["packets"] + source["other_lines"]
-    assert analysed[trace]["warnings"] == []
+    # a node on wires writes its times with six digits
+    assert [one for one in analysed[trace]["warnings"] if one["severity"] != "note"] == []
 
 
 OLD_LINE = re.compile(

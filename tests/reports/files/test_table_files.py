@@ -33,7 +33,7 @@ ROWS = [
 
 def written(form, batches, schema=SCHEMA):
     file = io.BytesIO()
-    write_table(file, form, batches, schema)
+    write_table(file, form, batches, schema, raw=form == "csv")
     file.seek(0)
     return file
 

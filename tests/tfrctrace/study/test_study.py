@@ -348,7 +348,7 @@ def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
     told = failing(ClaimVerdict(expectation, looks, None))
     assert told.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
-    assert told.endswith("n = 19: 1, 2; and 4980 more")
+    assert told.endswith("n = 19: 1 against 2; and 4980 more")
 
 
 def test_a_table_may_tell_the_parameters(perform_study, study_folder, tmp_path):

@@ -298,6 +298,12 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
+    /// Whether the trace shows drops of packets of `side`, and nothing else of them.
+    pub fn has_only_drops(&self, side: Side) -> bool {
+        let delivery = self.of(side);
+        delivery.drops.iter().any(|drops| drops.count > 0) && delivery.totals.is_none()
+    }
+
     /// Record flow id, numbering and agent of a packet of `side`.
     pub fn note_identity(&mut self, side: Side, network: &Network, agent: Option<Agent>) {
         self.flow_id = self.flow_id.or(network.flow_id);

@@ -2,7 +2,6 @@
 //! layers: then packets are counted, and the connection is watched, at the best place that it has.
 
 use super::Flow;
-use super::delivery::Deliveries;
 use super::outstanding::Pool;
 use crate::packet::event::{Packet, PathPoint, TcpFlags, Transport};
 use crate::packet::key::Side;
@@ -113,13 +112,10 @@ impl Flow {
 
     /// Whether a simulator's trace shows any packet of this flow.
     pub fn is_simulated(&self) -> bool {
-        let has_drops = |both: &Deliveries, side| both.of(side).drops.iter().any(|drops| drops.count > 0);
         self.is_watched()
-            || self.deliveries().is_some_and(|both| {
-                [Side::Low, Side::High]
-                    .into_iter()
-                    .any(|side| has_drops(both, side) && both.of(side).totals.is_none())
-            })
+            || self
+                .deliveries()
+                .is_some_and(|both| [Side::Low, Side::High].into_iter().any(|side| both.has_only_drops(side)))
     }
 
     /// Whether a simulator's trace shows more of this flow than drops.
