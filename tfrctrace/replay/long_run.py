@@ -45,7 +45,7 @@ def long_run_rate(algorithm: str, settings: Settings, measured: PathConditions) 
     return None if found is None else LongRunRate(formula, *found)
 
 
-def _numbers(settings: Settings) -> dict[str, float]:
+def _numbers(settings: Settings) -> Mapping[str, float]:
     """Return the settings that are numbers, with the thresholds that come with Vegas's `agent`."""
     numbers = {name: value for name, value in settings.items() if not isinstance(value, str)}
     if "agent" not in settings:

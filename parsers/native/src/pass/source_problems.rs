@@ -31,7 +31,7 @@ impl Analysis {
     /// Report what the sources show of themselves. To be called once, after the last source.
     pub(super) fn report_source_problems(&mut self) {
         let gaps = self.capture_gaps();
-        let has_flows = self.flows.len() > 0;
+        let has_flows = !self.flows.is_empty();
         let mut found = Vec::new();
         for (at, source) in self.sources.iter().enumerate() {
             let mut report = |error: ReadError, flow: Option<u32>, position: Option<u64>| {

@@ -57,7 +57,7 @@ impl Ecn {
 /// AE, CWR and ECE as one number (RFC 9768 section 3.2.2).
 #[inline(always)]
 pub fn ace(flags: TcpFlags) -> u8 {
-    (flags.0 / TcpFlags::ECE & 0b111) as u8
+    ((flags.0 / TcpFlags::ECE) & 0b111) as u8
 }
 
 /// How congestion marks are fed back on a connection.
@@ -146,7 +146,7 @@ mod tests {
 
     fn mode(syn: Option<u16>, syn_acks: &[u16]) -> Option<EcnMode> {
         let mut negotiation = EcnNegotiation::default();
-        let flags = |ace: u16, others: u16| TcpFlags(ace * TcpFlags::ECE | others);
+        let flags = |ace: u16, others: u16| TcpFlags((ace * TcpFlags::ECE) | others);
         if let Some(syn) = syn {
             negotiation.on_syn(flags(syn, TcpFlags::SYN));
         }
