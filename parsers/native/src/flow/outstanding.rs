@@ -9,11 +9,11 @@
 use crate::packet::seq::SeqNumber;
 
 /// Limit of nodes in all pools: 24 MiB, enough for 3,000,000 numbers, of 4 GB in flight. Beyond it
-/// numbers are not tracked.
+/// numbers are not tracked. Holes, which have no nodes, take the room of one each.
 pub const MAX_NODES: u32 = (24 << 20) / size_of::<Node>() as u32;
 
-/// Nodes that a packet can need: for its end, and for its timestamp.
-pub const NODES_PER_PACKET: u32 = 2;
+/// Nodes that a packet can need: for its end, for its timestamp, and for a hole (`holes.rs`).
+pub const NODES_PER_PACKET: u32 = 3;
 
 /// Nodes for which a pool reserves address space, 256 kB: memory is used page by page. Pools that
 /// grow side by side leave holes that nothing else fits into.
@@ -23,7 +23,7 @@ const RESERVED: usize = 4_096;
 const ENTRY_BITS: u32 = 3;
 const ENTRIES: usize = 1 << ENTRY_BITS;
 
-/// Limit of entries searched for one that is not the first.
+/// Limit of nodes searched for an entry that is not the first.
 const MAX_STEPS: usize = 4_096;
 
 const NONE: u32 = u32::MAX;
@@ -122,6 +122,18 @@ impl Pool {
     /// Take back the nodes not allocated yet.
     pub fn take_room(&mut self) -> u32 {
         std::mem::take(&mut self.room)
+    }
+
+    /// Take the room of a node for something stored elsewhere; false if there is none.
+    pub fn reserve(&mut self) -> bool {
+        let room = self.room.checked_sub(1);
+        self.room = room.unwrap_or(0);
+        room.is_some()
+    }
+
+    /// Give back what [`Pool::reserve`] took.
+    pub fn release(&mut self) {
+        self.room += 1;
     }
 
     /// Store `node` and return its index; None if the pool is full.
@@ -236,11 +248,24 @@ impl Outstanding {
         pool.nodes.get(self.last.node()).map(|node| node.entry(self.last.place()).1)
     }
 
-    /// Send time of the first number not before `number`; None if it is not among the first
-    /// [`MAX_STEPS`].
+    /// Send time of the first number not before `number`; None if it is not in the first
+    /// [`MAX_STEPS`] nodes.
     pub fn sent_ns(&self, number: u32, pool: &Pool) -> Option<i64> {
-        let is_meant = |entry: &(u32, i64)| SeqNumber(entry.0).since(SeqNumber(number)) >= 0;
-        self.entries(pool).take(MAX_STEPS).find(is_meant).map(|(_, time_ns)| time_ns)
+        let is_before = |sent: u32| SeqNumber(sent).since(SeqNumber(number)) < 0;
+        let mut at = self.first;
+        for _ in 0..MAX_STEPS {
+            let node = pool.nodes.get(at.node())?;
+            let is_elsewhere = pool.nodes.get(node.next as usize).is_some_and(|next| is_before(next.number));
+            if !is_elsewhere {
+                let entries = (at.place()..ENTRIES).take_while(|&place| node.has(place));
+                let found = entries.map(|place| node.entry(place)).find(|&(sent, _)| !is_before(sent));
+                if let Some((_, time_ns)) = found {
+                    return Some(time_ns);
+                }
+            }
+            at = Cursor::first_of(node.next);
+        }
+        None
     }
 
     /// Numbers and times, the oldest first.

@@ -15,8 +15,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use smallvec::SmallVec;
+
 use super::by_side::BySide;
 use crate::flow::holes::{HoleOpening, Holes};
+use crate::flow::outstanding::Pool;
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::key::Side;
 use crate::packet::seq::{SeqNumber, Unwrapper};
@@ -43,7 +46,7 @@ enum Novelty {
     Repeated,
 }
 
-/// Data of one direction in one capture: a few holes, as many as [`Holes`] keeps.
+/// Data of one direction in one capture.
 #[derive(Debug)]
 struct CaptureView {
     unwrapper: Unwrapper,
@@ -60,9 +63,9 @@ impl CaptureView {
         Self { unwrapper, highest: 0, holes: Holes::default(), timestamp: None }
     }
 
-    fn show(&mut self, tcp: &Tcp, payload: u32) -> Novelty {
+    fn show(&mut self, tcp: &Tcp, payload: u32, pool: &mut Pool) -> Novelty {
         let (start, end) = self.range(tcp, payload);
-        let novelty = self.cover(start, end);
+        let novelty = self.cover(start, end, pool);
         if novelty == Novelty::Ahead {
             self.timestamp = timestamp(tcp);
         }
@@ -75,31 +78,31 @@ impl CaptureView {
     }
 
     /// The parts of `start..end` that have not been shown, which count as shown now.
-    fn miss(&mut self, start: i64, end: i64) -> Vec<(i64, i64)> {
+    fn miss(&mut self, start: i64, end: i64, pool: &mut Pool) -> Vec<(i64, i64)> {
         let start = start.max(0);
         let mut missed: Vec<_> = self.holes.within(start, end.min(self.highest)).collect();
         if end > self.highest {
             missed.push((self.highest.max(start), end));
         }
         missed.iter().for_each(|&(start, end)| {
-            self.cover(start, end);
+            self.cover(start, end, pool);
         });
         missed
     }
 
-    fn cover(&mut self, start: i64, end: i64) -> Novelty {
+    fn cover(&mut self, start: i64, end: i64, pool: &mut Pool) -> Novelty {
         if start < 0 {
             // Before all data in the capture: it is unknown whether it was sent before.
             return Novelty::Ahead;
         }
         if end <= self.highest {
-            let filled = self.holes.fill(start, end);
+            let filled = self.holes.fill(start, end, pool);
             return if filled.bytes > 0 { Novelty::Late } else { Novelty::Repeated };
         }
         if start > self.highest {
-            self.holes.open(self.highest, start, HoleOpening::default());
+            self.holes.open(self.highest, start, HoleOpening::default(), pool);
         } else {
-            self.holes.fill(start, self.highest);
+            self.holes.fill(start, self.highest, pool);
         }
         self.highest = end;
         Novelty::Ahead
@@ -119,22 +122,22 @@ struct ReceivedRanges {
 }
 
 impl ReceivedRanges {
-    fn on_acknowledgement(&mut self, next: i64, blocks: impl Iterator<Item = (i64, i64)>) {
+    fn on_acknowledgement(&mut self, next: i64, blocks: &[(i64, i64)], pool: &mut Pool) {
         self.next = next.max(self.next);
-        self.cover(0, self.next);
-        for (start, end) in blocks {
-            self.cover(start.max(self.next), end);
+        self.cover(0, self.next, pool);
+        for &(start, end) in blocks {
+            self.cover(start.max(self.next), end, pool);
         }
     }
 
-    fn cover(&mut self, start: i64, end: i64) {
+    fn cover(&mut self, start: i64, end: i64, pool: &mut Pool) {
         if start >= end {
             return;
         }
         if start > self.highest {
-            self.holes.open(self.highest, start, HoleOpening::default());
+            self.holes.open(self.highest, start, HoleOpening::default(), pool);
         }
-        self.holes.fill(start, end);
+        self.holes.fill(start, end, pool);
         self.highest = self.highest.max(end);
     }
 
@@ -149,8 +152,8 @@ struct Direction {
     near: Option<CaptureView>,
     far: Option<CaptureView>,
     receipts: ReceivedRanges,
-    /// The newest segments counted as lost behind the farther capture, in its positions.
-    lost_behind: VecDeque<(i64, i64)>,
+    /// The newest segments counted as lost behind the farther capture.
+    lost_behind: VecDeque<LostBehind>,
     /// Data that the receiver acknowledged before the farther capture had shown them, in its positions:
     /// by their start the end, and when they were acknowledged.
     missed: BTreeMap<i64, (i64, i64)>,
@@ -158,9 +161,35 @@ struct Direction {
     resent: VecDeque<(u32, u32, i64)>,
 }
 
+/// A segment counted as lost behind the farther capture, in its positions: it passed there again at
+/// the receiver's request.
+#[derive(Clone, Copy, Debug)]
+struct LostBehind {
+    start: i64,
+    end: i64,
+    /// Its bytes not reported as duplicates.
+    unrefuted: i64,
+}
+
 impl Direction {
+    /// The receiver reported `start..end` as a duplicate: the newest retransmission of these bytes
+    /// was not needed. One of more data must be duplicated entirely. Returns how many segments no
+    /// longer count as lost behind the farther capture.
+    fn on_duplicate_sack(&mut self, (start, end): (i64, i64)) -> u64 {
+        let mut left = end.saturating_sub(start);
+        for lost in self.lost_behind.iter_mut().rev() {
+            let overlap =
+                (lost.end.min(end) - lost.start.max(start)).min(lost.unrefuted).clamp(0, left.max(0));
+            lost.unrefuted -= overlap;
+            left -= overlap;
+        }
+        let before = self.lost_behind.len();
+        self.lost_behind.retain(|lost| lost.unrefuted > 0);
+        (before - self.lost_behind.len()) as u64
+    }
+
     /// An acknowledgement of data up to `next` and of `blocks` passed the farther capture.
-    fn note_missed(&mut self, time_ns: i64, next: u32, blocks: &[(u32, u32)]) {
+    fn note_missed(&mut self, time_ns: i64, next: u32, blocks: &[(u32, u32)], pool: &mut Pool) {
         let (Some(near), Some(far)) = (&self.near, &mut self.far) else { return };
         // Nothing is acknowledged that was not sent.
         let sent = far.unwrapper.position(near.unwrapper.number(near.highest), far.highest);
@@ -171,7 +200,7 @@ impl Direction {
         }
         let ranges: Vec<_> = blocks.iter().map(|&(start, end)| (position(start), position(end))).collect();
         for (start, end) in ranges.into_iter().chain([(0, next)]) {
-            for (start, end) in far.miss(start, end) {
+            for (start, end) in far.miss(start, end, pool) {
                 self.missed.insert(start, (end, time_ns));
                 if self.missed.len() > MAX_MISSED {
                     self.missed.pop_first();
@@ -217,6 +246,8 @@ pub enum Arrival {
 #[derive(Debug, Default)]
 pub struct OutsideLoss {
     directions: BySide<Box<Direction>>,
+    /// Room for the holes of all.
+    pool: Pool,
 }
 
 impl OutsideLoss {
@@ -228,10 +259,11 @@ impl OutsideLoss {
         (tcp, time_ns): (&Tcp, i64),
         payload: u32,
     ) -> bool {
-        let Direction { near, resent, .. } = self.direction(flow, side);
+        let Self { directions, pool } = self;
+        let Direction { near, resent, .. } = directions.get_or_insert_with(flow, side, Box::default).as_mut();
         let shown = near.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let latest = shown.timestamp;
-        let novelty = shown.show(tcp, payload);
+        let novelty = shown.show(tcp, payload, pool);
         let is_late = novelty == Novelty::Late;
         if novelty != Novelty::Ahead && payload > 0 {
             if resent.len() == MAX_RESENT {
@@ -245,17 +277,19 @@ impl OutsideLoss {
 
     /// Process a segment that passed the farther capture.
     pub fn arrival(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> Arrival {
-        let Direction { far, receipts, lost_behind, .. } = self.direction(flow, side);
+        let Self { directions, pool } = self;
+        let Direction { far, receipts, lost_behind, .. } =
+            directions.get_or_insert_with(flow, side, Box::default).as_mut();
         let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let (start, end) = shown.range(tcp, payload);
-        match (shown.show(tcp, payload), receipts.asks_for(start, end)) {
+        match (shown.show(tcp, payload, pool), receipts.asks_for(start, end)) {
             (Novelty::Ahead | Novelty::Late, _) => Arrival::New,
             (Novelty::Repeated, false) => Arrival::Needless,
             (Novelty::Repeated, true) => {
                 if lost_behind.len() == MAX_LOST_BEHIND {
                     lost_behind.pop_front();
                 }
-                lost_behind.push_back((start, end));
+                lost_behind.push_back(LostBehind { start, end, unrefuted: end - start });
                 Arrival::OfLost
             }
         }
@@ -275,23 +309,21 @@ impl OutsideLoss {
         if !tcp.flags.has(TcpFlags::ACK) {
             return 0;
         }
-        direction.note_missed(time_ns, tcp.ack, blocks);
-        let Direction { far: Some(far), receipts, lost_behind, .. } = direction else { return 0 };
+        direction.note_missed(time_ns, tcp.ack, blocks, &mut self.pool);
+        let Some(far) = &direction.far else { return 0 };
         let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
         // Data not in the capture cannot have passed it to the receiver.
         let known = |&(start, end): &(u32, u32)| (position(start), position(end).min(far.highest));
         let acknowledged = position(tcp.ack).min(far.highest);
-        let before = lost_behind.len();
-        if let [first, others @ ..] = blocks {
-            let (doubled, second) = (known(first), others.first().map(known));
-            let is_within = |other: (i64, i64)| other.0 <= doubled.0 && doubled.1 <= other.1;
-            if doubled.1 <= acknowledged || second.is_some_and(is_within) {
-                lost_behind.retain(|lost| !(doubled.0 <= lost.0 && lost.1 <= doubled.1));
-            }
-        }
-        let taken_back = before.saturating_sub(lost_behind.len()) as u64;
-        receipts.on_acknowledgement(acknowledged, blocks.iter().map(known));
-        receipts.is_closed = tcp.window == 0;
+        let reported: SmallVec<[_; 4]> = blocks.iter().map(known).collect();
+        let doubled = match *reported.as_slice() {
+            [first, second, ..] if second.0 <= first.0 && first.1 <= second.1 => Some(first),
+            [first, ..] if first.1 <= acknowledged => Some(first),
+            _ => None,
+        };
+        let taken_back = doubled.map_or(0, |block| direction.on_duplicate_sack(block));
+        direction.receipts.on_acknowledgement(acknowledged, &reported, &mut self.pool);
+        direction.receipts.is_closed = tcp.window == 0;
         taken_back
     }
 
@@ -300,10 +332,6 @@ impl OutsideLoss {
     pub fn was_missed(&self, alone: &PacketAtCapture) -> bool {
         let direction = self.directions.get(alone.flow, alone.side).filter(|_| alone.payload_bytes > 0);
         direction.is_some_and(|direction| direction.was_missed(alone))
-    }
-
-    fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
-        self.directions.get_or_insert_with(flow, side, Box::default)
     }
 }
 
@@ -358,6 +386,23 @@ mod tests {
             let told = outside.on_acknowledgement(0, Side::Low, (&acknowledgement(ack), 0), &blocks);
             assert_eq!(told, taken_back);
         }
+    }
+
+    #[test]
+    fn test_a_duplicate_refutes_one_loss_of_as_many_bytes_as_it_has() {
+        let acknowledge = |outside: &mut OutsideLoss, ack, blocks: &[(u32, u32)]| {
+            outside.on_acknowledgement(0, Side::Low, (&acknowledgement(ack), 0), blocks)
+        };
+        let mut outside = OutsideLoss::default();
+        assert_eq!(outside.arrival(0, Side::Low, &segment(0, 1), 100), Arrival::New);
+        // Of three packets with the same data the receiver got two: one was lost.
+        assert!(is_lost_behind(&mut outside, &segment(0, 2)) && is_lost_behind(&mut outside, &segment(0, 3)));
+        assert_eq!(acknowledge(&mut outside, 100, &[(0, 100)]), 1);
+        // Reported by halves.
+        assert_eq!(outside.arrival(0, Side::Low, &segment(100, 1), 100), Arrival::New);
+        assert!(is_lost_behind(&mut outside, &segment(100, 2)));
+        assert_eq!(acknowledge(&mut outside, 200, &[(100, 150)]), 0);
+        assert_eq!(acknowledge(&mut outside, 200, &[(150, 200)]), 1);
     }
 
     #[test]

@@ -667,6 +667,16 @@ impl HalfConnection {
         }
     }
 
+    /// Give the pool back what this half holds of it.
+    pub(super) fn give_up(&mut self, pool: &mut Pool) {
+        self.forget_times(pool);
+        if let Some(upstream_loss) =
+            self.recovery.as_mut().and_then(|recovery| recovery.upstream_loss.as_mut())
+        {
+            upstream_loss.holes.clear(pool);
+        }
+    }
+
     /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer
     /// timestamp arrives.
     #[inline(always)]

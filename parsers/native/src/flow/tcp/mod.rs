@@ -340,7 +340,7 @@ impl Connection {
     /// Forget everything, as before the first segment.
     pub fn start_anew(&mut self, pool: &mut Pool) {
         for half in &mut self.halves {
-            half.outstanding.clear(pool);
+            half.give_up(pool);
         }
         *self = Self::new();
     }

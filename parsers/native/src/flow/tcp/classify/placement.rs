@@ -82,16 +82,17 @@ impl HalfConnection {
             // Sent before the first segment of the capture.
             self.start = start;
             if end < known.start {
-                self.open_hole(end, known.start, segment);
+                self.open_hole(end, known.start, segment, pool);
             }
         }
         let within = (start.max(known.start), end.min(known.end));
         let upstream_loss = self.recovery.as_mut().and_then(|recovery| recovery.upstream_loss.as_mut());
-        let filled = upstream_loss
-            .map_or_else(FilledHoles::default, |upstream_loss| upstream_loss.holes.fill(within.0, within.1));
+        let filled = upstream_loss.map_or_else(FilledHoles::default, |upstream_loss| {
+            upstream_loss.holes.fill(within.0, within.1, pool)
+        });
         let beyond = (end - start.max(known.end)).max(0);
         if start > known.end {
-            self.open_hole(known.end, start, segment);
+            self.open_hole(known.end, start, segment, pool);
         }
         // Each is part of the payload, so the sum fits.
         let late_bytes = older as u32 + filled.bytes as u32;
@@ -127,13 +128,13 @@ impl HalfConnection {
     }
 
     /// Open a hole: `segment` shows that `start..end` was skipped.
-    fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>) {
+    fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>, pool: &mut Pool) {
         let opening = HoleOpening {
             time_ns: segment.time_ns,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
             ip_id: segment.ip.ip_id,
             segments: self.segments,
         };
-        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening);
+        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
     }
 }

@@ -1,9 +1,9 @@
 //! Loss recovery state of one direction: retransmissions and selective acknowledgements.
 //!
 //! Most connections end without any, so it is allocated at the first sign and costs the others one
-//! pointer. Its memory is bounded: 256 ranges of SACK, 256 undecided retransmissions and 4,096
-//! spurious ones (`spurious.rs`), and in `upstream_loss.rs` 256 holes and 64 repairs, below 100 kB
-//! in all.
+//! pointer. Its memory is bounded: 256 ranges of SACK, 256 undecided retransmissions, 4,096
+//! spurious ones (`spurious.rs`) and 64 repairs (`upstream_loss.rs`), below 100 kB in all. Holes
+//! (`holes.rs`) share the bound of unacknowledged data.
 
 use smallvec::SmallVec;
 
