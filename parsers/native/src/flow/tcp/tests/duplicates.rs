@@ -3,7 +3,9 @@
 use super::Script;
 use super::class::{Given, class_of, packet, stamped};
 use crate::flow::tcp::classify::class::{Class, Evidence};
+use crate::flow::tcp::half_connection::Sight;
 use crate::packet::ip_fields::IpFields;
+use crate::packet::key::Side;
 
 #[test]
 fn test_a_packet_at_another_interface_is_no_copy_after_a_long_silence() {
@@ -209,5 +211,21 @@ fn test_of_the_same_tick_and_within_a_round_trip_is_overtaken() {
         script.data_with(51, 2001, 1000, stamped(151, 9));
         let late = script.data_with(late_ms, 1001, 1000, stamped(stamp.0, stamp.1));
         assert_eq!(class_of(late), Some(expected), "{late_ms} ms");
+    }
+}
+
+#[test]
+fn test_a_simulator_doubles_nothing() {
+    for (sight, is_duplicate) in [(Sight::Alone, true), (Sight::Simulation, false)] {
+        let mut script = Script::new();
+        script.open();
+        script.connection.note_sight(Side::Low, sight);
+        script.data(30, 1, 1000);
+        let again = class_of(script.data(31, 1, 1000));
+        assert_eq!(
+            again.is_some_and(|(class, _)| class == Class::NetworkDuplicate),
+            is_duplicate,
+            "{sight:?}"
+        );
     }
 }
