@@ -35,7 +35,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust lint format corpus models bench docs screenshot clean
+.PHONY: help setup demo test test-rust lint licences format corpus models bench docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -54,7 +54,7 @@ test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
 test-rust: ## run the tests of the core
 	cargo test --locked
 
-lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types of Python and Rust
+lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -64,6 +64,9 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
 	cargo clippy --locked --all-targets --features python -- -D warnings
+
+licences: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## compare licences of crates and packages with docs/licences.md
+	$(BIN)/python .ci/licences.py
 
 format: $(STAMPS)/lint ## format Python and Rust
 	$(BIN)/ruff check --fix

@@ -68,6 +68,7 @@ the same program. `tfrctrace --install-completion` makes the shell complete comm
 | 2 | wrong usage |
 | 3 | an input could not be read; each is named on standard error, the rest was analysed |
 | 70 | a bug of tfrctrace |
+| 71 | the machine refused memory, threads or open files |
 | 130 | interrupted |
 """
 

@@ -29,8 +29,23 @@ def check_output(path: str) -> None:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise OutputError(path, "no such directory")
+    _check_writable(folder, path)
+
+
+def check_folder(path: str) -> None:
+    """Raise `OutputError` if `make_folder` cannot work, or no file can be made there."""
+    folder = os.path.realpath(path)
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        raise OutputError(path, "is not a directory")
+    _check_writable(folder, path)
+
+
+def _check_writable(folder: str, path: str) -> None:
     if not os.access(folder, os.W_OK):
-        raise OutputError(path, "permission denied")
+        is_mounted_so = os.statvfs(folder).f_flag & os.ST_RDONLY
+        raise OutputError(path, "read-only file system" if is_mounted_so else "permission denied")
 
 
 def make_folder(path: str) -> None:
@@ -94,7 +109,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     prefix = f".{name[:32]}."
-    _remove_stale_parts(folder, prefix)
+    remove_stale_parts(folder, prefix)
     descriptor, temporary = _new_part(folder, prefix)
     try:
         with open(descriptor, "wb") as file:
@@ -122,13 +137,14 @@ def _new_part(folder: str, prefix: str) -> tuple[int, str]:
         os.close(descriptor)
 
 
-def _remove_stale_parts(folder: str, prefix: str) -> None:
-    """Remove the part files of killed runs: nobody has them locked."""
+def remove_stale_parts(folder: str, prefix: str | None = None) -> None:
+    """Remove the part files of killed runs, or those of one name: nobody has them locked."""
     import fcntl
     import glob
 
     # as `mkstemp` names them; whatever else has such a name is neither followed nor waited for
-    for part in glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(prefix)}????????{_PART}")):
+    start = ".*." if prefix is None else glob.escape(prefix)
+    for part in glob.glob(os.path.join(glob.escape(folder), f"{start}????????{_PART}")):
         with contextlib.suppress(OSError):
             descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:

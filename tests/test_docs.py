@@ -228,25 +228,6 @@ def test_the_notebook_keeps_no_output() -> None:
             assert anchor in {"", *anchors(DOCS / path)}
 
 
-def test_nothing_that_is_installed_imports_scapy() -> None:
-    """scapy is GPL-2.0; `docs/licences.md` promises that only tests and benchmarks touch it."""
-    sources = [
-        path
-        for room in ("tfrctrace", "parsers", "metrics", "reports")
-        for path in (ROOT / room).rglob("*.py")
-    ]
-    assert len(sources) > 10
-    imports = re.compile(r"^\s*(?:import|from)\s+scapy\b", flags=re.MULTILINE)
-    assert [path for path in sources if imports.search(path.read_text())] == []
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert not any(name.startswith("scapy") for name in settings["dependencies"])
-    extras = settings["optional-dependencies"]
-    assert {extra for extra, names in extras.items() if any(n.startswith("scapy") for n in names)} == {
-        "test",
-        "bench",
-    }
-
-
 def test_every_requirement_is_pinned() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     named = settings["build-system"]["requires"] + settings["project"]["dependencies"]

@@ -17,6 +17,8 @@ def main() -> NoReturn:
         # nohup makes the program ignore SIGHUP: that stays
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end_by_signal)
+    # numpy's BLAS is never called, and where memory is short its threads end the process as if interrupted
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from tfrctrace.cli import run
 

@@ -1,7 +1,7 @@
 """The command line: its commands, and how errors become messages and exit statuses.
 
 Exit status: 0 success; 1 a check failed; 2 wrong usage; 3 an input could not be read (the rest was done);
-70 a bug in tfrctrace; 130 interrupted.
+70 a bug in tfrctrace; 71 too little memory, threads or open files; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError
+from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.commands.console import (
     DONE,
     INTERNAL_ERROR,
     INTERRUPTED,
+    NO_RESOURCES,
     NOT_READ,
     WRONG_USAGE,
     drop_standard_output,
@@ -137,7 +139,7 @@ def _report_failure(error: BaseException) -> int:
         return NOT_READ if isinstance(error, InputError) else WRONG_USAGE
     if isinstance(error, _CLICK_EXCEPTION):
         return _usage_error(cast("typer.BadParameter", error))
-    return _internal_error(error)
+    return _unexpected_error(error)
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
@@ -156,8 +158,12 @@ def _usage_error(error: typer.BadParameter) -> int:
     return WRONG_USAGE
 
 
-def _internal_error(error: BaseException) -> int:
-    """Report a bug in tfrctrace, with a traceback if `TFRCTRACE_DEBUG` is set."""
+def _unexpected_error(error: BaseException) -> int:
+    """Report a shortage, or a bug in tfrctrace with a traceback if `TFRCTRACE_DEBUG` is set."""
+    lacking = shortage(error)
+    if lacking is not None:
+        print_message(Message("error", lacking, hint=HINTS[lacking]))
+        return NO_RESOURCES
     if os.environ.get(DEBUG_VARIABLE):
         import traceback
 

@@ -17,6 +17,7 @@ from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.files.schema_check import first_complaint
+from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.results import Results
 
@@ -58,17 +59,8 @@ def save(
     made safe for spreadsheets and terminals unless `raw`.
     """
     make_folder(folder)
-    # a folder without the facts is not complete: they go first and come last
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(os.path.join(folder, FACTS_NAME))
     frames = {"flows": results.flows, "bins": results.bins, **results.tables}
     frames |= {name: frame for name in _DERIVED if (frame := getattr(results, name)) is not None}
-    for name, frame in frames.items():
-        with open_output(os.path.join(folder, f"{name}.parquet")) as file:
-            frame.write_parquet(file)
-        if csv:
-            with open_output(os.path.join(folder, f"{name}.csv")) as file:
-                file.write(frame_csv(frame, raw=raw))
     document = {
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},
@@ -82,9 +74,23 @@ def save(
         ],
         "metrics": results.measured,
     }
-    with open_text_output(os.path.join(folder, FACTS_NAME)) as text:
+    with contextlib.ExitStack() as files:
+        # all files move to their places at the end, the facts last: if one cannot be written, those of
+        # before stay
+        facts = os.path.join(folder, FACTS_NAME)
+        text = files.enter_context(open_text_output(facts))
         json.dump(document, text, allow_nan=False, indent=1)
         text.write("\n")
+        text.flush()
+        for name, frame in frames.items():
+            written = {"parquet": parquet_bytes(frame)} | ({"csv": frame_csv(frame, raw=raw)} if csv else {})
+            for suffix, content in written.items():
+                file = files.enter_context(open_output(os.path.join(folder, f"{name}.{suffix}")))
+                file.write(content)
+                file.flush()
+        # a folder without the facts is not complete
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(facts)
 
 
 def load(folder: str) -> tuple[Results, str]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from io import IOBase
 
+    import polars as pl
     import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
@@ -43,6 +44,15 @@ def write_table(
         _write_csv(file, batches, schema, raw=raw)
     else:
         _BINARY_WRITERS[form](file, batches, schema)
+
+
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return `frame` as a Parquet file, for Polars hides the error of a full disk in one of its own."""
+    import io
+
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    return file.getvalue()
 
 
 def write_csv(file: BinaryIO, columns: Iterable[str], lines: Iterable[bytes]) -> None:

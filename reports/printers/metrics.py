@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.parsers.csv_text import frame_csv
+from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     MISSING,
@@ -49,7 +50,7 @@ def write_metrics_table(
     import polars as pl
 
     if form == "parquet":
-        frame.write_parquet(file)
+        file.write(parquet_bytes(frame))
     else:
         flows = pl.col("flows").cast(pl.List(pl.String)).list.join(" ")
         file.write(frame_csv(frame.with_columns(flows), raw=raw))

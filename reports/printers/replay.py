@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 from tfrctrace.base.errors import printable
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.conversations import ends
+from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
@@ -57,7 +58,7 @@ def write_replay_table(
 ) -> None:
     """Write a row for each step."""
     if form == "parquet":
-        frame.write_parquet(file)
+        file.write(parquet_bytes(frame))
     else:
         file.write(frame_csv(frame, raw=raw))
 

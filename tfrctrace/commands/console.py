@@ -23,6 +23,8 @@ WRONG_USAGE: Final = 2
 NOT_READ: Final = 3
 INTERNAL_ERROR: Final = 70
 """EX_SOFTWARE of sysexits.h: a bug in tfrctrace."""
+NO_RESOURCES: Final = 71
+"""EX_OSERR of sysexits.h: the machine refused memory, threads or open files."""
 INTERRUPTED: Final = 130
 
 _SHOW_AFTER_S: Final = 0.3

@@ -58,6 +58,7 @@ def experiment(
     Cached runs are not measured again. The exit status is 1 if a claim of the study is not as expected, 3 if
     a run cannot be read (the rest is done).
     """
+    from tfrctrace.reports.output import check_folder
     from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.file.study_file import read_study
@@ -69,6 +70,7 @@ def experiment(
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
+    check_folder(folder)
     console = Console(quiet=quiet, strict=strict)
     with run_progress(console) as progress:
         results = perform(

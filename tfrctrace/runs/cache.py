@@ -12,11 +12,12 @@ import gzip
 import hashlib
 import json
 import os
-import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.output import open_output, remove_stale_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,17 +137,12 @@ class Cache:
         place = self._place(key)
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=place.parent, suffix=".part")
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(gzip.compress(_checksum(key, text) + text, 1))
-                os.replace(temporary, place)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            with open_output(str(place)) as file:
+                file.write(gzip.compress(_checksum(key, text) + text, 1))
 
     def trim(self, most_bytes: int = MAX_BYTES) -> None:
-        """Remove the least recently used entries until the rest has at most `most_bytes`."""
+        """Remove what killed runs left, and the least recently used entries beyond `most_bytes`."""
+        remove_stale_parts(str(self._folder / "runs"))
         with contextlib.suppress(OSError):
             stats = [(entry.stat(), entry) for entry in self._folder.glob("runs/*.gz")]
             excess = sum(stat.st_size for stat, _ in stats) - most_bytes

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
+from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
+from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
 from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.schema import FLOWS
@@ -106,6 +108,9 @@ class StudyTask:
         try:
             return record_run(self.run.path, self.run.name, self.measuring, self.series)
         except Exception as error:
+            lacking = shortage(error)
+            if lacking is not None:
+                return failed_record(self.run.name, lacking, SHORTAGE_HINTS[lacking])
             return failed_record(self.run.name, f"internal error: {type(error).__name__}: {error}")
 
 

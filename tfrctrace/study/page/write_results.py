@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.figures.publication import ImageForm, chart_file
+from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
 from tfrctrace.study.page.charts_and_grids import chart_of, grid_of
@@ -55,7 +56,8 @@ def _files(
     for form in forms:
         if form in {"csv", "parquet"}:
             for name, frame in _frames(results):
-                yield f"{name}.{form}", _written(frame, form, raw=raw)
+                content = parquet_bytes(frame) if form == "parquet" else frame_csv(frame, raw=raw)
+                yield f"{name}.{form}", content
         if form in _TABLES:
             suffix, write = _TABLES[form]
             for grid in grids:
@@ -69,16 +71,6 @@ def _files(
                 yield f"figures/{chart.key}.{form}", chart_file(chart, cast("ImageForm", form))
         if form == "html":
             yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
-
-
-def _written(frame: pl.DataFrame, form: str, *, raw: bool) -> bytes:
-    import io
-
-    file = io.BytesIO()
-    if form == "csv":
-        return frame_csv(frame, raw=raw)
-    frame.write_parquet(file)
-    return file.getvalue()
 
 
 def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:

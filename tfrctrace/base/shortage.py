@@ -1,0 +1,54 @@
+"""Memory, threads or open files that the machine refused: a bug neither of tfrctrace nor of an input."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MEMORY: Final = "out of memory"
+_FILES: Final = "too many open files"
+_THREADS: Final = "no more threads or processes can be started"
+
+HINTS: Final = {
+    _MEMORY: "raise the memory limit (`ulimit -v`, the container's), or use fewer `--jobs`",
+    _FILES: "raise the limit of open files (`ulimit -n`), or use fewer `--jobs`",
+    _THREADS: "raise the limits of processes and memory (`ulimit -u`, `ulimit -v`), or use fewer `--jobs`",
+}
+
+_BY_ERRNO: Final = {
+    errno.ENOMEM: _MEMORY,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    errno.EAGAIN: _THREADS,  # of fork and clone
+}
+# The dynamic linker and the interpreter report these as text only.
+_BY_TEXT: Final = {
+    "failed to map segment from shared object": _MEMORY,
+    "cannot allocate memory": _MEMORY,
+    "can't start new thread": _THREADS,
+}
+
+
+def shortage(error: BaseException) -> str | None:
+    """Return what the machine lacked when `error`, or what led to it, was raised; None if nothing."""
+    return next((found for one in _chain(error) if (found := _own_shortage(one))), None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _own_shortage(error: BaseException) -> str | None:
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    if isinstance(error, OSError):
+        return _BY_ERRNO.get(error.errno or 0)
+    if isinstance(error, ImportError | RuntimeError):
+        text = str(error).lower()
+        return next((found for words, found in _BY_TEXT.items() if words in text), None)
+    return None
