@@ -39,6 +39,8 @@ def write_junit(file: BinaryIO, verdicts: Sequence[Mapping[str, Any]], problems:
             failure.text = "\n".join(map(plain_text, (one["check"], value_words(one), one["reason"])))
         elif one["effect"] == "warn":
             ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(one)}")
+        elif one["flows_left_out"]:
+            ET.SubElement(case, "system-out").text = plain_text(words(one))
     for problem in unread:
         case = _case(suite, "tfrctrace.input", problem["source"])
         ET.SubElement(case, "error", type=problem["kind"], message=plain_text(describe(problem).text))

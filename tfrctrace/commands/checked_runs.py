@@ -71,7 +71,14 @@ class CheckTask:
     @property
     def shape(self) -> Mapping[str, Any]:
         """The parts of the record."""
-        values = {"values": [NUMBER], "known": int, "of": int, "reason": OPTIONAL_TEXT}
+        values = {
+            "values": [NUMBER],
+            "known": int,
+            "of": int,
+            "reason": OPTIONAL_TEXT,
+            "made_of": int,
+            "flows_left_out": int,
+        }
         return {**COMMON, "taken": {one.name: values for one in self.quantities}}
 
     def measure(self) -> Record:

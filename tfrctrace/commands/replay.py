@@ -26,7 +26,7 @@ from tfrctrace.commands.options.reading_options import (
 )
 from tfrctrace.parsers.reading_settings import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.trace.trace import LEAST_PACKETS
+from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 

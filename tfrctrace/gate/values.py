@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -73,10 +73,21 @@ class _Source:
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
         from tfrctrace.trace.conditions import matching_rows
 
-        flows = self._measured.looked_at
+        flows = self._measured.asked
         return flows.filter(matching_rows(flows, quantity.conditions)) if quantity.conditions else flows
 
-    def _take_term(self, term: Term, flows: pl.DataFrame) -> QuantityValues:
+    def _take_term(self, term: Term, asked: pl.DataFrame) -> QuantityValues:
+        """Take a term of those rows of `asked` that it counts, and how many flows that leaves out."""
+        if term.kind != "samples":
+            asked = asked.filter("is_data_direction")
+        if term.kind == "metric":
+            flows = asked.join(self._measured.looked_at.select("flow"), on="flow", how="semi")
+        else:
+            flows = asked.filter("is_counted")
+        left_out = asked["flow"].n_unique() - flows["flow"].n_unique()
+        return replace(self._take_counted(term, flows), flows_left_out=left_out)
+
+    def _take_counted(self, term: Term, flows: pl.DataFrame) -> QuantityValues:
         if flows.is_empty():
             return aggregated((), term, "no flow is looked at")
         if term.kind == "samples":

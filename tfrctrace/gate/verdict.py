@@ -38,6 +38,8 @@ class Verdict:
     """Runs that have a value."""
     reason: str
     """Why it is so, for a person."""
+    flows_left_out: int
+    """Flows of all runs with too few data packets for the quantity."""
     p_value: float | None = None
 
 
@@ -70,6 +72,7 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
         reason = f"{_missing_reason(lacking[0][1])} in {_run_names([name for name, _ in lacking], len(runs))}"
     else:
         reason = _partial_note([one for _, one in taken])
+    left_out = sum(one.flows_left_out for _, one in taken)
     return Verdict(
         check=limit.text,
         kind="limit",
@@ -80,8 +83,15 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
         value=limit.worst(values) if values else None,
         against=limit.bound,
         runs=sum(bool(one.values) for _, one in taken),
-        reason=reason,
+        reason=with_left_out(reason, left_out),
+        flows_left_out=left_out,
     )
+
+
+def with_left_out(reason: str, flows: int) -> str:
+    """Return `reason`, and how many flows were left out."""
+    note = f"left out: {_counted(flows, 'flow')} with few data packets (`--least-packets`)" if flows else ""
+    return "; ".join(filter(None, (reason, note)))
 
 
 def _is_unknown(limit: Limit, taken: QuantityValues) -> bool:

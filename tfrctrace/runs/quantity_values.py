@@ -39,6 +39,8 @@ class QuantityValues:
     """Why there is no value, or not one of each flow."""
     made_of: int = 0
     """Sum of `n` of those that have a value."""
+    flows_left_out: int = 0
+    """Flows with too few data packets, which fulfil the conditions."""
 
 
 def metric_value(metric: Mapping[str, Any]) -> SingleValue:
@@ -78,11 +80,13 @@ def aggregated(found: Sequence[SingleValue], term: Term, otherwise: str) -> Quan
 def divided(own: QuantityValues, other: QuantityValues, divisor: str) -> QuantityValues:
     """Return the ratio of two aggregated quantities; `divisor` names the second one."""
     made_of = own.made_of + other.made_of
+    left_out = max(own.flows_left_out, other.flows_left_out)
     if own.values and other.values and other.values[0]:
-        return replace(own, values=(own.values[0] / other.values[0],), made_of=made_of)
+        value = own.values[0] / other.values[0]
+        return replace(own, values=(value,), made_of=made_of, flows_left_out=left_out)
     lacking = own if not own.values else other
     reason = f"{divisor} is 0" if lacking.values else lacking.reason
-    return QuantityValues((), 0 if lacking.values else lacking.known, lacking.of, reason, made_of)
+    return QuantityValues((), 0 if lacking.values else lacking.known, lacking.of, reason, made_of, left_out)
 
 
 def _finite(value: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tfrctrace.trace.trace import LEAST_PACKETS
+from tfrctrace.trace.measuring import LEAST_PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,6 +25,13 @@ Basis = Literal["goodput", "throughput", "received"]
 BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
 """The column of bins that counts."""
 
+LEAST_PACKETS: Final = 20
+"""Data packets below which a flow is no competitor: control connections, handshakes, look-ups.
+
+Metrics leave such flows out. Columns, counts, sums and RTT samples mean something of any flow and count all,
+unless `least_packets` is given.
+"""
+
 FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale of burstiness; windows of other widths are cut to fit."""
 
@@ -44,8 +51,13 @@ class MeasuredMetrics:
     sets_left_out: int
     looked_at: pl.DataFrame
     """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
+    asked: pl.DataFrame
+    """Both rows of each flow, however short (with `only_labelled` of those with a label), with `group`.
+
+    `is_data_direction` marks the row with more payload, `is_counted` a flow with `least_packets`, if given.
+    """
     flows_left_out: int
-    """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
+    """Flows with fewer data packets than needed, or of a trace without what counts as a rate."""
     flows_beyond: int
     """Others that were more than asked for."""
     basis: Basis
@@ -116,7 +128,7 @@ def measure(
     window_ns: int,
     warmup_ns: int = 0,
     basis: Basis = "goodput",
-    least_packets: int,
+    least_packets: int | None = None,
     most_flows: int | None = None,
     only_labelled: bool = False,
     names: Sequence[str] = (),
@@ -125,7 +137,8 @@ def measure(
     """Return the metrics of `flows`, in the direction of each that carried more payload.
 
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. Metrics that need more
-    than the trace are computed if that is `given`. Of more than `most_flows` those with
+    than the trace are computed if that is `given`. They leave out flows with fewer data packets than
+    `least_packets`, or than `LEAST_PACKETS` if that is None. Of more than `most_flows` those with
     most data packets count. `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
     `tfrctrace.metrics.flow.arrivals` if what was received counts. They are `base_width_ns` wide.
     """
@@ -138,7 +151,8 @@ def measure(
     every = _data_directions(flows, only_labelled=only_labelled)
     stretches = _stretches(bins)
     origins_ns = _origins_ns(flows, stretches)
-    chosen = every.filter((pl.col("size") >= least_packets) & pl.col("source").is_in(list(origins_ns)))
+    least = LEAST_PACKETS if least_packets is None else least_packets
+    chosen = every.filter((pl.col("size") >= least) & pl.col("source").is_in(list(origins_ns)))
     of_enough = chosen.height
     if most_flows is not None and of_enough > most_flows:
         chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
@@ -163,6 +177,7 @@ def measure(
         sets=sets,
         sets_left_out=sets_left_out,
         looked_at=looked_at,
+        asked=_asked(flows, every, least_packets),
         flows_left_out=every.height - of_enough,
         flows_beyond=of_enough - looked_at.height,
         basis=basis,
@@ -206,6 +221,17 @@ def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFram
         .sort("flow", "payload_bytes", "wire_bytes", descending=[False, True, True], maintain_order=True)
         .unique("flow", keep="first", maintain_order=True)
     )
+
+
+def _asked(flows: pl.DataFrame, every: pl.DataFrame, least_packets: int | None) -> pl.DataFrame:
+    """Return both rows of each flow in `every`, and whether they count."""
+    import polars as pl
+
+    is_counted = every.select("flow", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
+    return flows.with_columns(
+        pl.coalesce("label", "transport").alias("group"),
+        pl.int_range(pl.len(), dtype=pl.UInt32).is_in(every["row"].implode()).alias("is_data_direction"),
+    ).join(is_counted, on="flow", maintain_order="left")
 
 
 def _flow_lifetimes(flows: pl.DataFrame) -> list[FlowLifetime]:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.signatures import with_parameters_of
+from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
-
-LEAST_PACKETS: Final = 20
-"""Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 
 SHOWN_FLOWS: Final = 25
 """Flows that a styled table shows, unless the caller says otherwise."""
@@ -93,7 +91,7 @@ class Trace(Tables):
         basis: Basis = "goodput",
         labels: Iterable[str] = (),
         only_labelled: bool = False,
-        least_packets: int = LEAST_PACKETS,
+        least_packets: int | None = None,
         most_flows: int | None = None,
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
@@ -106,9 +104,9 @@ class Trace(Tables):
         overlap are compared. `labels` are rules such as `"reno=port 5201"`; other flows are labelled by their
         transport, or left out with `only_labelled`. `basis` chooses the bytes that count: `goodput` new
         payload, `throughput` frames, `received` what arrived, in a trace that shows both ends. Flows with
-        fewer data packets than `least_packets` are left out; of more than `most_flows` those with most data
-        packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight` of labels, as
-        `{"video": 2}`, or the time of a `step` of the path, as `"20s"`.
+        fewer data packets than `least_packets` (20 if None) are left out; of more than `most_flows` those
+        with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
+        of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -11,8 +12,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import polars as pl
 import pytest
 
+import tfrctrace
 from tfrctrace.reports.files.junit import write_junit
 from tfrctrace.reports.printers.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
 from tfrctrace.runs.cache import Cache
@@ -106,6 +109,8 @@ def test_limits_fail_or_warn_or_hold(run):
         "cubic=port 5201",
         "-r",
         "goodput_bps > 3M where label cubic",
+        "--least-packets",  # the control connections are slow
+        "20",
     )
     assert done.status == 1
     effects = [line.split()[0] for line in done.out.splitlines()[1:5]]
@@ -126,7 +131,53 @@ def test_metrics_are_taken_as_the_options_say(run):
     assert value("--filter", "tcp port 5201") < plain
     assert value("--only-labelled", "--label", "a=port 5201") < plain
     count = ("check", TWO_FLOWS, "-r", "count(flow) == 4")
-    assert (run(*count).status, run(*count, "--least-packets", "1").status) == (1, 0)
+    assert (run(*count).status, run(*count, "--least-packets", "20").status) == (0, 1)
+
+
+SHORT_FLOWS = ROOT / "tests" / "data" / "captures" / "linux-small-flows-snd.pcap.gz"
+
+
+@pytest.mark.parametrize("capture", [SHORT_FLOWS, TWO_FLOWS], ids=["short flows", "two flows"])
+def test_columns_and_samples_count_every_flow(run, capture):
+    trace = tfrctrace.open(capture)
+    assert trace.flows["data_packets"].filter(trace.flows["data_packets"] < 20).len() > 0
+    rtts_ms = sorted(trace.rtt.filter(pl.col("method") == "ack")["rtt_ns"] / 1e6)
+    nearest_rank = rtts_ms[math.ceil(0.95 * len(rtts_ms)) - 1]
+    assert value_of(run, capture, "-r", "p95(rtt_ms) < 1") == nearest_rank
+    assert value_of(run, capture, "-r", "count(rtt_ms) < 1") == len(rtts_ms)
+    assert value_of(run, capture, "-r", "count(flow) < 1") == trace.flows["flow"].n_unique()
+
+
+@pytest.mark.parametrize("flow", [1, 3])
+def test_samples_of_a_short_flow_are_those_of_tshark(run, flow):
+    # tshark -Y tcp.analysis.ack_rtt: 6 from one end and 8 from the other, of each control connection
+    assert value_of(run, TWO_FLOWS, "-r", f"count(rtt_ms) < 1 where flow {flow}") == 6 + 8
+
+
+def test_flows_left_out_are_counted_in_every_output(run, tmp_path):
+    limits = ("-r", "sum(payload_bytes) > 1", "-r", "min(jain) > 0.1", "-r", "count(rtt_ms) > 1")
+    note = "left out: 2 flows with few data packets (`--least-packets`)"
+    arguments = ("check", TWO_FLOWS, *limits, "--format", "json", "--junit", "j.xml", "--summary", "s.md")
+
+    def told(*more):
+        document, found = checks(run(*arguments, *more))
+        left_out = [one["flows_left_out"] for one in found.values()]
+        assert [one["reason"] for one in document["checks"]] == [note if flows else "" for flows in left_out]
+        number = sum(map(bool, left_out))
+        assert (tmp_path / "j.xml").read_text().count(note) == number
+        assert (tmp_path / "s.md").read_text().count("left out: 2 flows") == number
+        return left_out
+
+    assert told() == [0, 2, 0]
+    assert told("--least-packets", "20") == [2, 2, 2]
+    assert told("--least-packets", "1") == [0, 0, 0]
+
+
+def test_a_direction_of_samples_is_selected_by_its_source(run):
+    trace = tfrctrace.open(TWO_FLOWS)
+    own = trace.flows.filter(pl.col("src_port") == 5201).select("flow", "direction")
+    samples = trace.rtt.filter(pl.col("method") == "ack").join(own, on=["flow", "direction"])
+    assert value_of(run, TWO_FLOWS, "-r", "count(rtt_ms) < 1 where src port 5201") == samples.height > 0
 
 
 def value_of(run, *arguments):
@@ -191,7 +242,8 @@ def test_runs_that_were_measured_before_are_taken_from_the_cache(run, tmp_path):
     cache = Cache(str(tmp_path / "kept"))
     for entry in entries:
         key = entry.name.partition(".")[0]
-        taken = {"sum(wire_bytes)": {"values": [4321.0], "known": 1, "of": 1, "reason": None}}
+        taken = cache.get(key)["taken"]
+        taken["sum(wire_bytes)"]["values"] = [4321.0]
         cache.put(key, {**cache.get(key), "taken": taken})
     assert "4321" in run(*arguments).out
     assert "4321" not in first.out

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tfrctrace.commands.options.grouped_help import measuring_option
-from tfrctrace.trace.measuring import Basis
-from tfrctrace.trace.trace import LEAST_PACKETS
+from tfrctrace.trace.measuring import LEAST_PACKETS, Basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +45,15 @@ class MeasuringOptions:
         ),
     ] = "goodput"
     least_packets: Annotated[
-        int,
+        int | None,
         measuring_option(
-            "--least-packets", min=1, metavar="N", help="Skip flows with fewer than N data packets."
+            "--least-packets",
+            min=1,
+            metavar="N",
+            show_default=f"{LEAST_PACKETS} for metrics",
+            help="Skip flows with fewer than N data packets.",
         ),
-    ] = LEAST_PACKETS
+    ] = None
     capacity: Annotated[
         str | None,
         measuring_option(
