@@ -15,6 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scapy.layers.dot11 import Dot11, Dot11QoS
+from scapy.layers.inet import IP, UDP
+from scapy.packet import Raw
 
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.filters import CompiledFilter
@@ -169,6 +172,85 @@ def test_frames_that_cannot_be_read_are_told_by_reason(tmp_path: Path) -> None:
     assert reasons == {"encrypted": 1, "802.11 null data frame": 1, "ARP": 1, "malformed": 1}
     assert (source["non_ip_packets"], source["undecoded_packets"]) == (2, 2)
     assert source["link_types"] == ["802.11"]
+
+
+STATIONS = [f"02:00:00:00:00:0{number}" for number in range(1, 7)]
+MESH_CONTROL_PRESENT = 1
+TO_AND_FROM_NETWORK, FROM_NETWORK = 3, 2
+
+
+def mesh_control(mode: int) -> bytes:
+    """Flags, time to live, sequence number and the addresses of an extension mode."""
+    addresses = b"".join(bytes.fromhex(address.replace(":", "")) for address in STATIONS[4 : 4 + mode])
+    return struct.pack("<BBI", mode, 31, 7) + addresses
+
+
+def datagram(port: int) -> bytes:
+    packet = IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=port, dport=9) / Raw(b"x" * (port - 4900))
+    return SNAP + bytes(packet)
+
+
+def mesh_frame(direction: int, number: int, body: bytes, *, is_aggregate: bool = False) -> bytes:
+    header = Dot11(
+        type=2,
+        subtype=8,
+        FCfield=direction,
+        addr1=STATIONS[0] if direction == TO_AND_FROM_NETWORK else "ff:ff:ff:ff:ff:ff",
+        addr2=STATIONS[1],
+        addr3=STATIONS[2],
+        addr4=STATIONS[3] if direction == TO_AND_FROM_NETWORK else None,
+        SC=number << 4,
+    )
+    return bytes(header / Dot11QoS(A_MSDU_Present=is_aggregate, TXOP=MESH_CONTROL_PRESENT)) + body
+
+
+def datagrams_of(path: Path) -> dict[int, tuple[int, int]]:
+    """Packets and payload bytes of each source port."""
+    return {ends[2]: (row["packets"], row["payload_bytes"]) for ends, row in flows(path).items()}
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Path:
+    """Frames between mesh stations, and to all of them, in each mode of more addresses."""
+    cases = [(direction, mode) for direction in (TO_AND_FROM_NETWORK, FROM_NETWORK) for mode in range(3)]
+    frames = [
+        mesh_frame(direction, number, mesh_control(mode) + datagram(5000 + number))
+        for number, (direction, mode) in enumerate(cases)
+    ]
+    return write(tmp_path / "mesh.pcap", 105, frames)
+
+
+def test_packets_behind_a_mesh_control_field_are_read(mesh: Path) -> None:
+    assert datagrams_of(mesh) == {5000 + number: (1, 100 + number) for number in range(6)}
+
+
+@has_tshark
+def test_packets_behind_a_mesh_control_field_are_tsharks(mesh: Path) -> None:
+    command = ["tshark", "-n", "-r", str(mesh), "-T", "fields", "-e", "udp.srcport", "-e", "udp.length"]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    pairs = [line.split("\t") for line in theirs if line]
+    assert datagrams_of(mesh) == {int(port): (1, int(length) - 8) for port, length in pairs}
+
+
+def test_the_mesh_bit_before_something_else_hides_no_packet(tmp_path: Path) -> None:
+    """Access points use the bit, too; a mode of 3 is reserved."""
+    plain = mesh_frame(FROM_NETWORK, 1, datagram(5000))
+    reserved = mesh_frame(FROM_NETWORK, 2, b"\x03" + mesh_control(0)[1:] + datagram(5001))
+    cut = mesh_frame(FROM_NETWORK, 3, mesh_control(2)[:9])
+    path = write(tmp_path / "c.pcap", 105, [plain, reserved, cut])
+    assert datagrams_of(path) == {5000: (1, 100)}
+    assert sum(stop["packets"] for stop in analyse(path).sources[0]["decode_stops"]) == 2
+
+
+def test_the_first_packet_of_a_mesh_aggregate_is_read(tmp_path: Path) -> None:
+    """A subframe's length leaves out the mesh control field in front of its packet."""
+    subframes = b""
+    for mode, port in ((1, 5000), (0, 5001)):
+        body = datagram(port)
+        subframe = bytes(12) + struct.pack(">H", len(body)) + mesh_control(mode) + body
+        subframes += subframe + bytes(-len(subframe) % 4)
+    frame = mesh_frame(TO_AND_FROM_NETWORK, 1, subframes, is_aggregate=True)
+    assert datagrams_of(write(tmp_path / "c.pcap", 105, [frame])) == {5000: (1, 100)}
 
 
 @pytest.fixture(scope="module")

@@ -161,3 +161,52 @@ def test_a_nam_trace_is_refused_by_name(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tfrctrace", "flows", str(nam)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "nam trace" in done.stderr
+
+
+def messages_of(trace: Path) -> list[str]:
+    analysis = analyse(trace)
+    assert analysis["sources"][0]["bad_lines"] == 0
+    return [one["message"] for one in analysis["warnings"]]
+
+
+def test_events_of_the_medium_access_are_no_nam_trace(
+    analysed: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Mac/Simple writes them with `eventtrace-all`, an energy model its `N` lines."""
+    trace = tmp_path / "events.tr"
+    events = "E -t 0.500025 SENSING_CARRIER 0 -1\nN -t 0.500536 -n 1 -e 49.999746\n"
+    with gzip.open(DATA / "wireless-old.tr.gz", "rt") as old:
+        trace.write_text(events + old.read())
+    source = dict.fromkeys(("source",))
+    expected = [row | source for row in analysed["wireless-old.tr.gz"]["flows"]]
+    assert [row | source for row in analyse(trace)["flows"]] == expected
+    assert messages_of(trace) == []
+
+
+def test_values_of_an_agent_before_it_is_connected_are_no_bad_lines(tmp_path: Path) -> None:
+    """The first lines of a `trace cwnd_` set before `connect`, as ns-2 writes them."""
+    trace = tmp_path / "variables.tr"
+    trace.write_text(
+        "0.00000  -1 -1 -1 -1 cwnd_ 1.000 \n0.00000  -1 -1 -1 -1 ssthresh_ 20\n"
+        "0.00000  0  0  2  0  cwnd_ 1.000 \n0.17100  0  0  2  0  cwnd_ 2.000 \n"
+    )
+    assert analyse(trace)["sources"][0]["format"] == "ns2"
+    assert not any("unreadable" in message for message in messages_of(trace))
+
+
+def test_lines_of_a_queue_monitor_are_named(tmp_path: Path) -> None:
+    trace = tmp_path / "queue.tr"
+    trace.write_text(
+        "0 1 2 0 0 0 0 0 0 0 0\n0.10000000000000001 1 2 0.0 0.0 0 0 0 0 0 0\n"
+        "0.20000000000000001 1 2 77.875199999999936 0.074879999999999947 3 3 0 2120 2120 0\n"
+    )
+    expected = "3 lines of a queue monitor were left out: they name a link and no flow"
+    assert any(expected in message for message in messages_of(trace))
+
+
+def test_the_address_of_all_nodes_is_printed_as_ns2_does(tmp_path: Path) -> None:
+    trace = tmp_path / "broadcast.tr"
+    line = "0.600000000 _{}_ AGT  --- 24 cbr 210 [0 0 0 0] ------- [1:0 -1:99 32 0] [0] 0 0\n"
+    trace.write_text("s " + line.format(1) + "r " + line.format(2))
+    rows = [row for row in analyse(trace)["flows"] if row["packets"]]
+    assert [(row["src"], row["dst"], row["dst_port"]) for row in rows] == [("1", "-1", 99)]

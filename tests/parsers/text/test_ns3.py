@@ -253,3 +253,36 @@ def test_a_document_that_was_cut_is_said_to_be_and_keeps_what_was_read(tmp_path:
     cut.write_bytes(text[: text.index(b'<Flow flowId="4" sourceAddress')])
     assert len(rows_of(cut)) == 3
     assert "ends inside an element" in messages_of(cut)
+
+
+def test_entities_in_a_document_of_flow_monitor_are_replaced(tmp_path: Path) -> None:
+    """XML 1.0 section 4.1: a character may be written by its number."""
+    text = gzip.decompress((DATA / "p2p-newreno.flowmon.xml.gz").read_bytes()).decode()
+    plain, escaped = tmp_path / "plain.xml", tmp_path / "escaped.xml"
+    plain.write_text(text)
+    numbered = text.replace('="+', '="&#43;').replace('Address="10.', 'Address="&#x31;0&#46;')
+    assert numbered.count("&#") > 20
+    escaped.write_text(numbered.replace("<FlowStats>", '<FlowStats note="&quot;a&quot; &lt;b&gt; &amp; c">'))
+    names = dict.fromkeys(("source",))
+    assert [row | names for row in rows_of(escaped).values()] == [
+        row | names for row in rows_of(plain).values()
+    ]
+    assert "unreadable" not in messages_of(escaped)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        (' flowId="', ' flowId="x'),
+        (' rxPackets="', ' rxPackets="&many;'),
+        (' sourceAddress="', ' sourceAddress="256.'),
+        (' destinationPort="', ' destinationPort="9&#57;99'),
+        ("<packetsDropped reasonCode=", "<packetsDropped code="),
+    ],
+)
+def test_an_unreadable_element_of_flow_monitor_is_reported(before: str, behind: str, tmp_path: Path) -> None:
+    text = gzip.decompress((DATA / "p2p-newreno.flowmon.xml.gz").read_bytes()).decode()
+    broken = tmp_path / "broken.xml"
+    assert before in text
+    broken.write_text(text.replace(before, behind, 1))
+    assert "1 element with an unreadable number or address was left out" in messages_of(broken)

@@ -259,6 +259,8 @@ pub fn address_text(address: Address, family: Family, notation: Notation<'_>) ->
     match family {
         Family::V4 => std::net::Ipv4Addr::from_bits(address as u32).to_string(),
         Family::V6 => std::net::Ipv6Addr::from_bits(address).to_string(),
+        // ns-2's address of all nodes, as it prints it.
+        Family::Node if address == Address::from(u32::MAX) => "-1".to_owned(),
         // ns-2's default: 10 bits of domain, 11 of cluster, 11 of node.
         Family::Node if notation.is_hierarchical => {
             format!("{}.{}.{}", address >> 22, address >> 11 & 0x7ff, address & 0x7ff)

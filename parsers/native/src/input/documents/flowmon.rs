@@ -75,6 +75,8 @@ struct Monitor {
     bins: usize,
     left_out_flows: u64,
     left_out_bins: u64,
+    /// Elements with a number or address that is none.
+    unreadable: u64,
     /// Numbers used by both an IPv4 and an IPv6 flow.
     shared: u64,
 }
@@ -107,7 +109,10 @@ impl Monitor {
     }
 
     fn on_statistics(&mut self, tag: &BytesStart<'_>) {
-        let Some((number, statistics)) = read_statistics(tag) else { return };
+        let Some((number, statistics)) = read_statistics(tag) else {
+            self.unreadable += 1;
+            return;
+        };
         if self.statistics.len() >= MAX_FLOWS {
             self.left_out_flows += 1;
             return;
@@ -117,7 +122,10 @@ impl Monitor {
     }
 
     fn on_endpoints(&mut self, family: Family, tag: &BytesStart<'_>) {
-        let Some((number, endpoints)) = read_endpoints(family, tag) else { return };
+        let Some((number, endpoints)) = read_endpoints(family, tag) else {
+            self.unreadable += 1;
+            return;
+        };
         match self.endpoints.get(&number) {
             Some(_) => self.shared += 1,
             None if self.endpoints.len() < MAX_FLOWS => {
@@ -128,15 +136,19 @@ impl Monitor {
     }
 
     fn on_drops(&mut self, tag: &BytesStart<'_>) {
-        let (mut reason, mut count) = (None, 0);
+        let (mut reason, mut count) = (None, None);
         for (name, value) in xml::attributes(tag) {
             match name {
                 "reasonCode" => reason = value.parse().ok(),
-                "number" => count = value.parse().unwrap_or(0),
+                "number" => count = value.parse().ok(),
                 _ => {}
             }
         }
-        if let (Some(reason), Some(statistics)) = (reason, self.open_flow())
+        let (Some(reason), Some(count)) = (reason, count) else {
+            self.unreadable += 1;
+            return;
+        };
+        if let Some(statistics) = self.open_flow()
             && count > 0
             && statistics.drops.len() < MAX_REASONS
         {
@@ -145,16 +157,19 @@ impl Monitor {
     }
 
     fn on_bin(&mut self, tag: &BytesStart<'_>) {
-        let (mut start, mut width, mut count) = (None, None, 0);
+        let (mut start, mut width, mut count) = (None, None, None);
         for (name, value) in xml::attributes(tag) {
             match name {
                 "start" => start = seconds(&value),
                 "width" => width = seconds(&value),
-                "count" => count = value.parse().unwrap_or(0),
+                "count" => count = value.parse().ok(),
                 _ => {}
             }
         }
-        let (Some(start), Some(width)) = (start, width) else { return };
+        let (Some(start), Some(width), Some(count)) = (start, width, count) else {
+            self.unreadable += 1;
+            return;
+        };
         if self.bins >= MAX_BINS {
             self.left_out_bins += 1;
             return;
@@ -187,6 +202,7 @@ impl Monitor {
         }
         let counted = [
             (nameless, "flow[s] without addresses [was|were] left out"),
+            (self.unreadable, "element[s] with an unreadable number or address [was|were] left out"),
             (self.left_out_flows, "flow[s] beyond the first 1,048,576 [was|were] left out"),
             (self.left_out_bins, "bin[s] of histograms [was|were] left out"),
             (
@@ -206,7 +222,7 @@ fn read_statistics(tag: &BytesStart<'_>) -> Option<(u64, Statistics)> {
     let mut received_ns = (None, None);
     let mut delay_range_ns = (None, None);
     for (name, value) in xml::attributes(tag) {
-        let count = || value.parse().unwrap_or(0);
+        let count = || value.parse().ok();
         match name {
             "flowId" => number = value.parse().ok(),
             "timeFirstTxPacket" => sent_ns.0 = time_ns(&value),
@@ -217,10 +233,10 @@ fn read_statistics(tag: &BytesStart<'_>) -> Option<(u64, Statistics)> {
             "jitterSum" => totals.jitter_sum_ns = sum_ns(&value),
             "minDelay" => delay_range_ns.0 = time_ns(&value),
             "maxDelay" => delay_range_ns.1 = time_ns(&value),
-            "txPackets" => totals.sent.0 = count(),
-            "txBytes" => totals.sent.1 = count(),
-            "rxPackets" => totals.received.0 = count(),
-            "rxBytes" => totals.received.1 = count(),
+            "txPackets" => totals.sent.0 = count()?,
+            "txBytes" => totals.sent.1 = count()?,
+            "rxPackets" => totals.received.0 = count()?,
+            "rxBytes" => totals.received.1 = count()?,
             "lostPackets" => totals.lost = value.parse().ok(),
             _ => {}
         }

@@ -1,9 +1,11 @@
-//! XML as a sequence of tags, in bounded memory. Text, comments, entities and document types are
-//! passed over, so that none of them can expand.
+//! XML as a sequence of tags, in bounded memory. Text, comments, entities of the document and document
+//! types are passed over, so that none of them can expand.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
 use quick_xml::Reader;
+use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::error::{Hint, ProblemKind, ReadError};
@@ -53,11 +55,18 @@ pub fn read(input: Input, mut work: impl FnMut(Tag<'_>)) -> Result<(), ReadError
     }
 }
 
-/// The attributes of an element, unescaped.
-pub fn attributes<'a>(tag: &'a BytesStart<'a>) -> impl Iterator<Item = (&'a str, std::borrow::Cow<'a, str>)> {
+/// The attributes of an element. Characters by number and XML's own five entities are replaced; a value
+/// with another entity stays as it is.
+pub fn attributes<'a>(tag: &'a BytesStart<'a>) -> impl Iterator<Item = (&'a str, Cow<'a, str>)> {
     let mut all = tag.attributes();
     all.with_checks(false);
-    all.flatten().map(|attribute| (attribute.key.0, attribute.value))
+    all.flatten().map(|attribute| {
+        let value = match unescape(&attribute.value) {
+            Ok(Cow::Owned(value)) => Cow::Owned(value),
+            _ => attribute.value,
+        };
+        (attribute.key.0, value)
+    })
 }
 
 /// The input's window for the XML reader, which joins a piece that spans windows.

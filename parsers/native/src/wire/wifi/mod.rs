@@ -22,6 +22,8 @@ const RETRY: u8 = 0x08;
 const PROTECTED: u8 = 0x40;
 /// In data frames with QoS and in management frames: four bytes of HT control follow the header.
 const HT_CONTROL: u8 = 0x80;
+/// In the second byte of QoS control, between mesh stations.
+const MESH_CONTROL_PRESENT: u8 = 0x01;
 
 /// Whether packets of this type are 802.11 frames.
 pub fn is_wifi(link_type: LinkType) -> bool {
@@ -87,6 +89,8 @@ struct Header {
     is_aggregate: bool,
     /// Whether the body is a fragment of a packet other than the first.
     is_later_part: bool,
+    /// Whether a mesh control field may precede the packet: others than mesh stations use its bit too.
+    may_have_mesh_control: bool,
 }
 
 impl Header {
@@ -161,11 +165,24 @@ impl Header {
             ..plain(kind, flags, header)
         };
         let is_aggregate = quality.is_some_and(|quality| quality & 0x80 != 0);
-        Ok(Self { is_aggregate, is_later_part: part(header) > 0, ..Self::of(frame, flags, length) })
+        let qos_high = header.get(addresses + 1).copied().filter(|_| has_qos);
+        let may_have_mesh_control =
+            direction & FROM_NETWORK != 0 && qos_high.is_some_and(|high| high & MESH_CONTROL_PRESENT != 0);
+        let is_later_part = part(header) > 0;
+        Ok(Self { is_aggregate, is_later_part, may_have_mesh_control, ..Self::of(frame, flags, length) })
     }
 
     fn of(frame: Frame, flags: u8, length: usize) -> Self {
-        Self { frame, length, flags, is_aggregate: false, is_later_part: false }
+        Self { frame, length, flags, is_aggregate: false, is_later_part: false, may_have_mesh_control: false }
+    }
+
+    /// Length of the mesh control field (IEEE 802.11-2020 section 9.2.4.7.3) that `bytes` begin with:
+    /// flags, time to live, sequence number, and up to two more addresses.
+    fn mesh_control(&self, bytes: Bytes<'_>) -> usize {
+        match bytes.captured.first() {
+            Some(&mode @ 0..=2) if self.may_have_mesh_control => 6 + 6 * usize::from(mode),
+            _ => 0,
+        }
     }
 }
 
@@ -188,18 +205,19 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkB
     if header.is_later_part {
         return Err(stop(Reason::LaterPart));
     }
+    let mesh_control = if header.is_aggregate { 0 } else { header.mesh_control(bytes.behind(at)) };
     // Some drivers decrypt a frame and leave the bit set.
-    let is_readable = bytes.behind(at).captured.starts_with(&SNAP);
+    let is_readable = bytes.behind(at + mesh_control).captured.starts_with(&SNAP);
     if header.flags & PROTECTED != 0 && !is_readable {
         return Err(stop(Reason::Encrypted));
     }
     if header.is_aggregate {
-        return first_of_aggregate(bytes.behind(at));
+        return first_of_aggregate(bytes.behind(at), header);
     }
     if header.flags & MORE_PARTS != 0 {
         bytes.on_wire = bytes.on_wire.max(LONGEST_PACKET);
     }
-    packet(bytes, at)
+    packet(bytes, at + mesh_control)
 }
 
 /// The packet behind LLC and SNAP headers.
@@ -208,15 +226,17 @@ fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
     Ok(NetworkBody { ether_type, bytes: bytes.behind(at), has_more: false })
 }
 
-/// The first IP packet of an A-MSDU: a record holds one packet.
-fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<NetworkBody<'_>, Stop> {
+/// The first IP packet of an A-MSDU: a record holds one packet. A subframe's length leaves its mesh
+/// control field out.
+fn first_of_aggregate<'a>(mut bytes: Bytes<'a>, header: &Header) -> Result<NetworkBody<'a>, Stop> {
     loop {
-        let header = need(bytes, SUBFRAME)?;
-        let length = usize::from(u16::from_be_bytes([header[12], header[13]]));
+        let start = need(bytes, SUBFRAME)?;
+        let mesh_control = header.mesh_control(bytes.behind(SUBFRAME));
+        let length = mesh_control + usize::from(u16::from_be_bytes([start[12], start[13]]));
         let behind = (SUBFRAME + length).next_multiple_of(4);
         let has_more = bytes.on_wire as usize > behind + SUBFRAME;
         let subframe = bytes.behind(SUBFRAME);
-        let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, 0);
+        let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, mesh_control);
         match found {
             Ok(body) if matches!(body.ether_type, IPV4 | IPV6) => {
                 return Ok(NetworkBody { has_more, ..body });

@@ -196,6 +196,8 @@ impl Ns2 {
         match line {
             [] | [b'#', ..] | [b'S', b'a'..=b'z' | b'A'..=b'Z', ..] => Outcome::Other,
             [b'N', b' ', b'-', b't', b' ', ..] => Outcome::Other,
+            // Events of medium access have a form of their own.
+            [b'E', b' ', b'-', b't', b' ', ..] => Outcome::Other,
             [_, b' ', b'-', b't', b' ', ..] => NAM,
             [b'E' | b'v' | b'M' | b'a' | b'Q', b' ', ..] => Outcome::Other,
             [b'0'..=b'9', ..] => self.variables.read_numbers(line),
@@ -307,13 +309,14 @@ pub fn recognises(line: &[u8]) -> bool {
         [b'M', b' ', ..] => {
             fields.time_ns().is_some() && fields.small().is_some() && fields.rest().starts_with(b"(")
         }
+        [b'E', b' ', b'-', b't', b' ', rest @ ..] => Fields::new(rest).time_ns().is_some(),
         [b'E', b' ', ..] => {
             fields.time_ns().is_some() && fields.small().is_some() && fields.small().is_some()
         }
         [b'a' | b'Q', b' ', ..] => {
             fields.time_ns().is_some() && fields.time_ns().is_some() && fields.is_empty()
         }
-        [b'0'..=b'9', ..] => variables::is_padded(line),
+        [b'0'..=b'9', ..] => variables::is_padded(line) || variables::is_queue_sample(line),
         _ => [&b"time: "[..], b"Sconfig ", b"SFESTs "].iter().any(|start| line.starts_with(start)),
     }
 }

@@ -5,6 +5,7 @@ use super::fields::Fields;
 use crate::input::text::{Outcome, number};
 use crate::packet::event::{Address, Endpoints, Family, PROTOCOL_TFRC};
 use crate::packet::logged_variables::{SampleList, Unit, VariableSample};
+use crate::plural::counted;
 
 /// Fields of a queue monitor's line.
 const QUEUE_MONITOR_FIELDS: usize = 11;
@@ -49,6 +50,7 @@ const KNOWN: [(&[u8], &str, Unit, f64); 23] = [
 pub struct Variables {
     samples: SampleList,
     nameless: u64,
+    queue_samples: u64,
 }
 
 impl Variables {
@@ -64,7 +66,13 @@ impl Variables {
                 self.nameless
             )
         });
-        nameless.into_iter().chain(self.samples.caveat()).collect()
+        let of_queues = (self.queue_samples > 0).then(|| {
+            counted(
+                self.queue_samples,
+                "line[s] of a queue monitor [was|were] left out: [it names|they name] a link and no flow",
+            )
+        });
+        nameless.into_iter().chain(of_queues).chain(self.samples.caveat()).collect()
     }
 
     /// `time: 0.1 saddr: 0 sport: 0 daddr: 2 dport: 0 maxseq: 0 ...`: TCP with `trace_all_oneline_`.
@@ -89,15 +97,15 @@ impl Variables {
             self.add(time_ns, endpoints, name, value);
             return Outcome::Other;
         }
-        let mut fields = Fields::new(line);
-        let mut count = 0;
-        while let Some(field) = fields.field() {
-            if number::real(field).is_none() {
-                return NUMBERS;
-            }
-            count += 1;
+        // The values of an agent before it is connected.
+        if is_padded(line) {
+            return Outcome::Other;
         }
-        if count == QUEUE_MONITOR_FIELDS { Outcome::Other } else { NUMBERS }
+        if is_queue_sample(line) {
+            self.queue_samples += 1;
+            return Outcome::Other;
+        }
+        NUMBERS
     }
 
     /// What follows `f -t TIME` if it is `-s SRC -d DST -n NAME -a ... -v VALUE`: an agent's trace.
@@ -161,9 +169,26 @@ fn read_padded<'a>(fields: &mut Fields<'a>) -> Option<(i64, Endpoints, &'a [u8],
     fields.is_empty().then_some((time_ns, tcp(ends)?, name, value))
 }
 
-/// Whether a line could be one of [`Variables::read_numbers`] with a name.
+/// Whether a line could be one of [`Variables::read_numbers`] with a name; its ends are -1 before the
+/// agent is connected.
 pub fn is_padded(line: &[u8]) -> bool {
-    read_padded(&mut Fields::new(line)).is_some_and(|(.., name, _)| name.ends_with(b"_"))
+    let mut fields = Fields::new(line);
+    let is_name = |name: &[u8]| name.first().is_some_and(u8::is_ascii_alphabetic) && name.ends_with(b"_");
+    fields.time_ns().is_some()
+        && (0..4).all(|_| fields.signed().is_some_and(|end| end >= -1))
+        && fields.field().is_some_and(is_name)
+        && fields.field().is_some_and(|value| number::real(value).is_some())
+        && fields.is_empty()
+}
+
+/// Whether a line has the numbers of a queue monitor: time, both nodes, averages, counts.
+pub fn is_queue_sample(line: &[u8]) -> bool {
+    let mut fields = Fields::new(line);
+    let has_nodes = fields.time_ns().is_some() && fields.small().is_some() && fields.small().is_some();
+    let rest = std::iter::from_fn(|| fields.field());
+    has_nodes
+        && rest.map(number::real).try_fold(3, |count, value| value.map(|_| count + 1))
+            == Some(QUEUE_MONITOR_FIELDS)
 }
 
 /// The ends of a TCP agent's variable: source, its port, destination, its port.
