@@ -217,6 +217,18 @@ def test_blocks_of_sack_are_those_of_the_capture(capture: str, options: str, tmp
     assert text.flows.select(classes).equals(whole.flows.select(classes))
 
 
+@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
+@pytest.mark.parametrize("options", ["-nn -tt -vv", "-nn -vv -S"])
+def test_blocks_of_sack_that_a_capture_cut_count_in_both(options: str, tmp_path: Path) -> None:
+    """tcpdump prints the whole blocks of an option that the snapshot length cut, and then `[|tcp]`."""
+    path = unpacked("linux-cooked-any-rtr-sll2.pcap", tmp_path)
+    text = printed_by_tcpdump(path, options)
+    assert re.search(r"sack 3 (\{[\d:]+\}){2} \[\|tcp\]", text.read_text())
+    means = [[row["mean_flight_bytes"] for row in flows_of(source)] for source in (path, text)]
+    assert means[0] == means[1]
+    assert any(means[0])
+
+
 def as_version_3(line: str) -> str:
     """Write a line as tcpdump 3 printed it."""
     found = re.fullmatch(

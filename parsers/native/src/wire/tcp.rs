@@ -29,7 +29,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
         return Some(Stop { layer: Layer::Tcp, reason: Reason::Malformed });
     };
     let end = length.min(bytes.captured.len());
-    let (options, ecn_counters) = read_options(&bytes.captured[HEADER..end], extras);
+    let (options, ecn_counters) = read_options(&bytes.captured[HEADER..end], end < length, extras);
     network.head = ecn_counters.and_then(|counters| extras.add_ecn_counters(counters));
     network.transport = Transport::Tcp;
     network.tcp = Tcp {
@@ -69,7 +69,7 @@ pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, extras
         tcp.options.timestamp = Some(timestamp);
         tcp.options.sack = Sack::NONE;
     } else {
-        let (found, ecn_counters) = walk(options, extras);
+        let (found, ecn_counters) = walk(options, false, extras);
         let is_of_syn = found.mss.is_some() || found.window_scale.is_some() || found.sack.is_permitted();
         if is_of_syn || ecn_counters.is_some() {
             extras.take_back_sack(found.sack);
@@ -93,17 +93,21 @@ fn aligned_timestamp(options: &[u8]) -> Option<(u32, u32)> {
 }
 
 #[inline]
-fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> (TcpOptions, Option<EcnByteCounters>) {
+fn read_options(
+    bytes: &[u8],
+    is_cut: bool,
+    extras: &mut PacketExtras,
+) -> (TcpOptions, Option<EcnByteCounters>) {
     match aligned_timestamp(bytes) {
         Some(timestamp) => (TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() }, None),
-        None => walk(bytes, extras),
+        None => walk(bytes, is_cut, extras),
     }
 }
 
 /// Read options one by one, up to the first invalid length. Not inlined: the loop over packets
 /// would lose the registers that this one needs.
 #[inline(never)]
-fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> (TcpOptions, Option<EcnByteCounters>) {
+fn walk(mut bytes: &[u8], is_cut: bool, extras: &mut PacketExtras) -> (TcpOptions, Option<EcnByteCounters>) {
     let (mut found, mut ecn_counters) = (TcpOptions::default(), None);
     loop {
         let (&kind, rest) = match bytes.split_first() {
@@ -115,6 +119,9 @@ fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> (TcpOptions, Option<EcnB
             Some(split) => split,
         };
         let Some(option) = rest.first().and_then(|&length| bytes.get(2..usize::from(length))) else {
+            if is_cut && kind == 5 {
+                found.sack = cut_sack(rest, extras);
+            }
             return (found, ecn_counters);
         };
         match (kind, option.len()) {
@@ -139,6 +146,15 @@ fn read_ecn_counters(kind: u8, option: &[u8]) -> EcnByteCounters {
     EcnByteCounters { ect0, ce, ect1 }
 }
 
+/// The whole blocks of an option that the capture cut behind its `kind`.
+#[cold]
+fn cut_sack(rest: &[u8], extras: &mut PacketExtras) -> Sack {
+    match rest {
+        [10 | 18 | 26 | 34, blocks @ ..] if blocks.len() >= 8 => sack_blocks(blocks, extras),
+        _ => Sack::default(),
+    }
+}
+
 fn sack_blocks(option: &[u8], extras: &mut PacketExtras) -> Sack {
     let mut found = SackBlocks::default();
     for block in option.as_chunks::<8>().0 {
@@ -152,7 +168,7 @@ mod tests {
     use super::*;
 
     fn walk(bytes: &[u8]) -> TcpOptions {
-        super::walk(bytes, &mut PacketExtras::default()).0
+        super::walk(bytes, false, &mut PacketExtras::default()).0
     }
 
     #[test]
@@ -160,8 +176,12 @@ mod tests {
         let mut extras = PacketExtras::default();
         let mut bytes = vec![1, 1, 5, 18];
         bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
-        let (found, _) = super::walk(&bytes, &mut extras);
+        let (found, _) = super::walk(&bytes, false, &mut extras);
         assert_eq!(extras.sack(found.sack), [(1, 2), (30, 40)]);
+        // Cut by the capture inside the second block, and an option longer than its header.
+        let (found, _) = super::walk(&bytes[..16], true, &mut extras);
+        assert_eq!(extras.sack(found.sack), [(1, 2)]);
+        assert_eq!(walk(&bytes[..16]).sack, Sack::default());
         // A length that fits no number of blocks.
         bytes[3] = 17;
         assert_eq!(walk(&bytes).sack, Sack::default());
@@ -181,7 +201,7 @@ mod tests {
 
     #[test]
     fn test_ecn_counters_stand_in_the_order_of_their_option() {
-        let counters = |bytes: &[u8]| super::walk(bytes, &mut PacketExtras::default()).1;
+        let counters = |bytes: &[u8]| super::walk(bytes, false, &mut PacketExtras::default()).1;
         let all = EcnByteCounters { ect0: Some(1), ce: Some(0x0001_0002), ect1: Some(3) };
         assert_eq!(counters(&[172, 11, 0, 0, 1, 1, 0, 2, 0, 0, 3]), Some(all));
         assert_eq!(counters(&[174, 11, 0, 0, 3, 1, 0, 2, 0, 0, 1]), Some(all));
@@ -203,7 +223,7 @@ mod tests {
     #[test]
     fn test_both_ways_to_read_a_timestamp_agree() {
         let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
-        let (found, _) = read_options(&bytes, &mut PacketExtras::default());
+        let (found, _) = read_options(&bytes, false, &mut PacketExtras::default());
         assert_eq!(format!("{found:?}"), format!("{:?}", walk(&bytes)));
         assert_eq!(found.timestamp, Some((256, 512)));
     }
