@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BENCH  ?=
+FUZZ   ?=
 MODELS ?=
 
 BIN    := $(VENV)/bin
@@ -35,7 +36,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust lint licences format corpus models bench docs screenshot clean
+.PHONY: help setup demo test test-rust fuzz lint licences format corpus models bench docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -54,12 +55,16 @@ test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
 test-rust: ## run the tests of the core
 	cargo test --locked
 
+fuzz: ## run each fuzz target until it covers no more code (options: make fuzz FUZZ='pair ns2 --seconds 600')
+	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
+
 lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
+	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py
 	$(BIN)/mypy tests/corpus/confusion_matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/endpoint.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check

@@ -6,7 +6,7 @@ Errors are `UsageError`s without the name of the file, which the caller adds.
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
 
@@ -15,21 +15,46 @@ if TYPE_CHECKING:
 
 Table = dict[str, Any]
 
+_LONG_INTEGER: Final = "not TOML: an integer of more than 64 bits"
+
 
 def read_toml(path: str, most_bytes: int) -> Table:
     """Return the content of a file of at most `most_bytes` bytes."""
     try:
         with open(path, "rb") as file:
             text = file.read(most_bytes + 1)
-        if len(text) > most_bytes:
-            raise UsageError(f"larger than {most_bytes} bytes")
-        return tomllib.loads(text.decode())
     except OSError as error:
         raise UsageError((error.strerror or str(error)).lower()) from error
+    if len(text) > most_bytes:
+        raise UsageError(f"larger than {most_bytes} bytes")
+    return _with_integers_of_toml(_parsed(text))
+
+
+def _parsed(text: bytes) -> Table:
+    """Return the content of a file."""
+    try:
+        return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
         raise UsageError(f"not TOML: invalid UTF-8 at byte {error.start}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"not TOML: {error}") from error
+    except ValueError as error:
+        # Python converts no more than 4300 digits
+        raise UsageError(_LONG_INTEGER) from error
+
+
+def _with_integers_of_toml(table: Table) -> Table:
+    """Return the table unless an integer in it has more than 64 bits."""
+    pending: list[Any] = [table]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise UsageError(_LONG_INTEGER)
+    return table
 
 
 def number(value: object, place: str) -> float:

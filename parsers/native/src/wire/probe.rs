@@ -102,11 +102,11 @@ impl ProbeLayout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// Nanoseconds after which its clock wraps; None if that overflows.
+    /// Nanoseconds after which its clock wraps; None if that overflows, or if a tick has none.
     pub fn clock_period_ns(self) -> Option<i64> {
         let Self::Own(OwnLayout { time: Some((field, ns_per_tick)), .. }) = self else { return None };
         let ticks = 1_i64.checked_shl(field.bits()).filter(|ticks| *ticks > 0)?;
-        ticks.checked_mul(i64::from(ns_per_tick))
+        ticks.checked_mul(i64::from(ns_per_tick)).filter(|period_ns| *period_ns > 0)
     }
 
     /// Whether its clock may be the capture's, so that differences are delays.

@@ -1,0 +1,44 @@
+//! What fuzzing runs on any bytes. Each target panics if an invariant does not hold.
+//!
+//! libFuzzer runs them in `parsers/native/fuzz`; `tests/fuzz_seeds.rs` replays seeds and past crashes.
+
+mod choices;
+mod files;
+mod filter;
+mod packets;
+mod replay;
+
+pub struct FuzzTarget {
+    /// Also that of its folder of seeds and of its dictionary.
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+impl FuzzTarget {
+    pub const ALL: [Self; 20] = [
+        Self { name: "capture", run: files::capture },
+        Self { name: "datagram", run: packets::datagram },
+        Self { name: "dccp", run: packets::dccp },
+        Self { name: "filter", run: filter::filter },
+        Self { name: "flowmon", run: |bytes| files::named(bytes, "flowmon") },
+        Self { name: "frame", run: packets::frame },
+        Self { name: "iperf", run: |bytes| files::named(bytes, "iperf") },
+        Self { name: "iperf3", run: |bytes| files::named(bytes, "iperf3") },
+        Self { name: "joined", run: files::joined },
+        Self { name: "layout", run: packets::layout },
+        Self { name: "ns2", run: |bytes| files::named(bytes, "ns2") },
+        Self { name: "ns3", run: |bytes| files::named(bytes, "ns3") },
+        Self { name: "packet", run: packets::packet },
+        Self { name: "packets", run: |bytes| files::named(bytes, "packets") },
+        Self { name: "pair", run: files::pair },
+        Self { name: "replay", run: replay::replay },
+        Self { name: "rtp", run: packets::rtp },
+        Self { name: "ss", run: |bytes| files::named(bytes, "ss") },
+        Self { name: "tcpdump", run: |bytes| files::named(bytes, "tcpdump") },
+        Self { name: "tcpvars", run: |bytes| files::named(bytes, "tcpvars") },
+    ];
+
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        const { &Self::ALL }.iter().find(|target| target.name == name)
+    }
+}
