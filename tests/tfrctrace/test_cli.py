@@ -353,7 +353,10 @@ def stalled_conversion(tmp_path):
             then(running)
             return running.wait(60)
 
-    return convert
+    # below nohup, processes would ignore the signal
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield convert
+    signal.signal(signal.SIGHUP, before)
 
 
 def parts(folder):
