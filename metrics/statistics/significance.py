@@ -7,7 +7,7 @@ hold it to what scipy gives.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.statistics.distributions import chi_squared_tail, t_quantile, t_tail
@@ -34,6 +34,14 @@ class Interval:
     low: float | None
     """None for one run, which shows no spread."""
     high: float | None
+
+    def within(self, bounds: tuple[float, float]) -> Interval:
+        """Return the interval without values outside `bounds`; it always includes the mean."""
+        if self.low is None or self.high is None:
+            return self
+        least, most = bounds
+        low, high = max(self.low, min(least, self.mean)), min(self.high, max(most, self.mean))
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

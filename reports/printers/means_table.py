@@ -169,7 +169,10 @@ def _scale(grid: Grid, place: int) -> tuple[float, str]:
 
 
 def _estimate(one: Estimate, scale: float) -> str:
-    """Return `12.34 ± 0.56`: as many decimals as two digits of the interval need."""
+    """Return `12.34 ± 0.56`: as many decimals as two digits of the interval need.
+
+    An interval that was cut is written `0.89 (0.74 to 1.00)`.
+    """
     if one.value is None:
         return MISSING
     value = one.value / scale
@@ -179,6 +182,9 @@ def _estimate(one: Estimate, scale: float) -> str:
     if not half:
         return f"{value:.{_DIGITS}g} ± 0"
     decimals = min(max(1 - math.floor(math.log10(half)), 0), 12)
+    low, high = (bound / scale for bound in (one.low, one.high))
+    if not math.isclose(high - value, value - low, abs_tol=0.5 * 10**-decimals):
+        return f"{value:.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

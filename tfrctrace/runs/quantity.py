@@ -69,6 +69,10 @@ _LESS_IS_BETTER: Final = re.compile(
     r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability"
     r"|(?:fairness_settling|convergence|rise|responsiveness)_s"
 )
+_AT_MOST_1: Final = re.compile(
+    r".*_share|pdr|plr|drop_ratio|loss_event_rate|vantage_confidence"
+    r"|jain(?:_.*)?|max_min|equivalence_ratio|inter_protocol_normalized"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,12 @@ class Quantity:
             return self.term.unit
         own, other = self.term.unit, self.over.unit
         return "" if own == other else f"{own or '1'}/{other}" if other else own
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that can be; nothing that is measured is below 0."""
+        is_share = self.over is None and self.term.aggregation not in {"sum", "count"}
+        return 0.0, 1.0 if is_share and _AT_MOST_1.fullmatch(self.term.name) else math.inf
 
     @property
     def is_about_groups(self) -> bool:

@@ -47,6 +47,13 @@ def test_markdown_has_as_many_decimals_as_two_digits_of_the_interval_need():
     ]
 
 
+def test_an_interval_that_was_cut_is_written_with_both_ends():
+    columns = (Column(label="jain", unit=""),)
+    cut = Estimate(value=0.89, low=0.74, high=1.0, runs=3)
+    text = markdown(Grid(name="a", title="a", axes=("n",), columns=columns, rows=((("2",), (cut,)),)))
+    assert text.splitlines()[-1] == "| 2 | 0.89 (0.74 to 1.00) |"
+
+
 def test_latex_is_escaped_and_complete():
     text = latex(GRID)
     assert r"\caption{Rates \& shares}" in text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.runs.quantity import Quantity, Term
+from tfrctrace.runs.quantity import Quantity, Term, parse_quantity
 from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Reference
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.find_runs import Run
@@ -46,6 +46,25 @@ def verdict(claim, found=FOUR, **where):
     wanted = {name: (value,) for name, value in where.items()}
     expectation = Expectation(claim=parse_claim(claim), says="", where=wanted)
     return check_claim(found, expectation, SCENARIO)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "values", "low", "high"),
+    [
+        # Student's t of two values, 12.706 standard errors: 0.95 +- 0.635, 5 +- 50.8
+        ("jain", (0.9, 1.0), 0.31469, 1),
+        ("mean(plr)", (0.0, 0.1), 0, 0.68531),
+        ("mean(delay_mean_ms)", (1.0, 9.0), 0, 55.8248),
+        ("count(plr)", (1, 9), 0, 55.8248),
+        ("sum(lost_packets) / sum(sent_packets)", (1.0, 9.0), 0, 55.8248),
+    ],
+)
+def test_intervals_have_no_value_that_cannot_be(quantity, values, low, high):
+    bounds = parse_quantity(quantity).bounds
+    runs = [(run, replace(one, bounds=bounds)) for run, one in told("red", 2, None, *values)]
+    (cell,) = summarise(runs, SCENARIO, 0.95)
+    assert (cell.student.low, cell.student.high) == pytest.approx((low, high), abs=1e-4)
+    assert low <= cell.bootstrap.low <= cell.mean <= cell.bootstrap.high <= high
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ class Cell:
     """Why they have none."""
     student: Interval | None
     bootstrap: Interval | None
+    bounds: tuple[float, float]
+    """Between which values of the quantity lie."""
 
     @property
     def mean(self) -> float | None:
@@ -87,6 +89,7 @@ def make_cell(
     from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
 
     series = pl.Series(values, dtype=pl.Float64)
+    student, bootstrap = mean_interval(series, level=level), bootstrap_interval(series, level=level)
     return Cell(
         scenario=scenario,
         quantity=first.quantity,
@@ -95,8 +98,9 @@ def make_cell(
         values=tuple(values),
         missing=missing,
         reason="; ".join(dict.fromkeys(filter(None, reasons))) or None,
-        student=mean_interval(series, level=level),
-        bootstrap=bootstrap_interval(series, level=level),
+        student=student.within(first.bounds) if student else None,
+        bootstrap=bootstrap.within(first.bounds) if bootstrap else None,
+        bounds=first.bounds,
     )
 
 

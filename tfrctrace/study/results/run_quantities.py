@@ -34,6 +34,8 @@ class RunValue:
     flow: int | None = None
     """Where each flow has a value of its own."""
     reason: str | None = None
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    """Of the quantity."""
 
 
 def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterator[RunValue]:
@@ -103,4 +105,5 @@ def _run_value(
         made_of=found.made_of,
         flow=flow,
         reason=None if found.values else found.reason,
+        bounds=quantity.bounds,
     )
