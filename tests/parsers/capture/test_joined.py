@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tfrctrace
@@ -93,6 +93,9 @@ def test_any_order_of_any_split_gives_the_same_flows(
     whole, flows = capture
     length = len(whole.records)
     cuts = data.draw(st.lists(st.integers(1, length - 1), min_size=1, max_size=11, unique=True))
+    starts = [whole.records[cut][0] for cut in [0, *sorted(cuts)]]
+    # files of one packet at one time may be copies of each other
+    assume(len({*starts}) == len(starts))
     parts = whole.parts(tmp_path, sorted(cuts))
     order = data.draw(st.permutations(parts))
     trace = tfrctrace.open(order, join=True)

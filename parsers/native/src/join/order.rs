@@ -17,7 +17,8 @@ const PEEK: usize = 16;
 /// Times of one packet in two files that differ by less have one clock.
 const SAME_CLOCK_NS: i64 = 100_000_000;
 
-/// Copies of a packet may differ by this more than those of the sample.
+/// Copies of a packet may differ by this more than those of the sample, and records of one capture
+/// may be out of order by so much at a file's end.
 const MARGIN_NS: i64 = 1_000_000;
 
 /// Opens a file by its number; a file may be opened several times.
@@ -258,7 +259,7 @@ impl Words<'_> {
                 seconds(common.spread_ns)
             );
             self.say(ProblemKind::Overlap, message, Hint::JoinedOverlap);
-        } else if common.packets == 0 {
+        } else if common.packets == 0 && overlap_ns > MARGIN_NS {
             let message = format!(
                 "begins {} before `{before}` ends, and they have no packet in common: both are read in the order of \
                  time",
