@@ -165,11 +165,13 @@ fn check_sums(analysis: &Analysis) {
             }
         }
     }
-    assert_eq!(in_flows, in_bins);
-    // A simulator shows the same packet at many places, and only where it is sent it counts.
+    // A simulator shows the same packet at many places, and only where it is sent it counts. Bins keep
+    // what was counted at another place before that one was seen.
     if analysis.sources.iter().any(|source| source.lines > 0) {
+        assert!(in_flows.0 <= in_bins.0 && in_flows.1 <= in_bins.1, "{in_flows:?} and {in_bins:?} in bins");
         return;
     }
+    assert_eq!(in_flows, in_bins);
     let counted: u64 = analysis
         .sources
         .iter()
