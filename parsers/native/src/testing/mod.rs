@@ -171,7 +171,12 @@ fn check_sums(analysis: &Analysis) {
         assert!(in_flows.0 <= in_bins.0 && in_flows.1 <= in_bins.1, "{in_flows:?} and {in_bins:?} in bins");
         return;
     }
-    assert_eq!(in_flows, in_bins);
+    // Nor do bins forget what a caveat leaves out of the flows.
+    let has_caveat = analysis.problems.iter().any(|problem| problem.error.kind == ProblemKind::Imprecise);
+    assert!(
+        in_flows == in_bins || has_caveat && in_flows.0 < in_bins.0,
+        "{in_flows:?} and {in_bins:?} in bins"
+    );
     let counted: u64 = analysis
         .sources
         .iter()
