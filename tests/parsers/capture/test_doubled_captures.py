@@ -174,6 +174,19 @@ def test_only_what_the_first_part_shows_counts_as_duplicate(
 
 
 @pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+def test_bins_of_appended_datagrams_hold_what_flows_hold(
+    write: Callable[[Iterable[Captured]], Path],
+) -> None:
+    once = [
+        (5_000 * number, bytes(LINK / IP(id=number) / UDP(dport=9) / bytes(number))) for number in range(50)
+    ]
+    trace, plain = (tfrctrace.open(write(each), bin_width="100ms") for each in (appended(once), once))
+    for table in ("flows", "bins"):
+        columns = ["packets", "wire_bytes"]
+        assert getattr(trace, table).select(columns).rows() == getattr(plain, table).select(columns).rows()
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 def test_a_clock_that_steps_back_repeats_nothing(write: Callable[[Iterable[Captured]], Path]) -> None:
     once = Connection("identifications that count").play()
     back = [(time_us - 200_000 if time_us > 300_000 else time_us, data) for time_us, data in once]

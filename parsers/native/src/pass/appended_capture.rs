@@ -91,7 +91,8 @@ impl Analysis {
         let is_known = flow.on_packet_again(found.side, packet, extras, &mut self.outcome);
         if is_known {
             self.appended.packets += 1;
-            if self.collects {
+            // A duplicate of another protocol is nothing but counted: no bin and no table takes it.
+            if self.collects && self.outcome.is_copy() {
                 self.collect(found, packet, network);
             }
         }
