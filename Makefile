@@ -81,7 +81,7 @@ format: $(STAMPS)/lint ## format Python and Rust
 corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled corpus, and write docs/classes-measured.md
 	$(BIN)/python tests/corpus/confusion_matrix.py --write
 
-models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/models.md (options: make models MODELS='--references FOLDER')
+models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/validation.md (options: make models MODELS='--references FOLDER')
 	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
 
 bench: $(STAMPS)/shipped ## measure against other programs (options: make bench BENCH='--packets 1000000')

@@ -1,5 +1,5 @@
-"""Write what is made from the code: `columns.md`, `cli.md`, `flows.schema.json`,
-`results.schema.json`, and parts of other pages.
+"""Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
+`results.schema.json`, and the output in the README.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -70,6 +70,17 @@ the same program. `tfrctrace --install-completion` makes the shell complete comm
 | 70 | a bug of tfrctrace |
 | 71 | the machine refused memory, threads or open files |
 | 130 | interrupted |
+"""
+
+METRICS_HEAD = """\
+# All metrics
+
+Made by `docs/generate.py` from `metrics/catalogue.py`. [Metrics](metrics.md) explains windows, competing sets
+and options. A metric is one number per subject: a flow in the windows that its set has in common, a whole
+flow, a set of competing flows, or a group of equally labelled ones.
+
+| name | unit | subject | meaning | n counts | null when | source | function in `tfrctrace.metrics` |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -243,18 +254,15 @@ SUBJECTS = {
 
 
 def metrics_page() -> str:
-    """Return the page of metrics with the table of those that there are."""
+    """Return the page of all metrics."""
     from tfrctrace.metrics.catalogue import CATALOGUE
 
-    text = (ROOT / "docs" / "metrics.md").read_text()
-    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
-    assert table is not None
     rows = [
         f"| `{one.name}` | {one.unit} | {SUBJECTS[one.subject]} | {one.meaning} | {one.counts} "
         f"| {one.null_when} | {one.source} | {f'`{one.function}`' if one.function else ''} |\n"
         for one in CATALOGUE
     ]
-    return text[: table.start(1)] + "".join(rows) + text[table.end(1) :]
+    return METRICS_HEAD + "".join(rows)
 
 
 PAGES = {
@@ -262,7 +270,7 @@ PAGES = {
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
     "docs/results.schema.json": results_schema,
-    "docs/metrics.md": metrics_page,
+    "docs/all-metrics.md": metrics_page,
     "README.md": readme,
 }
 

@@ -1,6 +1,6 @@
 """Closed and open loops against ns-2: `python tests/dumbbells/measure.py [--write] [--references FOLDER]`.
 
-It runs ns-2 on the dumbbells of `runs.py`, which takes minutes, and prints the tables of `docs/models.md`;
+It runs ns-2 on the dumbbells of `runs.py`, which takes minutes, and prints tables of `docs/validation.md`;
 `--write` puts them there, and what the agents received into `tests/data/ns2/dumbbells.json`. `--references`
 names a folder of other runs, each with `trace.tr.gz` and `summary.json`; without it their table stays.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = ROOT / "docs" / "models.md"
+PAGE: Final = ROOT / "docs" / "validation.md"
 RECEIVED: Final = ROOT / "tests" / "data" / "ns2" / "dumbbells.json"
 
 ALGORITHMS: Final = tuple(HEADER_BYTES)

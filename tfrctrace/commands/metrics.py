@@ -27,7 +27,7 @@ def metrics(
     """Compute fairness, smoothness, delivery and other metrics.
 
     Flows are compared only if they were active at the same time, over the windows they have in common; the
-    output lists these sets of competing flows. docs/metrics.md defines every metric.
+    output lists these sets of competing flows. docs/all-metrics.md defines every metric.
     """
     from tfrctrace.reports.printers.metrics import write_metrics_json, write_metrics_table, write_metrics_text
 

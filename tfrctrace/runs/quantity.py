@@ -232,5 +232,5 @@ def _kind(name: str) -> Kind:
     near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
     raise UsageError(
         f"there is no column of flows and no metric `{name}`",
-        hint=f"the nearest are {', '.join(near)}" if near else "docs/columns.md and docs/metrics.md have all",
+        hint=f"the nearest are {', '.join(near)}" if near else "see docs/columns.md, docs/all-metrics.md",
     )

@@ -19,7 +19,7 @@ from tfrctrace.replay.tcp.steady import aimd_pps
 from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 HERE = File(__file__).resolve()
-PAGE = HERE.parents[4] / "docs" / "models.md"
+PAGE = HERE.parents[4] / "docs" / "validation.md"
 RUNS = json.loads((File(__file__).parents[3] / "data" / "ns2" / "dumbbells.json").read_text())
 SEGMENT = 1000
 START = Start(segment_bytes=SEGMENT)
