@@ -61,9 +61,9 @@ def by_tfrctrace(flows: int, bins: int) -> float:
         }
         for flow in range(1, flows + 1)
     ]
-    told = pl.DataFrame(rows, schema_overrides={"flow": pl.UInt32, **dict.fromkeys(unknown, pl.Float64)})
+    described = pl.DataFrame(rows, schema_overrides={"flow": pl.UInt32, **dict.fromkeys(unknown, pl.Float64)})
     started = time.perf_counter()
-    measured = measure(told, table, window_ns=WINDOW_NS, least_packets=20)
+    measured = measure(described, table, window_ns=WINDOW_NS, least_packets=20)
     seconds = time.perf_counter() - started
     assert len(measured.sets) == 1
     return seconds

@@ -68,7 +68,7 @@ class Clock(TypedDict):
     offset_high_ns: int | None
     """Largest, likewise."""
     drift_ppm: float | None
-    """What the second clock gains on the first, in millionths; null if nothing tells, and 0 was taken."""
+    """What the second clock gains on the first, in millionths; null if unknown, and 0 was assumed."""
     drift_low_ppm: float | None
     """Smallest drift that is possible, at most 500 ppm; null if none fits: the clock was set in between."""
     drift_high_ppm: float | None
@@ -161,7 +161,7 @@ class FeedbackLayout(TypedDict):
     sequence: FieldPlace | None
 
 class TfrcLayout(TypedDict):
-    """What the ends of TFRC over UDP tell each other."""
+    """Headers of data and feedback of TFRC over UDP."""
 
     data: DataLayout
     feedback: FeedbackLayout | None
@@ -355,7 +355,7 @@ def round_reports(chosen: ChosenSender, connection: ObservedConnection) -> Table
     The table has `time_ns`, `rtt_ms`, `p` and `x_recv_bps`.
     """
 
-ToldDecision: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]
+DecisionTuple: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]
 """X, when the timer runs out, mode, reason, R, X_calc, limit; bytes/s and seconds."""
 
 @final
@@ -372,8 +372,8 @@ class TfrcSender:
         x_recv: float,
         is_data_limited: bool,
         lost_packets: int,
-    ) -> ToldDecision: ...
-    def on_no_feedback(self, is_idle: bool) -> ToldDecision: ...
+    ) -> DecisionTuple: ...
+    def on_no_feedback(self, is_idle: bool) -> DecisionTuple: ...
 
 @final
 class PacketReader:

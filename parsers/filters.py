@@ -79,7 +79,7 @@ class CompiledFilter:
         accepts the expression, the error is the one for Ethernet, as in tcpdump without a file.
         """
         first_error = self._first_error(_READABLE_LINK_TYPES)
-        # for 802.11 libpcap does not see that no packet can match, so what it said before stands
+        # for 802.11 libpcap does not see that no packet can match, so the first error stands
         if first_error and (
             "rejects all packets" in first_error.reason or self._first_error(_WIRELESS_LINK_TYPES)
         ):

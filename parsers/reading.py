@@ -71,7 +71,7 @@ class StackedTable:
 
         from tfrctrace.parsers.csv_text import frame_csv
 
-        # the core writes what it has read, and not what is told instead
+        # the core writes what it has read, without the anonymized names
         return (frame_csv(pl.DataFrame(batch), raw=raw, header=False) for batch in self.batches())
 
     def json(self) -> Iterator[str]:
@@ -161,7 +161,7 @@ class Pass:
         self._done.wait(_GRACE_S)
 
     def result(self) -> PassResult:
-        """Return what was collected. To be called when `wait` has said that the end is reached."""
+        """Return what was collected. Call it when `wait` has returned true."""
         if self._failure is not None:
             raise self._failure
         analyses = [analysis for analysis in self._results if analysis is not None]
@@ -244,7 +244,7 @@ class PassResult:
         problems: Sequence[Problem] = (),
         anonymizer: Anonymizer | None = None,
     ) -> None:
-        """Take analyses whose flows are numbered through, and what is to be said beyond their problems."""
+        """Take analyses whose flows are numbered through, and further problems."""
         self._analyses = tuple(analyses)
         self._anonymizer = anonymizer
         self._flows = [one.table("flows") for one in analyses]
@@ -319,7 +319,7 @@ class PacketBatches:
     def _batches_of(
         self, trace: Sequence[str], progress: Progress, flows_before: int
     ) -> Generator[pa.RecordBatch, None, int]:
-        """Give the packets of one trace, note what is to be said of it, and return how many flows it has."""
+        """Give the packets of one trace, note its problems, and return how many flows it has."""
         try:
             # what begins a trace is read by this already
             reader = in_thread(lambda: self._reader_of(trace, progress))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters, check_parameters
+from tfrctrace.parsers.tfrc import NO_PARAMETERS, TfrcParameters, check_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ class ReadSettings:
     layer: str | None = None
     vantage: str | None = None
     dissect: "tuple[tuple[int, Layout], ...]" = ()
-    tfrc: TfrcParameters = NOTHING_TOLD
+    tfrc: TfrcParameters = NO_PARAMETERS
     join: bool = False
     pair: "Pair | None" = None
     max_flows: int = MAX_FLOWS
@@ -133,7 +133,7 @@ def _layouts(dissect: tuple[str, ...]) -> "tuple[tuple[int, Layout], ...]":
 
 
 def _parameters(tfrc: Mapping[str, float | str] | None) -> TfrcParameters:
-    return check_parameters(tfrc.items()) if tfrc else NOTHING_TOLD
+    return check_parameters(tfrc.items()) if tfrc else NO_PARAMETERS
 
 
 def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> "Pair | None":

@@ -28,7 +28,7 @@ class TfrcParameters(NamedTuple):
     """Round-trip time in seconds of flows with numbered packets but without an RTT."""
 
 
-NOTHING_TOLD: Final = TfrcParameters()
+NO_PARAMETERS: Final = TfrcParameters()
 
 
 def parse_parameter(text: str) -> tuple[str, float | str]:

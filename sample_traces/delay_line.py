@@ -87,7 +87,7 @@ def open_interface(interface: str) -> socket.socket:
 
 
 def main(first: str, second: str, delay_ms: float, loss: float) -> None:
-    """Carry frames both ways until told to stop."""
+    """Carry frames both ways until stopped."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     a, b = open_interface(first), open_interface(second)
     lines = (Line(a, b, delay_ms / 1e3, loss), Line(b, a, delay_ms / 1e3, 0.0))

@@ -41,11 +41,11 @@ def test_there_are_five_and_they_stay_small():
 
 
 @pytest.mark.parametrize("study", NAMES)
-def test_the_readme_tells_of_every_table_and_figure(study):
-    told = (STUDIES / "README.md").read_text()
+def test_the_readme_names_every_table_and_figure(study):
+    readme = (STUDIES / "README.md").read_text()
     plans = tomllib.loads((STUDIES / study / "study.toml").read_text())
     for plan in (*plans["table"], *plans["figure"]):
-        assert f"`{plan['name']}`" in told, plan["name"]
+        assert f"`{plan['name']}`" in readme, plan["name"]
 
 
 @pytest.mark.parametrize("study", FILES)
@@ -59,7 +59,7 @@ def test_every_claim_of_a_study_is_as_it_says(study, tmp_path):
     assert results.verdicts
     for verdict in results.verdicts:
         assert verdict.finding == ("holds" if verdict.expectation.holds else "fails"), verdict
-    # every table and figure has something to tell
+    # every table and figure has content
     for plan in (*results.study.tables, *results.study.figures):
         names = plan.columns if isinstance(plan, TablePlan) else (plan.y,)
         for name in {*names} - {"rate", "cwnd"}:
@@ -92,13 +92,13 @@ def test_flows_have_the_agents_that_the_script_made(study):
 
 def test_bounds_of_the_mtfrc_runs_are_what_their_cells_carry(run, load_script):
     def bounds(*arguments):
-        told = run("capacity", *arguments, "--basic-rate", "1", "--format", "json")
-        return json.loads(told.out)["bounds"]
+        capacity = run("capacity", *arguments, "--basic-rate", "1", "--format", "json")
+        return json.loads(capacity.out)["bounds"]
 
     make = load_script(STUDIES / "make.py")
     for count, kbps in make.X_FAIR_KBPS.items():
-        told = bounds("--station", f"{count}x11", "--downloads", count)
-        assert min(told["x_t_bps"], told["x_fair_bps"]) == pytest.approx(float(kbps) * 1e3, abs=50)
+        found = bounds("--station", f"{count}x11", "--downloads", count)
+        assert min(found["x_t_bps"], found["x_fair_bps"]) == pytest.approx(float(kbps) * 1e3, abs=50)
     before, after = make.X_T_KBPS.values()
     mixed = bounds("--station", "2x11", "--station", "2x5.5")
     assert mixed["x_t_bps"] == pytest.approx(float(before) * 1e3, abs=50)

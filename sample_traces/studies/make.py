@@ -139,7 +139,7 @@ def zhang() -> list[Run]:
     cell = shared | slow | {"duration": 25} | change
     runs.append(Run("nearer-4", "stations", flows, cell))
     runs.append(Run("mtfrc_nearer-4", "stations", bounded(flows, X_T_KBPS), cell))
-    # More than a cell of so many stations carries, which `tfrctrace capacity` foretells.
+    # More than a cell of so many stations carries, as `tfrctrace capacity` predicts.
     for count in (1, 2, 4, 8):
         flows = [
             flow("cbr", i + 1, i, "up", size=1024, start=0.5, stop=5, rate=f"{8000 // count}kb")

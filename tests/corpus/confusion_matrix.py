@@ -75,8 +75,10 @@ def recognised(evaluation: Evaluation, place: str) -> str:
 
 def false_losses(evaluation: Evaluation, program: str, place: str) -> int:
     """Return how many packets that were sent once a program takes for retransmissions."""
-    said = evaluation.of(program, place)
-    return sum(count for label, answer, count in said if terms.takes_for_sent_again(label, answer.name))
+    answers_given = evaluation.of(program, place)
+    return sum(
+        count for label, answer, count in answers_given if terms.takes_for_sent_again(label, answer.name)
+    )
 
 
 def by_class(
@@ -110,8 +112,8 @@ def needless(evaluation: Evaluation) -> str:
     rows: list[list[object]] = []
     for title in titles.values():
         of = counts[title, OURS, True] + counts[title, OURS, False]
-        said = (counts[title, program, True] for program in evaluation.programs)
-        rows.append([title, of, *said])
+        answers_given = (counts[title, program, True] for program in evaluation.programs)
+        rows.append([title, of, *answers_given])
     return table(["truth", "retransmissions", *evaluation.programs], rows)
 
 

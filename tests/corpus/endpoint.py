@@ -114,10 +114,10 @@ def main() -> None:
     todo: list[list[Any]] = json.loads(steps)
     for name, *values in todo:
         getattr(script, name)(*values)
-    said = {"received": script.received, "total_retransmissions": script.total_retransmissions()}
-    said |= script.times()
+    counted = {"received": script.received, "total_retransmissions": script.total_retransmissions()}
+    counted |= script.times()
     script.socket.close()
-    print(json.dumps(said))
+    print(json.dumps(counted))
 
 
 if __name__ == "__main__":

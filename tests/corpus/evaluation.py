@@ -44,11 +44,11 @@ class Evaluation:
         if tap in HOSTS:
             self._count_resent(case, tap, capture, packets, answers)
         for packet in packets:
-            said = {program: answers[program].get(packet.number, NOTHING) for program in self.programs}
-            self.counts.update((packet, program, answer) for program, answer in said.items())
-            if not terms.names(OURS, packet, said[OURS].name):
+            by_program = {program: answers[program].get(packet.number, NOTHING) for program in self.programs}
+            self.counts.update((packet, program, answer) for program, answer in by_program.items())
+            if not terms.names(OURS, packet, by_program[OURS].name):
                 truth = packet.kind + " (spurious)" * packet.spurious
-                names = (answer.name for answer in said.values())
+                names = (answer.name for answer in by_program.values())
                 self.wrong.append([case.name, tap, packet.number, truth, *names])
 
     def _count_resent(

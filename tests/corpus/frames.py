@@ -48,7 +48,7 @@ class Header:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What tells a packet from all others of its connection, wherever it is seen."""
+        """What distinguishes a packet from all others of its connection, wherever it is seen."""
         return (self.sport, self.ip_id, self.seq, self.ack, self.flags, self.payload, self.tsval)
 
     @property

@@ -62,14 +62,14 @@ def play(case: Case, corpus: Path) -> CorpusCase:
     """Play a connection, and write it as a case."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        said, traced = run(case, folder)
+        kernel_counters, traced = run(case, folder)
         sports = {header.sport for _, _, header in packets(folder / "snd.pcap")}
         namers: dict[int, Namer] = {
             sport: partial(name_repetitions, [event for event in traced if event.sport == sport])
             for sport in sorted(sports)
         }
-        said["lost"] = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
-        about = {"what": case.what, "server_port": SERVER_PORT, "counters": said}
+        kernel_counters["lost"] = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
+        about = {"what": case.what, "server_port": SERVER_PORT, "counters": kernel_counters}
         write_case(case.name, folder, about, corpus)
     return CorpusCase(case.name, corpus)
 

@@ -130,7 +130,7 @@ def name_repetitions(traced: list[Retransmission], sendings: list[Sending], time
 
 def counters(inside: tuple[str, ...]) -> dict[str, int]:
     """Return the TCP counters of a namespace that are not 0."""
-    said = subprocess.run((*inside, "nstat", "-as"), capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in said.splitlines() if not line.startswith("#"))
+    output = subprocess.run((*inside, "nstat", "-as"), capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in output.splitlines() if not line.startswith("#"))
     kept = ("TcpRetransSegs", "TcpOutRsts", "TcpExtTCP", "TcpExtPAWS")
     return {name: int(value) for name, value, _ in rows if name.startswith(kept) and int(value)}

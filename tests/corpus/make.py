@@ -65,8 +65,8 @@ def play(network: Network, case: Case, folder: Path) -> dict[str, dict[str, int]
         for process, _ in ends.values():
             process.kill()
     time.sleep(0.8)
-    said = {host: json.loads(output.read_text()) for host, (_, output) in ends.items()}
-    return {host: counted | counters(network.inside(host)) for host, counted in said.items()}
+    results = {host: json.loads(output.read_text()) for host, (_, output) in ends.items()}
+    return {host: counted | counters(network.inside(host)) for host, counted in results.items()}
 
 
 def cut(whole: Path, rest: Path, lost: Callable[[int, Header], bool]) -> None:
@@ -81,12 +81,12 @@ def cut(whole: Path, rest: Path, lost: Callable[[int, Header], bool]) -> None:
 
 def run(case: Case, folder: Path) -> tuple[dict[str, dict[str, int]], list[Retransmission]]:
     """Run one case; its captures are in `folder` afterwards."""
-    told = {name: getattr(case, name) for name in ("rtt", "rate", "queue", "seed", "harm")}
-    (folder / "case.json").write_text(json.dumps(told))
+    settings = {name: getattr(case, name) for name in ("rtt", "rate", "queue", "seed", "harm")}
+    (folder / "case.json").write_text(json.dumps(settings))
     with Tracing(SERVER_PORT) as tracing, Network(case, HERE, folder) as network:
         tcpdumps = capture(network, case, folder)
         time.sleep(0.8)
-        said = play(network, case, folder)
+        results = play(network, case, folder)
         time.sleep(1.2)  # the ring of a capture is handed over once a second at the latest
         for process in tcpdumps:
             process.send_signal(signal.SIGINT)
@@ -95,8 +95,8 @@ def run(case: Case, folder: Path) -> tuple[dict[str, dict[str, int]], list[Retra
     for name, tap, lost in case.cuts:
         cut(folder / f"{tap}.pcap", folder / f"{tap}-{name}.pcap", lost)
     if not case.routed:
-        said["relay"] = json.loads((folder / "harmed.json").read_text())
-    return said, tracing.retransmissions()
+        results["relay"] = json.loads((folder / "harmed.json").read_text())
+    return results, tracing.retransmissions()
 
 
 def main() -> None:
@@ -107,16 +107,16 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            said, traced = run(case, folder)
+            results, traced = run(case, folder)
             sports = {header.sport for _, _, header in packets(folder / "snd.pcap")}
             copies_by = "capture_duplicate" if case.capture_any else "network_duplicate"
             namers: dict[int, Namer] = {
                 sport: partial(name_repetitions, [event for event in traced if event.sport == sport])
                 for sport in sorted(sports)
             }
-            said["lost"] = write_truth(folder, namers, SERVER_PORT, copies_by)
+            results["lost"] = write_truth(folder, namers, SERVER_PORT, copies_by)
             source = f"Linux {os.uname().release}"
-            about = {"source": source, "what": case.what, "server_port": SERVER_PORT, "counters": said}
+            about = {"source": source, "what": case.what, "server_port": SERVER_PORT, "counters": results}
             write_case(case.name, folder, about)
         print(case.name, flush=True)
 

@@ -1,6 +1,6 @@
 """Make the ns-2 part of the corpus: `python tests/corpus/ns2.py` (needs ns).
 
-FullTcp's trace has all of its headers but the SACK blocks, of which it tells how many there are. They follow
+FullTcp's trace has all of its headers but the SACK blocks, of which it gives only the number. They follow
 from what the receiver got (RFC 2018 section 4), and are held against that number. What both agents know by
 configuration is written as the options of a SYN; ns-2 counts no hops, so the time to live is always 64.
 """
@@ -93,26 +93,26 @@ class Receiver:
             0, (min([start, *(b[0] for b in touching)]), max([end, *(b[1] for b in touching)]))
         )
 
-    def told(self, ack: Packet) -> list[tuple[int, int]]:
+    def sack_blocks(self, ack: Packet) -> list[tuple[int, int]]:
         """Return the blocks of an acknowledgement, as many as it has."""
         self.blocks = [block for block in self.blocks if block[0] > ack.ack]
         if not ack.blocks:
             return []
         if ack.blocks != min(3, len(self.blocks)):
-            raise ValueError(f"{ack} does not tell of {self.blocks}")
+            raise ValueError(f"{ack} does not acknowledge {self.blocks}")
         return self.blocks[: ack.blocks]
 
 
 def blocks_of(packets: list[Packet], *, with_sack: bool) -> dict[int, list[tuple[int, int]]]:
     """Return the SACK blocks of each packet that the receiver sent, by the packet's number."""
     receiver = Receiver()
-    told: dict[int, list[tuple[int, int]]] = {}
+    sacked: dict[int, list[tuple[int, int]]] = {}
     for packet in packets if with_sack else []:
         if packet.event == ("r", "2", "3") and packet.payload:
             receiver.take(packet)
         elif packet.event == ("+", "3", "2"):
-            told[packet.number] = receiver.told(packet)
-    return told
+            sacked[packet.number] = receiver.sack_blocks(packet)
+    return sacked
 
 
 def frame(packet: Packet, blocks: list[tuple[int, int]], *, with_sack: bool) -> bytes:

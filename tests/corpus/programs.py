@@ -58,9 +58,9 @@ def ask_tshark(capture: Path) -> Answers:
     command = ["tshark", "-n", "-r", str(capture), "-Y", "tcp.analysis.flags", "-T", "fields"]
     for shown in ("frame.number", *(f"tcp.analysis.{flag}" for flag in TSHARK_FLAGS)):
         command += ["-e", shown]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     answers: Answers = {}
-    for line in said.splitlines():
+    for line in output.splitlines():
         number, *values = line.split("\t")
         if flags := [flag for flag, value in zip(TSHARK_FLAGS, values, strict=True) if value]:
             answers[int(number)] = Answer(flags[0], flags[0].startswith("spurious"))

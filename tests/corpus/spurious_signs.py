@@ -31,12 +31,12 @@ class Answer:
     echo: int
     blocks: list[tuple[int, int]]
 
-    def tells_of(self, start: int, stop: int) -> bool:
-        """Say whether it covers a range for good or for now."""
+    def reports(self, start: int, stop: int) -> bool:
+        """Return whether it covers a range, by position or by a block."""
         return self.position >= stop or any(left <= start and stop <= right for left, right in self.blocks)
 
     def doubles(self, start: int, stop: int) -> bool:
-        """Say whether its first block tells of something twice (RFC 2883 section 4)."""
+        """Return whether its first block reports data received twice (RFC 2883 section 4)."""
         if not self.blocks:
             return False
         left, right = self.blocks[0]
@@ -62,14 +62,14 @@ def find_signs(capture: Seen, needless: dict[int, str]) -> set[int]:
 def is_shown(time: float, header: Header, capture: Seen) -> bool:
     """Say whether a needless packet has a sign."""
     start, stop = 0, header.space
-    told = [answer_of(other, header.seq) for other in capture if other[2].sport != header.sport]
-    before = [answer for answer in told if answer.time <= time]
-    behind = [answer for answer in told if answer.time > time]
+    answers = [answer_of(other, header.seq) for other in capture if other[2].sport != header.sport]
+    before = [answer for answer in answers if answer.time <= time]
+    behind = [answer for answer in answers if answer.time > time]
     if any(answer.position >= stop for answer in before) or any(
         answer.doubles(start, stop) for answer in behind
     ):
         return True
-    covering = next((answer for answer in behind if answer.tells_of(start, stop)), None)
+    covering = next((answer for answer in behind if answer.reports(start, stop)), None)
     if covering is None:
         return False
     return covering.time - time < shortest_path(capture) or is_older(covering.echo, header.tsval)
@@ -78,7 +78,7 @@ def is_shown(time: float, header: Header, capture: Seen) -> bool:
 def is_forward_rto(time: float, header: Header, capture: Seen) -> bool:
     """Say whether two acknowledgements move on while nothing else is sent again (RFC 5682 section 2.1).
 
-    With timestamps their echo tells instead.
+    With timestamps their echo decides instead.
     """
     if header.tsval:
         return False
@@ -91,8 +91,8 @@ def is_forward_rto(time: float, header: Header, capture: Seen) -> bool:
             continue
         if other.sport == header.sport and other.space and signed(other.seq - header.seq) < top:
             return False
-        if other.sport != header.sport and (told := answer_of(seen, header.seq).position) > position:
-            moves, position = moves + 1, told
+        if other.sport != header.sport and (reported := answer_of(seen, header.seq).position) > position:
+            moves, position = moves + 1, reported
         if moves == 2:
             return True
     return False

@@ -2,7 +2,7 @@
 
 `truth.tsv` has a row for each packet of each capture that is not simply the next one. Packets without a row
 are ordinary. The causes are the kernel's own (`kernel.py`); what was lost, doubled and overtaken follows
-from the captures at both ends, by what tells a packet from all others (`Header.key`).
+from the captures at both ends, by what distinguishes a packet from all others (`Header.key`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Key = tuple[int, ...]
 Namer = Callable[["list[Sending]", dict[Key, float]], None]
-"""Finds out which sendings repeat, and why; it is told when each was seen."""
+"""Finds out which sendings repeat, and why; it gets the time at which each was captured."""
 
 Seen = list[tuple[int, float, Header]]
 

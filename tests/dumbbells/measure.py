@@ -119,12 +119,12 @@ def entries(runs: Runs) -> list[dict[str, Any]]:
 
 def entry_of(runs: Runs, name: str, algorithm: str) -> dict[str, Any]:
     """Return what one of them received."""
-    told = asdict(dumbbell_named(name))
-    del told["pareto_bps"]
+    facts = asdict(dumbbell_named(name))
+    del facts["pareto_bps"]
     return {
-        "dumbbell": told.pop("name"),
+        "dumbbell": facts.pop("name"),
         "algorithm": algorithm,
-        **told,
+        **facts,
         "header_bytes": HEADER_BYTES[algorithm],
         "received_packets": runs.of(name, algorithm).received_packets[0],
         "duration_s": SECONDS - START_S,
@@ -227,8 +227,8 @@ def window_share(run: Run, algorithm: str, settings: dict[str, float]) -> float:
 
 def formula_share(run: Run) -> float:
     """Return what CUBIC's formula says for the losses of its trace over what ns-2's agent received."""
-    [told] = open_loop_facts(tfrctrace.open(run.trace).replays("cubic"))["replays"]
-    return float(told["long_run_bps"][0]) / bps(run)
+    [facts] = open_loop_facts(tfrctrace.open(run.trace).replays("cubic"))["replays"]
+    return float(facts["long_run_bps"][0]) / bps(run)
 
 
 def references(folder: Path) -> str:
@@ -240,14 +240,14 @@ def references(folder: Path) -> str:
 
 def of_reference(summary: Path) -> Iterator[str]:
     """Give for each flow of a run its algorithm, and what it receives in the model over what it received."""
-    told = json.loads(summary.read_text())
+    facts = json.loads(summary.read_text())
     agents = {
-        ours: float(told["options"][f"tfrc.{theirs}"])
+        ours: float(facts["options"][f"tfrc.{theirs}"])
         for theirs, ours in TRACES_PARAMETERS.items()
-        if f"tfrc.{theirs}" in told["options"]
+        if f"tfrc.{theirs}" in facts["options"]
     }
     trace = tfrctrace.open(summary.parent / "trace.tr.gz", tfrc=agents)
-    for flow in told["flows"]:
+    for flow in facts["flows"]:
         algorithm = AGENTS_OF_KINDS.get(flow["kind"])
         if algorithm is None:
             continue

@@ -72,7 +72,7 @@ def simulate(folder: Path, dumbbell: Dumbbell, *agents: str) -> Run:
     """Run ns-2 for `SECONDS` with a flow of each of `agents`, whose names are those of `HEADER_BYTES`."""
     trace = folder / f"{dumbbell.name}-{'-'.join(agents)}.tr"
     windows = trace.with_suffix(".cwnd")
-    told = (
+    arguments = (
         dumbbell.bottleneck_bps,
         dumbbell.delay_ms,
         dumbbell.buffer_packets,
@@ -80,7 +80,7 @@ def simulate(folder: Path, dumbbell: Dumbbell, *agents: str) -> Run:
         dumbbell.cbr_bps,
         dumbbell.pareto_bps,
     )
-    command = ["ns", SCRIPT, SECONDS, SEED, *told, trace, windows, *agents]
+    command = ["ns", SCRIPT, SECONDS, SEED, *arguments, trace, windows, *agents]
     found = subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
     # agents of Linux's algorithms say something of themselves, too
     lines = [line.split(",") for line in found.stdout.splitlines() if line.count(",") == 1]

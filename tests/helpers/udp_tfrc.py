@@ -84,15 +84,17 @@ class UdpConnection(Connection):
         if payload is not None and time_ns is not None:
             self.datagrams.append((time_ns, datagram(payload, back=back)))
 
-    def payload_of(self, header: Packet, said: dict[int, int], sent_ns: int) -> bytes | None:
+    def payload_of(self, header: Packet, options: dict[int, int], sent_ns: int) -> bytes | None:
         """Return the datagram for a DCCP packet, if it is data or a report."""
         if header.kind == Kind.Data:
             self.sent_us[header.seq] = sent_ns // 1000
-            return data(header.seq, sent_ns // 1000, said[RTT_ESTIMATE])
-        if header.kind != Kind.Ack or RECEIVE_RATE not in said:
+            return data(header.seq, sent_ns // 1000, options[RTT_ESTIMATE])
+        if header.kind != Kind.Ack or RECEIVE_RATE not in options:
             return None
         echo_us = self.sent_us[header.ack]
-        return report(header.ack, echo_us, said[ELAPSED_TIME], said[RECEIVE_RATE], said[LOSS_EVENT_RATE])
+        return report(
+            header.ack, echo_us, options[ELAPSED_TIME], options[RECEIVE_RATE], options[LOSS_EVENT_RATE]
+        )
 
     def run(self) -> list[tuple[int, bytes]]:
         """Return what the capture shows, in order of time."""

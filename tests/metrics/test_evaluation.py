@@ -50,8 +50,8 @@ def test_rates_and_indices_of_what_arrived_are_those_of_the_sinks(name, rows):
     found = list(evaluate(flows, bins, [one], column="received_bytes", window_ns=S // 2))
 
     def value(metric, group=None):
-        (told,) = [m for m in found if m.name == metric and group in {None, m.group}]
-        return told.value
+        (evaluated,) = [m for m in found if m.name == metric and group in {None, m.group}]
+        return evaluated.value
 
     rates = {metric.flows[0]: metric.value for metric in found if metric.name == "rate_bps"}
     by_id = {str(flow_id): rates[flow] for flow, flow_id in flows.select("flow", "flow_id").iter_rows()}
@@ -95,22 +95,22 @@ def frames(*flows, width_ns=S):
     return table, pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def told(*flows, window_ns=S, width_ns=S, given=NO_ASSUMPTIONS):
+def evaluated(*flows, window_ns=S, width_ns=S, given=NO_ASSUMPTIONS):
     table, bins = frames(*flows, width_ns=width_ns)
     count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
     return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns, assumptions=given))
 
 
-def test_every_metric_of_the_catalogue_is_told_and_no_other():
-    found = told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10, given=EVERYTHING_GIVEN)
+def test_every_metric_of_the_catalogue_is_reported_and_no_other():
+    found = evaluated(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10, given=EVERYTHING_GIVEN)
     assert {metric.name for metric in found} == set(BY_NAME)
     assert len(BY_NAME) == len(CATALOGUE)
 
 
 def test_each_metric_says_of_what_it_is_made():
     flows = ("tcp", [1, 2] * 60), ("tfrc", [3] * 120)
-    for metric in told(*flows, width_ns=S // 10, window_ns=S, given=EVERYTHING_GIVEN):
+    for metric in evaluated(*flows, width_ns=S // 10, window_ns=S, given=EVERYTHING_GIVEN):
         assert metric.unit == BY_NAME[metric.name].unit
         assert metric.flows
         assert (metric.value is None) == (metric.reason is not None)
@@ -120,14 +120,14 @@ def test_each_metric_says_of_what_it_is_made():
             assert metric.n > 0, metric.name
 
 
-def test_variation_is_told_for_timescales_that_leave_eight_windows():
-    found = [m for m in told(("tcp", [1, 2, 5] * 40), width_ns=S // 10) if m.name == "cov"]
+def test_variation_is_reported_for_timescales_that_leave_eight_windows():
+    found = [m for m in evaluated(("tcp", [1, 2, 5] * 40), width_ns=S // 10) if m.name == "cov"]
     assert [metric.window_s for metric in found] == [0.1, 0.2, 0.5, 1.0]
     assert [metric.n for metric in found] == [120, 60, 24, 12]
 
 
 def test_a_silent_flow_counts_for_fairness_and_has_no_burstiness():
-    found = told(("tcp", [4] * 10), ("tcp", [0] * 10))
+    found = evaluated(("tcp", [4] * 10), ("tcp", [0] * 10))
     (jain,) = [m for m in found if m.name == "jain"]
     assert (jain.value, jain.n) == (0.5, 2)
     silent = {m.name: m for m in found if m.flows == (2,)}
@@ -138,14 +138,14 @@ def test_a_silent_flow_counts_for_fairness_and_has_no_burstiness():
 
 
 def test_nothing_at_all_has_no_index():
-    found = {m.name: m for m in told(("tcp", [0] * 10), ("tfrc", [0] * 10))}
+    found = {m.name: m for m in evaluated(("tcp", [0] * 10), ("tfrc", [0] * 10))}
     for name in ("jain", "jain_window_mean", "inter_protocol_normalized", "equivalence_ratio"):
         assert found[name].value is None
         assert found[name].reason
 
 
 def test_utilisation_counts_frames_and_a_share_twice_as_large_can_be_due():
-    found = told(
+    found = evaluated(
         ("tcp", [200] * 10), ("tfrc", [100] * 10), given=Assumptions(capacity_bps=8e3, weights={"tcp": 2})
     )
     by_name = {m.name: m for m in found if m.competing_set}
@@ -156,7 +156,7 @@ def test_utilisation_counts_frames_and_a_share_twice_as_large_can_be_due():
 
 
 def test_one_flow_is_not_compared():
-    found = {m.name: m for m in told(("tcp", [3] * 10))}
+    found = {m.name: m for m in evaluated(("tcp", [3] * 10))}
     assert (found["jain"].value, found["jain"].n) == (1, 1)
     assert "equivalence_ratio" not in found
     assert found["inter_protocol_ratio"].value is None
@@ -164,7 +164,7 @@ def test_one_flow_is_not_compared():
 
 
 def test_of_very_many_flows_pairs_are_not_compared():
-    found = {m.name: m for m in told(*[("tcp", [1, 2, 3])] * 65)}
+    found = {m.name: m for m in evaluated(*[("tcp", [1, 2, 3])] * 65)}
     assert found["equivalence_ratio"].value is None
     assert found["equivalence_ratio"].reason == "more than 64 flows"
     assert found["jain"].value == 1
@@ -196,7 +196,7 @@ def test_a_flow_of_a_hundred_years_needs_no_memory_for_every_second_of_them():
 
 
 def test_a_flow_alone_is_fair_to_itself_and_is_compared_with_nobody():
-    found = {metric.name: metric for metric in told(("tcp", [4] * 10))}
+    found = {metric.name: metric for metric in evaluated(("tcp", [4] * 10))}
     assert (found["jain"].value, found["jain"].n) == (1, 1)
     assert found["inter_protocol_normalized"].value is None
     assert found["inter_protocol_normalized"].reason == "one group only, or all rates are 0"
@@ -248,10 +248,10 @@ def test_the_ratio_of_uploads_to_downloads_is_that_of_the_sinks_bytes(setting):
     trace = tfrctrace.open(folder / "traces" / f"updown-{setting}.tr.xz")
     labels = ["upload=port 10", "download=port 40"]
     measured = trace.measure("upload_download_ratio", labels=labels, basis="received")
-    (told,) = measured.metrics
+    (evaluated,) = measured.metrics
     # sinks count from the first packet to the last, the metric in the windows that all flows have in common
-    assert told.value == pytest.approx(sum(sinks_bytes[:setting]) / sum(sinks_bytes[setting:]), rel=0.1)
-    assert told.n == 2 * setting
+    assert evaluated.value == pytest.approx(sum(sinks_bytes[:setting]) / sum(sinks_bytes[setting:]), rel=0.1)
+    assert evaluated.n == 2 * setting
 
 
 def test_without_labels_the_place_of_a_capture_says_what_goes_up_and_nothing_is_guessed():
@@ -268,9 +268,9 @@ def test_without_labels_the_place_of_a_capture_says_what_goes_up_and_nothing_is_
     assert up_down_groups(labelled) == {1: "up", 3: "down"}
     assert up_down_groups(flows.drop("vantage")) == {}
     found = {m.name: m for m in tfrctrace.open(NS2 / "wired-mix.tr.xz").measure().metrics}
-    told = found["upload_download_ratio"]
-    assert (told.value, told.n) == (None, 0)
-    assert told.reason == "no flow is known to be an upload or a download"
+    evaluated = found["upload_download_ratio"]
+    assert (evaluated.value, evaluated.n) == (None, 0)
+    assert evaluated.reason == "no flow is known to be an upload or a download"
 
 
 def test_the_catalogue_names_a_function_or_a_column_of_each_metric():

@@ -30,7 +30,7 @@ CAPTURES = {
     "named interfaces": "sample_traces/two-flows.pcapng.gz",
 }
 
-TOLD_AS_THEY_ARE = (
+UNCHANGED_COLUMNS = (
     # words of ours
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
     | {"class", "evidence", "spurious", "limit", "phase", "unit", "p_from", "rtt_method", "mode", "finding"}
@@ -110,10 +110,10 @@ def test_the_broadcast_stays_and_nobody_else_becomes_it(key):
 
 def test_a_key_gives_the_same_each_time_and_another_one_something_else():
     hosts = ["192.0.2.1", "2001:db8::1", "02:00:00:00:00:01", "www.example.com"]
-    told = list(map(VEIL.host, hosts))
-    assert list(map(Anonymizer(KEY).host, hosts)) == told
+    outputs = list(map(VEIL.host, hosts))
+    assert list(map(Anonymizer(KEY).host, hosts)) == outputs
     for other in (Anonymizer(KEY + b"!"), Anonymizer()):
-        assert not set(map(other.host, hosts)) & set(told)
+        assert not set(map(other.host, hosts)) & set(outputs)
 
 
 def test_a_key_that_could_be_guessed_is_refused():
@@ -146,15 +146,15 @@ def test_addresses_in_words_are_replaced_and_words_are_not():
     assert VEIL.text(words.format(*real)) == words.format(*map(VEIL.host, real))
 
 
-def test_what_an_input_said_is_in_no_message():
+def test_what_an_input_contained_is_in_no_message():
     problem = input_problem("/home/me/x.pcap", "k", "no `user@host` of 10.0.0.1", hint="see `--strict`")
-    told = Anonymizer(KEY).problem(problem)
-    assert (told["source"], told["hint"]) == ("trace-1", "see `--strict`")
-    assert told["message"] == f"no `...` of {VEIL.host('10.0.0.1')}"
+    outputs = Anonymizer(KEY).problem(problem)
+    assert (outputs["source"], outputs["hint"]) == ("trace-1", "see `--strict`")
+    assert outputs["message"] == f"no `...` of {VEIL.host('10.0.0.1')}"
 
 
 def test_every_column_of_text_is_treated_or_known_to_be_harmless():
-    known = Anonymizer(KEY)._columns.keys() | TOLD_AS_THEY_ARE
+    known = Anonymizer(KEY)._columns.keys() | UNCHANGED_COLUMNS
     for name, columns in TABLES.items():
         assert {column.name for column in columns if column.type == "string"} <= known, name
 
@@ -197,12 +197,16 @@ def test_no_real_address_and_no_name_gets_out(request, tmp_path, name):
     bare = tfrctrace.open(path)
     assert named_in(page_text(bare.report_html()), real)
     folder = trace.save_results(tmp_path / "results")
-    told = [page_text(trace.report_html()), (folder / "results.json").read_text(), repr(trace)]
-    told += [str(trace.plot("throughput", tmp_path / "a.svg")), (tmp_path / "a.svg").read_text()]
-    told += [pl.read_parquet(file).write_csv() for file in folder.glob("*.parquet")]
-    told += [frame.write_csv() for frame in trace.packets()]
-    told += [trace.links.write_csv(), trace.link_samples.write_csv(), str(list(trace.table("flows").rows()))]
-    for text in told:
+    outputs = [page_text(trace.report_html()), (folder / "results.json").read_text(), repr(trace)]
+    outputs += [str(trace.plot("throughput", tmp_path / "a.svg")), (tmp_path / "a.svg").read_text()]
+    outputs += [pl.read_parquet(file).write_csv() for file in folder.glob("*.parquet")]
+    outputs += [frame.write_csv() for frame in trace.packets()]
+    outputs += [
+        trace.links.write_csv(),
+        trace.link_samples.write_csv(),
+        str(list(trace.table("flows").rows())),
+    ]
+    for text in outputs:
         assert named_in(text, real) == set()
 
 
@@ -262,7 +266,7 @@ def test_commands_take_the_key_from_a_file_or_the_environment(run, request, tmp_
         (("--anonymize-key", "short"), "the key has 2 bytes"),
     ],
 )
-def test_a_key_that_is_none_is_said_before_anything_is_written(run, request, tmp_path, arguments, error):
+def test_a_key_that_is_none_is_refused_before_anything_is_written(run, request, tmp_path, arguments, error):
     (tmp_path / "short").write_text("ab")
     done = run("report", request.config.rootpath / CAPTURES["named interfaces"], *arguments)
     assert (done.status, error in done.err) == (2, True)

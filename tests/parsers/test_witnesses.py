@@ -1,6 +1,6 @@
 """The table of flows agrees with tcptrace, tshark, the kernel and the simulator.
 
-`tests/data/expected` holds what tcptrace and tshark said when the captures were taken in; where they are
+`tests/data/expected` holds what tcptrace and tshark printed when the captures were taken in; where they are
 installed they are asked again. Each place where we count differently from a witness is named below,
 with the reason.
 """
@@ -28,7 +28,7 @@ EXPECTATIONS = {
     path.name.removesuffix(".json"): json.loads(path.read_text()) for path in (DATA / "expected").iterdir()
 }
 # tcptrace cannot read cooked v2, and takes a VLAN tag in a tag for no IP at all
-READ_BY_TCPTRACE = sorted(name for name, said in EXPECTATIONS.items() if said["tcptrace"])
+READ_BY_TCPTRACE = sorted(name for name, witnesses in EXPECTATIONS.items() if witnesses["tcptrace"])
 # cut headers: tshark shows no payload where it cannot know, and takes that for none
 HEADERS_CUT = "variant-snap40-short.pcap.gz"
 # of all interfaces: tshark counts a packet as often as it is shown
@@ -292,7 +292,7 @@ def test_expectations_are_what_the_tcptrace_of_this_machine_says(witness: Module
 def test_every_capture_has_an_expectation_and_every_expectation_a_witness() -> None:
     captures = {path.name for path in (DATA / "captures").iterdir()}
     assert captures == EXPECTATIONS.keys()
-    silent = {name for name, said in EXPECTATIONS.items() if not said["tshark"]}
+    silent = {name for name, witnesses in EXPECTATIONS.items() if not witnesses["tshark"]}
     assert silent == {"variant-empty.pcap.gz", "variant-zero-bytes.pcap"}
 
 

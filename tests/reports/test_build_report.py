@@ -22,16 +22,18 @@ def keys(report: Report) -> list[str]:
     return [section.key for section in report.sections]
 
 
-def said(words) -> str:
+def plain(words) -> str:
     return "".join(word.text if isinstance(word, Name) else word for word in words)
 
 
 def findings(report: Report) -> str:
-    return "\n".join(said(words) for words in section(report, "summary").findings)
+    return "\n".join(plain(words) for words in section(report, "summary").findings)
 
 
 def notes(report: Report) -> list[tuple[str, str]]:
-    return [(note.severity, f"{said(note.words)} {note.detail}") for note in section(report, "caveats").notes]
+    return [
+        (note.severity, f"{plain(note.words)} {note.detail}") for note in section(report, "caveats").notes
+    ]
 
 
 def test_the_summary_comes_first_and_the_method_last(two_flows):
@@ -49,7 +51,7 @@ def test_the_summary_comes_first_and_the_method_last(two_flows):
 
 
 def test_the_opening_says_what_was_captured_and_when(two_flows):
-    paragraphs = [said(words) for words in section(report_on(two_flows), "summary").paragraphs]
+    paragraphs = [plain(words) for words in section(report_on(two_flows), "summary").paragraphs]
     assert paragraphs == [
         "a.pcap holds 50 packets in 3 flows: 2 TCP and 1 UDP.",
         "The first packet is at 2023-11-14 22:13:20.000 UTC, the last one 1.00 s later.",
@@ -60,7 +62,7 @@ def test_a_simulation_and_a_capture_do_not_last_half_a_century(small_trace):
     trace = small_trace().flow(1).flow(2, source="b.tr", start_ns=0, end_ns=3 * 10**9)
     trace.source(packets=20).source(source="b.tr", format="ns2", start_ns=0, end_ns=3 * 10**9)
     summary = section(report_on(trace), "summary")
-    assert "The inputs cover 2 separate periods" in said(summary.paragraphs[-1])
+    assert "The inputs cover 2 separate periods" in plain(summary.paragraphs[-1])
     duration, packets = summary.facts[:2]
     assert (duration.value, duration.detail) == ("4.00 s", "sum of 2 separate periods")
     # 20 of the capture and 10 that the simulated flow sent
@@ -95,7 +97,7 @@ def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_tra
     assert "most in flow 2 (2.00 %)" in findings(report_on(trace))
 
 
-def test_no_retransmission_is_said_in_words(small_trace):
+def test_no_retransmission_is_put_in_words(small_trace):
     assert "None of the 10 TCP data packets was retransmitted." in findings(
         report_on(small_trace().source().flow(1))
     )
@@ -161,10 +163,10 @@ def test_a_report_on_nothing_still_says_so(small_trace):
     trace = small_trace().source(packets=0, wire_bytes=0, captured_bytes=0, start_ns=None, end_ns=None)
     report = report_on(trace)
     assert keys(report) == ["summary", "inputs", "definitions"]
-    assert said(section(report, "summary").paragraphs[0]) == "a.pcap holds 0 packets in 0 flows."
+    assert plain(section(report, "summary").paragraphs[0]) == "a.pcap holds 0 packets in 0 flows."
 
 
-def test_packets_of_no_flow_are_told_by_what_they_are(small_trace):
+def test_packets_of_no_flow_are_listed_by_protocol(small_trace):
     trace = small_trace().source(packets=10, tcp_packets=0, non_ip_packets=7, other_ip_packets=3)
     report = build_report(trace.results(), title="t")
     assert report.sections[0].findings == (
@@ -184,7 +186,7 @@ def test_no_input_that_could_be_read_leaves_the_error_in_the_report(small_trace)
 def test_an_input_that_is_no_capture_holds_nothing(small_trace):
     trace = small_trace().source().source(source="x.txt", format="", packets=0, start_ns=None, end_ns=None)
     paragraphs = section(report_on(trace.flow(1)), "summary").paragraphs
-    assert said(paragraphs[0]) == "a.pcap holds 10 packets in 1 flow: 1 TCP."
+    assert plain(paragraphs[0]) == "a.pcap holds 10 packets in 1 flow: 1 TCP."
 
 
 def test_a_problem_names_file_packet_byte_and_what_was_done(small_trace):
@@ -335,12 +337,12 @@ def test_each_trace_has_its_own_figure_and_its_own_beginning(small_trace):
     assert [figure.curves[0].x for figure in figures] == [(0.05,), (0.05,)]
 
 
-def test_files_are_called_by_what_tells_them_apart(small_trace):
+def test_files_are_called_by_what_distinguishes_them(small_trace):
     trace = small_trace()
     for number, name in enumerate(["/data/run/a/snd.pcap", "/data/run/b/snd.pcap"], start=1):
         trace.source(source=name).problem(source=name, message=name).flow(number, source=name).bin(number, 0)
     report = report_on(trace)
-    assert said(section(report, "summary").paragraphs[0]).startswith(
+    assert plain(section(report, "summary").paragraphs[0]).startswith(
         "a/snd.pcap and b/snd.pcap hold 20 packets"
     )
     assert [text.split(":")[0] for _, text in notes(report)] == ["a/snd.pcap", "b/snd.pcap"]
@@ -364,7 +366,7 @@ def test_names_of_inputs_are_enumerated(small_trace, paths, names):
     trace = small_trace()
     for path in paths:
         trace.source(source=path)
-    assert said(section(report_on(trace), "summary").paragraphs[0]).startswith(names)
+    assert plain(section(report_on(trace), "summary").paragraphs[0]).startswith(names)
 
 
 def test_inputs_with_equal_problems_share_a_note(small_trace):
@@ -376,7 +378,7 @@ def test_inputs_with_equal_problems_share_a_note(small_trace):
 
 def test_separate_traces_may_count_a_connection_twice_and_the_summary_says_so(small_trace):
     def opening(**options) -> str:
-        return said(section(report_on(two_files(small_trace), **options), "summary").paragraphs[0])
+        return plain(section(report_on(two_files(small_trace), **options), "summary").paragraphs[0])
 
     assert "counts twice" in opening()
     assert "counts twice" not in opening(joined=True)
@@ -402,7 +404,7 @@ def test_many_traces_are_not_all_drawn_and_the_report_says_so(small_trace):
         trace.flow(number, source=f"{number}.pcap").bin(number, 0)
     throughput = section(report_on(trace), "throughput")
     assert len(throughput.figures) == MOST_TRACES
-    assert said(throughput.paragraphs[0]) == "No figures are drawn for the 3 traces with fewer bytes."
+    assert plain(throughput.paragraphs[0]) == "No figures are drawn for the 3 traces with fewer bytes."
     assert throughput.figures[0].title.endswith("4.pcap")
 
 

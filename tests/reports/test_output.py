@@ -68,7 +68,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "reason"), [("no/such/x", "no such directory"), (".", "is a directory")])
-def test_what_cannot_be_written_is_said_with_its_name(tmp_path, name, reason):
+def test_what_cannot_be_written_is_reported_with_its_name(tmp_path, name, reason):
     path = str(tmp_path / name)
     with pytest.raises(OutputError) as caught, open_output(path):
         pass

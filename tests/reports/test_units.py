@@ -115,8 +115,8 @@ def test_one_is_singular():
 
 def test_only_the_last_of_several_parts_has_an_and():
     parts = ["39 TCP", "3 UDP", "1 DCCP"]
-    told = [enumerated(parts[:count]) for count in (1, 2, 3)]
-    assert told == ["39 TCP", "39 TCP and 3 UDP", "39 TCP, 3 UDP and 1 DCCP"]
+    words = [enumerated(parts[:count]) for count in (1, 2, 3)]
+    assert words == ["39 TCP", "39 TCP and 3 UDP", "39 TCP, 3 UDP and 1 DCCP"]
 
 
 @pytest.mark.parametrize(

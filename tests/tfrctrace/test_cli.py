@@ -237,8 +237,8 @@ def test_a_reader_that_has_seen_enough_ends_the_program_quietly(write_capture, c
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(10)
         process.stdout.close()
-        said = process.stderr.read().decode()
-        assert (process.wait(timeout=60), said) == (DONE, "")
+        errors = process.stderr.read().decode()
+        assert (process.wait(timeout=60), errors) == (DONE, "")
 
 
 def in_a_terminal(arguments, *, until=None, then=None, environment=None, stdin=subprocess.DEVNULL):

@@ -53,7 +53,7 @@ def write_pages(
             results = trace.results()
         except InputError as error:
             unread += error.problems
-            problems = tuple(map(shared.problem, trace.told(error.problems)))
+            problems = tuple(map(shared.problem, trace.publishable(error.problems)))
             entries.append(CaptureEntry(name=trace.name, page="", problems=problems))
             continue
         report = build_report(results, title=trace.name, index=INDEX_NAME)

@@ -155,15 +155,15 @@ class FlowRecordings:
 
     def _notes_on(self, receivers: Sequence[TfrcVariant]) -> tuple[str, ...]:
         """Return notes on parameters without effect, because the reports come from a real receiver."""
-        told = (pair for one in receivers for pair in one.receiver_parameters.items())
-        idle = dict.fromkeys(name for name, value in told if self._agents.get(name) != value)
+        parameters = (pair for one in receivers for pair in one.receiver_parameters.items())
+        idle = dict.fromkeys(name for name, value in parameters if self._agents.get(name) != value)
         if not idle:
             return ()
         names = " and ".join(f"`{name}`" for name in idle)
         return (f"p is what the receiver reported, so {names} has no effect; use `--simulate`",)
 
     def _return_path(self, flow: _DataFlow, choice: RecordingOptions) -> ReturnPath:
-        """Return what the trace or the user tells of the path from the receiver to the sender."""
+        """Return what the trace or the user gives for the path from the receiver to the sender."""
         if choice.rtt_ms is not None:
             return ReturnPath(rtt_ms=choice.rtt_ms, origin="as given")
         reports = self._reports.get(flow.key)

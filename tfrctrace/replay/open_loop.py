@@ -209,17 +209,17 @@ def _run_controller(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
     schema = _schema()
     steps = drive(algorithm.begin(recording.start), recording)
     rows = [_row(*step) for step in steps]
-    told = ("time_ns", "event", *_TOLD, *_REPORTED)
-    return pl.DataFrame(rows, schema={name: schema[name] for name in told}, orient="row")
+    columns = ("time_ns", "event", *_DECIDED, *_REPORTED)
+    return pl.DataFrame(rows, schema={name: schema[name] for name in columns}, orient="row")
 
 
-_TOLD: Final = ("x_bps", "mode", "reason", "r_ms", "x_calc_bps", "x_limit_bps", "window_bytes")
+_DECIDED: Final = ("x_bps", "mode", "reason", "r_ms", "x_calc_bps", "x_limit_bps", "window_bytes")
 _REPORTED: Final = ("p", "rtt_ms", "x_recv_bps")
 
 
 def _row(time_ns: int, event: str, report: Report | None, allowed: Allowed) -> tuple[object, ...]:
     """Return a step of a controller in the units of tables."""
-    told = (
+    decided = (
         8 * refuse_impossible(allowed.x),
         allowed.mode,
         allowed.reason,
@@ -229,8 +229,8 @@ def _row(time_ns: int, event: str, report: Report | None, allowed: Allowed) -> t
         allowed.window_bytes,
     )
     if report is None:
-        return (time_ns, event, *told, None, None, None)
-    return (time_ns, event, *told, report.p, _scaled(report.rtt_s, 1e3), 8 * report.x_recv)
+        return (time_ns, event, *decided, None, None, None)
+    return (time_ns, event, *decided, report.p, _scaled(report.rtt_s, 1e3), 8 * report.x_recv)
 
 
 def _scaled(value: float | None, factor: float) -> float | None:

@@ -23,7 +23,7 @@ _ANY_START = Start(segment_bytes=1460)
 
 def parse_settings(texts: Iterable[str]) -> dict[str, float | str]:
     """Parse settings such as `vegas.alpha=1` and `tfrc-veno.gamma=mix`, keyed by `ALGORITHM.NAME`."""
-    told: dict[str, float | str] = {}
+    parsed: dict[str, float | str] = {}
     for text in texts:
         place, sign, value = text.partition("=")
         if not sign or not value or not all(place.rpartition(".")):
@@ -32,10 +32,10 @@ def parse_settings(texts: Iterable[str]) -> dict[str, float | str]:
                 hint="write algorithm, parameter and value: `vegas.alpha=1`",
             )
         try:
-            told[place] = float(value)
+            parsed[place] = float(value)
         except ValueError:
-            told[place] = value
-    return told
+            parsed[place] = value
+    return parsed
 
 
 def by_algorithm(

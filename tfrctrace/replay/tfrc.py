@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.parsers._native import ChosenSender, ToldDecision
+    from tfrctrace.parsers._native import ChosenSender, DecisionTuple
     from tfrctrace.replay.controller import Report, Start
     from tfrctrace.replay.recordings.recording import Recording
 
@@ -162,6 +162,6 @@ class Tfrc:
         return _allowed(self._sender.on_no_feedback(is_idle))
 
 
-def _allowed(told: ToldDecision) -> Allowed:
-    x, timer_s, mode, reason, r_s, x_calc, x_limit = told
+def _allowed(decision: DecisionTuple) -> Allowed:
+    x, timer_s, mode, reason, r_s, x_calc, x_limit = decision
     return Allowed(x=x, timer_s=timer_s, mode=mode, reason=reason, r_s=r_s, x_calc=x_calc, x_limit=x_limit)

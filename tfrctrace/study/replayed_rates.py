@@ -54,7 +54,7 @@ def parse_replay_plan(table: Table, parameters: Sequence[str]) -> ReplayPlan:
             "`stations` say who shares the medium of `mtfrc`, and of nothing else",
             hint='write `stations = ["4x11"]`, or `["{n}x11"]` with a parameter of the runs',
         )
-    named = {name for said in (*found.stations, found.downloads) for name in _PARAMETER.findall(said)}
+    named = {name for text in (*found.stations, found.downloads) for name in _PARAMETER.findall(text)}
     for name in (*found.where, *sorted(named)):
         if name not in parameters:
             raise unknown("`[measure.replay]`: parameter", name, parameters)
@@ -68,10 +68,10 @@ def plan_for_run(plan: ReplayPlan | None, parameters: Mapping[str, Value]) -> Re
     ):
         return None
 
-    def said(words: str) -> str:
+    def filled(words: str) -> str:
         return _PARAMETER.sub(lambda found: str(parameters[found[1]]), words)
 
-    return replace(plan, stations=tuple(map(said, plan.stations)), downloads=said(plan.downloads))
+    return replace(plan, stations=tuple(map(filled, plan.stations)), downloads=filled(plan.downloads))
 
 
 def mean_rates(trace: Trace, plan: ReplayPlan) -> dict[int, dict[str, float | None]]:

@@ -42,7 +42,7 @@ class StudyResults:
     records: list[Record]
     cached: int
     """Runs that were not measured again."""
-    told: list[tuple[Run, RunValue]]
+    run_values: list[tuple[Run, RunValue]]
     cells: list[Cell]
     tests: list[TestResult]
     verdicts: list[ClaimVerdict]
@@ -59,7 +59,7 @@ class StudyResults:
         runs = self.study.runs
         if runs.repetition is None or runs.repetition not in axes:
             return self.cells
-        return summarise(self.told, runs.parameters, self.study.confidence)
+        return summarise(self.run_values, runs.parameters, self.study.confidence)
 
     def values(self) -> pl.DataFrame:
         """Return a row for each run, quantity and group: its parameters, the value and where it is from."""
@@ -75,7 +75,7 @@ class StudyResults:
                 "made_of": one.made_of,
                 "reason": one.reason,
             }
-            for run, one in self.told
+            for run, one in self.run_values
         ]
         return _frame(rows, [*self.study.runs.parameters, *_VALUE_TYPES], _VALUE_TYPES)
 
@@ -156,7 +156,7 @@ def perform(
     if all(record["failed"] for record in measured.records):
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in study.measure.labels))
-    told = [
+    values = [
         (run, one)
         for run, record in zip(runs, measured.records, strict=True)
         if not record["failed"]
@@ -164,13 +164,13 @@ def perform(
         for one in run_values(record, quantity, labels)
     ]
     scenario = study.runs.scenario
-    cells = summarise(told, scenario, study.confidence)
+    cells = summarise(values, scenario, study.confidence)
     return StudyResults(
         study=study,
         runs=runs,
         records=measured.records,
         cached=measured.cached,
-        told=told,
+        run_values=values,
         cells=cells,
         tests=[
             test

@@ -69,8 +69,8 @@ class Passes:
         self._bins: dict[int, pl.DataFrame] = {}
         self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
-        self._was_told = False
-        self._told_once: set[tuple[str, str]] = set()
+        self._has_reported = False
+        self._reported_once: set[tuple[str, str]] = set()
         if settings.anonymizer:  # numbers its inputs in their order
             list(map(settings.anonymizer.source, inputs.names))
 
@@ -122,9 +122,9 @@ class Passes:
     @property
     def warnings(self) -> list[Problem]:
         """What was wrong with the inputs, as facts; `tfrctrace.base.errors.describe` makes words of them."""
-        return self.told(self._inputs.problems + self._any_reading().problems)
+        return self.publishable(self._inputs.problems + self._any_reading().problems)
 
-    def told(self, problems: list[Problem]) -> list[Problem]:
+    def publishable(self, problems: list[Problem]) -> list[Problem]:
         """Return `problems` as results may show them: without names if the trace is anonymized."""
         anonymizer = self._settings.anonymizer
         if anonymizer is None:
@@ -196,17 +196,17 @@ class Passes:
         reading = running.result()
         if reading.read_nothing:
             raise InputError(self._inputs.problems + reading.problems)
-        self._tell(reading.problems)
+        self._report_problems(reading.problems)
         return reading
 
-    def _tell(self, problems: list[Problem]) -> None:
-        if not self._was_told:
-            self._was_told = True
+    def _report_problems(self, problems: list[Problem]) -> None:
+        if not self._has_reported:
+            self._has_reported = True
             self._on_problems(self._inputs.problems + problems)
 
-    def _tell_once(self, problems: list[Problem]) -> None:
+    def _report_problems_once(self, problems: list[Problem]) -> None:
         """Report each problem once: several tables may be requested with the same labels."""
         new = {(problem["source"], problem["message"]): problem for problem in problems}
-        new = {key: problem for key, problem in new.items() if key not in self._told_once}
-        self._told_once |= new.keys()
+        new = {key: problem for key, problem in new.items() if key not in self._reported_once}
+        self._reported_once |= new.keys()
         self._on_problems(list(new.values()))

@@ -80,7 +80,7 @@ class Tables(Passes):
 
     @property
     def feedback(self) -> pl.DataFrame:
-        """One row for each report of a TFRC receiver: what it said, and what the sender made of it."""
+        """One row for each report of a TFRC receiver: its values, and the resulting state of the sender."""
         return self.table("feedback").frame()
 
     @property
@@ -139,7 +139,7 @@ class Tables(Passes):
             yield pl.DataFrame(batch)
         if batches.read_nothing:
             raise InputError(batches.problems)
-        self._tell(batches.problems)
+        self._report_problems(batches.problems)
 
     def throughput(self, width: str) -> pl.DataFrame:
         """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.

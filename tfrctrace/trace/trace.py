@@ -59,7 +59,7 @@ class Trace(Tables):
         from tfrctrace.reports.printers.notebook import overview
         from tfrctrace.reports.results import Results
 
-        told = Results(
+        results = Results(
             flows=self.flows,
             bins=pl.DataFrame(schema=polars_schema("bins")),
             sources=self.sources,
@@ -67,7 +67,7 @@ class Trace(Tables):
             joined=self.is_joined,
             clock=self.clock,
         )
-        return overview(told, title=self.name)
+        return overview(results, title=self.name)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the flows as a frame of pandas, one row for each flow and direction."""
@@ -130,7 +130,7 @@ class Trace(Tables):
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
         flows, problems = with_labels(self.flows, rules)
-        self._tell_once(problems)
+        self._report_problems_once(problems)
         measured = measure(
             flows,
             self.counted(basis, base_ns),
@@ -143,7 +143,7 @@ class Trace(Tables):
             names=names,
             given=given,
         )
-        self._tell_once(list(assumption_warnings(measured, given)))
+        self._report_problems_once(list(assumption_warnings(measured, given)))
         return measured
 
     @with_parameters_of(measure)

@@ -56,8 +56,8 @@ class CellSettings:
 
     def or_else(self, others: CellSettings) -> CellSettings:
         """Return these settings, completed by those of `others`."""
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(others, **{name: value for name, value in said.items() if value is not None})
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(others, **{name: value for name, value in given.items() if value is not None})
 
 
 PRESETS: Final[Mapping[Preset, CellSettings]] = {

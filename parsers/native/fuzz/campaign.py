@@ -85,16 +85,16 @@ def run_round(program: Path, target: str, seconds: float, tally: Tally) -> None:
         capture_output=True,
         check=False,
     )
-    said = done.stderr.decode(errors="replace")
-    executions = re.findall(r"^stat::number_of_executed_units: (\d+)", said, re.MULTILINE)
-    edges = max(map(int, re.findall(r" cov: (\d+)", said)), default=0)
+    log = done.stderr.decode(errors="replace")
+    executions = re.findall(r"^stat::number_of_executed_units: (\d+)", log, re.MULTILINE)
+    edges = max(map(int, re.findall(r" cov: (\d+)", log)), default=0)
     tally.executions += int(executions[0]) if executions else 0
     tally.seconds += seconds
     tally.quiet = 0.0 if edges > tally.edges else tally.quiet + seconds
     tally.edges = max(tally.edges, edges)
     tally.findings += sorted(str(path) for path in set(artifacts.iterdir()) - before)
     if done.returncode and not tally.findings:
-        tally.findings.append(said[-2000:])
+        tally.findings.append(log[-2000:])
 
 
 def fuzz(program: Path, target: str, seconds: float | None, quiet: float) -> Tally:

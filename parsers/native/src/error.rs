@@ -241,6 +241,6 @@ pub struct Problem {
     pub packet: Option<u64>,
     /// Packets of this source analysed before it.
     pub packets_before: u64,
-    /// What the reader said.
+    /// The error of the reader.
     pub error: ReadError,
 }

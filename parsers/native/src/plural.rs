@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_one_is_said_otherwise_than_many() {
+    fn test_one_is_singular() {
         let what =
             "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away";
         assert_eq!(counted(1_u32, what), "1 acknowledgement was held for longer than its packet was away");
@@ -41,8 +41,8 @@ mod tests {
     }
 
     #[test]
-    fn test_what_did_not_happen_is_not_said() {
-        let said: Vec<_> = all_counted([(0_u64, "loss[es]"), (1, "report[s]"), (7, "loss[es]")]).collect();
-        assert_eq!(said, ["1 report", "7 losses"]);
+    fn test_what_did_not_happen_is_left_out() {
+        let counts: Vec<_> = all_counted([(0_u64, "loss[es]"), (1, "report[s]"), (7, "loss[es]")]).collect();
+        assert_eq!(counts, ["1 report", "7 losses"]);
     }
 }

@@ -52,7 +52,7 @@ bin.send_rtcp_src_1 ! udpsink name=reports host={peer} port=5011 sync=false asyn
 FIELD = re.compile(r"([\w-]+)=\((?:u?int|u?int64|guint64|gint64|boolean)\)([\w-]+)")
 
 
-def said_of(bin: Gst.Element, session: int, ssrc: int) -> dict[str, Any]:
+def counts_of(bin: Gst.Element, session: int, ssrc: int) -> dict[str, Any]:
     """Return the whole numbers and flags of what a session says of a source."""
     source = bin.emit("get-internal-session", session).emit("get-source-by-ssrc", ssrc)
     fields = FIELD.findall(source.get_property("stats").to_string())
@@ -90,10 +90,11 @@ def main() -> None:
     bus.connect("message::error", lambda _, message: sys.exit(str(message.parse_error())))
     GLib.timeout_add(int(seconds * 1000), loop.quit)
     loop.run()
-    said = {
-        name: [said_of(bin, at, ssrc) for ssrc in known[at]] for at, name in enumerate(("sound", "pictures"))
+    statistics = {
+        name: [counts_of(bin, at, ssrc) for ssrc in known[at]]
+        for at, name in enumerate(("sound", "pictures"))
     }
-    print(json.dumps(said, indent=1))
+    print(json.dumps(statistics, indent=1))
     pipeline.set_state(Gst.State.NULL)
 
 

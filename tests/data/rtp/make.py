@@ -66,7 +66,7 @@ def run() -> dict[str, Any]:
             receive = network.inside(network.RECEIVER, *client, "receive", network.SENDER_4, str(SECONDS + 3))
             send = network.inside(network.SENDER, *client, "send", network.RECEIVER_4, str(SECONDS))
             receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, text=True)
-            time.sleep(1)  # until it listens, which GStreamer tells nobody
+            time.sleep(1)  # until it listens, which GStreamer does not report
             sent = network.run(*send)
             received, _ = receiver.communicate()
         queue = json.loads(

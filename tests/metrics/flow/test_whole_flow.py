@@ -1,4 +1,4 @@
-"""Numbers about a flow's whole life, against what the sending kernel said of its timers."""
+"""Numbers about a flow's whole life, against what the sending kernel logged of its timers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[2] / "data"
 WIRED_MIX = DATA / "ns2" / "wired-mix.tr.xz"
 
 
-def told(path, name):
+def whole_flow(path, name):
     """Return the metric `name` of the flow in a capture, and the flow's row."""
     measured = tfrctrace.open(path).measure(name, least_packets=2)
     (metric,) = measured.metrics
@@ -32,7 +32,7 @@ def told(path, name):
     "case", ["outage", "outage-no-sack", "ack-outage", "last-ack-lost", "drop-retransmission-twice"]
 )
 def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case, tmp_path):
-    """The kernel's tracepoint said which retransmissions its timer sent, all in one episode.
+    """The kernel's tracepoint shows which retransmissions its timer sent, all in one episode.
 
     What was outstanding is then acknowledged within some round-trip times.
     """
@@ -42,7 +42,7 @@ def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case, tmp_pa
     packets = pl.concat(tfrctrace.open(capture).packets())
     times_ns = packets.filter(pl.col("packet").is_in(frames))["time_ns"]
     assert len(times_ns) == len(frames)
-    share, flow = told(capture, "timeout_share")
+    share, flow = whole_flow(capture, "timeout_share")
     after_timeouts_ms = 1000 * share.value * flow["duration_s"]
     until_last_ms = (times_ns.max() - times_ns.min()) / 1e6
     assert until_last_ms < after_timeouts_ms < until_last_ms + 3 * flow["rtt_max_ms"]
@@ -51,12 +51,12 @@ def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case, tmp_pa
 
 def test_without_a_timeout_the_share_is_0_and_not_unknown():
     # TcpExtTCPTimeouts of this run's sender is 0
-    share, _ = told(DATA / "captures" / "linux-seq-wrap-snd.pcap.gz", "timeout_share")
+    share, _ = whole_flow(DATA / "captures" / "linux-seq-wrap-snd.pcap.gz", "timeout_share")
     assert (share.value, share.n) == (0, 0)
 
 
-def test_a_receiver_s_capture_does_not_tell_the_share(tmp_path):
-    share, _ = told(CorpusCase("outage").unpack("rcv", tmp_path), "timeout_share")
+def test_a_receiver_s_capture_does_not_show_the_share(tmp_path):
+    share, _ = whole_flow(CorpusCase("outage").unpack("rcv", tmp_path), "timeout_share")
     assert share.value is None
     assert share.reason.startswith("not TCP, or captured where")
 

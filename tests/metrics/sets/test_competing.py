@@ -80,7 +80,7 @@ def test_a_warm_up_is_taken_from_each_flow():
     assert sets_of([FlowLifetime(1, "a", 0, 40)], warmup_ns=38) == []
 
 
-def test_of_very_many_sets_the_weightiest_are_told():
+def test_of_very_many_sets_the_weightiest_are_listed():
     # each overlaps its neighbours only
     chain = [FlowLifetime(number, "a", 10 * number, 10 * number + 17) for number in range(100)]
     found, left_out = competing_sets(chain, {"a": 0}, 1, 2)

@@ -33,7 +33,7 @@ def test_intervals_of_a_difference_are_scipy_s_and_effects_those_of_statsmodels(
 
 
 @pytest.mark.parametrize(("a", "b"), [([1], [2, 3]), ([], [1, 2]), ([1, 1], [2, 2]), ([None, 1], [1, 2])])
-def test_what_cannot_be_told_of_so_few_or_equal_values_is_not_told(a, b):
+def test_what_so_few_or_equal_values_cannot_show_is_null(a, b):
     assert difference_interval(series(a), series(b)) is None
     assert hedges_g(series(a), series(b)) is None
 

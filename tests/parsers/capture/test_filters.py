@@ -219,7 +219,7 @@ FRAMINGS = [
 def numbers_by_tcpdump(path, expression):
     """Return the numbers of the packets tcpdump takes, or its error.
 
-    tcpdump numbers what it shows, so each packet has a time of its own that tells which one it is.
+    tcpdump numbers what it shows, so each packet has a time of its own that identifies it.
     """
     command = ["tcpdump", "-n", "-tt", "-r", str(path), *([expression] if expression else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -253,7 +253,7 @@ def test_the_same_packets_pass_as_with_tcpdump(packets, write_capture, framing, 
         compared += 1
         matched += isinstance(expected, list) and 0 < len(expected) < len(packets)
     assert compared == len(EXPRESSIONS)
-    assert matched >= 3, "expressions should tell packets apart, those with `vlan` also tagged ones"
+    assert matched >= 3, "expressions should distinguish packets, those with `vlan` also tagged ones"
 
 
 def test_a_filter_is_compiled_for_each_link_type_of_a_file(conversation, tmp_path):

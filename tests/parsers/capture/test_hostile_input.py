@@ -30,7 +30,7 @@ class Outcome:
     status: int
     flows: list[dict[str, Any]]
     warnings: list[dict[str, Any]]
-    said: str
+    printed: str
 
 
 Run = Callable[..., Outcome]
@@ -75,20 +75,20 @@ def test_an_empty_file_is_named_and_not_read(run: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "empty.pcap", b"")
     outcome = run(path)
     assert outcome.status == NOT_READ
-    assert f"error: `{path}`: the file is empty, expected a capture" in outcome.said
+    assert f"error: `{path}`: the file is empty, expected a capture" in outcome.printed
 
 
 def test_a_file_header_alone_is_a_capture_without_packets(run: Run) -> None:
     outcome = run(CAPTURES / "variant-empty.pcap.gz")
     assert outcome.status == 0
     assert outcome.flows == []
-    assert "warning: " in outcome.said
+    assert "warning: " in outcome.printed
 
 
 def test_an_empty_directory_is_named(run: Run, tmp_path: Path) -> None:
     outcome = run(tmp_path)
     assert outcome.status == NOT_READ
-    assert str(tmp_path) in outcome.said
+    assert str(tmp_path) in outcome.printed
 
 
 def test_a_directory_stands_for_the_captures_in_it(run: Run, tmp_path: Path) -> None:
@@ -105,14 +105,14 @@ def test_a_text_file_is_called_text(run: Run, tmp_path: Path) -> None:
     assert outcome.status == NOT_READ
     assert (
         f"error: `{path}` at byte 0: this is text of no known form, expected a capture or one of: "
-        in outcome.said
+        in outcome.printed
     )
 
 
 def test_other_bytes_are_no_capture(run: Run, tmp_path: Path) -> None:
     outcome = run(write(tmp_path / "noise.pcap", bytes(range(128, 256))))
     assert outcome.status == NOT_READ
-    assert "neither pcap nor pcapng" in outcome.said
+    assert "neither pcap nor pcapng" in outcome.printed
 
 
 def test_a_cut_last_record_is_a_warning_and_the_rest_is_analysed(run: Run, tmp_path: Path) -> None:
@@ -120,9 +120,10 @@ def test_a_cut_last_record_is_a_warning_and_the_rest_is_analysed(run: Run, tmp_p
     outcome = run(path)
     number, start = len(OFFSETS), OFFSETS[-1]
     assert outcome.status == 0
-    assert f"warning: `{path}` packet {number} at byte {start}: the file ends inside a record" in outcome.said
-    assert f"{number - 1} packets before it were analysed" in outcome.said
-    assert "hint:" in outcome.said
+    warning = f"warning: `{path}` packet {number} at byte {start}: the file ends inside a record"
+    assert warning in outcome.printed
+    assert f"{number - 1} packets before it were analysed" in outcome.printed
+    assert "hint:" in outcome.printed
     assert [warning["kind"] for warning in outcome.warnings] == ["truncated"]
     whole = run(write(tmp_path / "whole.pcap", SMALL))
     without_last = run(write(tmp_path / "short.pcap", SMALL[:start]))
@@ -132,14 +133,14 @@ def test_a_cut_last_record_is_a_warning_and_the_rest_is_analysed(run: Run, tmp_p
 def test_strict_makes_an_error_of_a_cut_record(run: Run, tmp_path: Path) -> None:
     outcome = run("--strict", write(tmp_path / "cut.pcap", SMALL[:-5]))
     assert outcome.status == NOT_READ
-    assert "error: " in outcome.said
+    assert "error: " in outcome.printed
     assert packets(outcome) > 0
 
 
 def test_a_cut_record_header_is_a_warning(run: Run, tmp_path: Path) -> None:
     outcome = run(write(tmp_path / "cut.pcap", SMALL[: OFFSETS[-1] + 7]))
     assert outcome.status == 0
-    assert "the file ends inside a record header: 7 bytes, expected 16" in outcome.said
+    assert "the file ends inside a record header: 7 bytes, expected 16" in outcome.printed
 
 
 def test_a_record_of_four_gigabytes_ends_the_reading_there(run: Run, tmp_path: Path) -> None:
@@ -151,8 +152,8 @@ def test_a_record_of_four_gigabytes_ends_the_reading_there(run: Run, tmp_path: P
     outcome = run(path)
     assert outcome.status == NOT_READ
     expected = f"error: `{path}` packet {number} at byte {start}: record length 4294967295, expected at most"
-    assert expected in outcome.said
-    assert "49 packets before it were analysed" in outcome.said
+    assert expected in outcome.printed
+    assert "49 packets before it were analysed" in outcome.printed
     assert packets(outcome) == packets(run(write(tmp_path / "before.pcap", SMALL[:start])))
 
 
@@ -161,14 +162,14 @@ def test_an_unknown_link_type_is_named(run: Run, tmp_path: Path) -> None:
     struct.pack_into("<I", content, 20, 147)
     outcome = run(write(tmp_path / "user.pcap", bytes(content)))
     assert outcome.status == NOT_READ
-    assert "link type 147" in outcome.said
+    assert "link type 147" in outcome.printed
 
 
 def test_a_gzip_stream_that_ends_early_gives_what_is_there(run: Run) -> None:
     outcome = run(CAPTURES / "variant-cut-gzip-stream.pcap.gz")
     assert outcome.status == 0
-    assert "warning: " in outcome.said
-    assert "the gzip data end early" in outcome.said
+    assert "warning: " in outcome.printed
+    assert "the gzip data end early" in outcome.printed
     # 888 of 1500 records can be unpacked; 22 and more are not TCP
     assert 800 < packets(outcome) < 888
 
@@ -178,7 +179,7 @@ def test_damaged_gzip_data_are_an_error_after_what_could_be_read(run: Run, tmp_p
     packed[len(packed) // 2 :] = bytes(len(packed) - len(packed) // 2)
     outcome = run(write(tmp_path / "damaged.pcap.gz", bytes(packed)))
     assert outcome.status == NOT_READ
-    assert "gzip" in outcome.said
+    assert "gzip" in outcome.printed
 
 
 def test_a_decompression_bomb_stops_at_the_bound(run: Run, tmp_path: Path) -> None:
@@ -189,8 +190,8 @@ def test_a_decompression_bomb_stops_at_the_bound(run: Run, tmp_path: Path) -> No
     path = write(tmp_path / "bomb.pcap.gz", packed)
     outcome = run("--max-decompressed", "5000000", path)
     assert outcome.status == NOT_READ
-    assert "more than 5000000 bytes after decompression" in outcome.said
-    assert "`--max-decompressed`" in outcome.said
+    assert "more than 5000000 bytes after decompression" in outcome.printed
+    assert "`--max-decompressed`" in outcome.printed
     (problem,) = (one for one in outcome.warnings if one["kind"] == "decompression_limit")
     assert 0 < problem["packets_before"] <= 5_000_000 // len(one)
 
@@ -199,7 +200,7 @@ def test_a_file_that_is_not_there_is_named_and_the_others_are_analysed(run: Run,
     there = write(tmp_path / "there.pcap", SMALL)
     outcome = run(tmp_path / "gone.pcap", there)
     assert outcome.status == NOT_READ
-    assert f"error: `{tmp_path / 'gone.pcap'}`: no such file or directory" in outcome.said
+    assert f"error: `{tmp_path / 'gone.pcap'}`: no such file or directory" in outcome.printed
     assert packets(outcome) == packets(run(there))
 
 
@@ -209,7 +210,7 @@ def test_a_file_that_may_not_be_read_is_named(run: Run, tmp_path: Path) -> None:
     path.chmod(0)
     outcome = run(path)
     assert outcome.status == NOT_READ
-    assert "permission denied" in outcome.said
+    assert "permission denied" in outcome.printed
 
 
 def test_a_writer_that_goes_away_leaves_what_it_wrote(run: Run, tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_writer_that_goes_away_leaves_what_it_wrote(run: Run, tmp_path: Path) 
     outcome = run(pipe)
     writer.join()
     assert outcome.status == 0
-    assert "packet 101" in outcome.said
+    assert "packet 101" in outcome.printed
     assert packets(outcome) > 0
 
 
@@ -239,9 +240,9 @@ def test_a_closed_pipe_on_standard_output_is_no_error(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdout.read(10)
         process.stdout.close()
-        said = process.stderr.read().decode()
+        printed = process.stderr.read().decode()
         status = process.wait()
-    assert said == ""
+    assert printed == ""
     assert status == 0
 
 
@@ -282,8 +283,8 @@ def test_a_pcapng_block_of_length_zero_ends_the_reading_there(run: Run, tmp_path
     outcome = run(path)
     assert outcome.status == NOT_READ
     expected = f"error: `{path}` packet 2 at byte {len(good)}: block length 0, expected at least 12"
-    assert expected in outcome.said
-    assert "1 packet before it was analysed" in outcome.said
+    assert expected in outcome.printed
+    assert "1 packet before it was analysed" in outcome.printed
     assert packets(outcome) == 1
 
 
@@ -291,7 +292,7 @@ def test_a_pcapng_section_of_unknown_byte_order_is_an_error(run: Run, tmp_path: 
     good = section() + interface() + enhanced(0, FRAME)
     outcome = run(write(tmp_path / "order.pcapng", good + section(magic=0x11223344)))
     assert outcome.status == NOT_READ
-    assert f"at byte {len(good)}: a section header without byte-order magic" in outcome.said
+    assert f"at byte {len(good)}: a section header without byte-order magic" in outcome.printed
     assert packets(outcome) == 1
 
 
@@ -299,7 +300,7 @@ def test_a_packet_of_an_undeclared_interface_is_an_error(run: Run, tmp_path: Pat
     content = section() + interface() + enhanced(0, FRAME) + enhanced(7, FRAME)
     outcome = run(write(tmp_path / "interface.pcapng", content))
     assert outcome.status == NOT_READ
-    assert "a packet of interface 7, expected one of the 1 declared" in outcome.said
+    assert "a packet of interface 7, expected one of the 1 declared" in outcome.printed
     assert packets(outcome) == 1
 
 
@@ -308,14 +309,14 @@ def test_a_packet_longer_than_its_block_is_an_error(run: Run, tmp_path: Path) ->
     struct.pack_into("<I", lying, 20, 5000)
     outcome = run(write(tmp_path / "long.pcapng", section() + interface() + bytes(lying)))
     assert outcome.status == NOT_READ
-    assert "a packet of 5000 bytes in a block of" in outcome.said
+    assert "a packet of 5000 bytes in a block of" in outcome.printed
 
 
 def test_a_pcapng_block_cut_at_the_end_is_a_warning(run: Run, tmp_path: Path) -> None:
     content = section() + interface() + enhanced(0, FRAME) + enhanced(0, FRAME)[:-9]
     outcome = run(write(tmp_path / "cut.pcapng", content))
     assert outcome.status == 0
-    assert "warning: " in outcome.said
+    assert "warning: " in outcome.printed
     assert packets(outcome) == 1
 
 
@@ -341,7 +342,7 @@ def test_control_characters_of_a_file_name_do_not_reach_the_terminal(run: Run, t
     path = write(tmp_path / "red\x1b[31m.pcap", b"")
     outcome = run(path)
     assert outcome.status == NOT_READ
-    assert "\x1b" not in outcome.said
+    assert "\x1b" not in outcome.printed
 
 
 def test_an_interface_name_may_hold_anything(run: Run, tmp_path: Path) -> None:

@@ -183,8 +183,8 @@ def test_packets_of_an_overlap_count_once(
         flows = trace.flows
     assert same_flows(flows.drop("source"), flows_of(LOSSY))
     copies = sum(source["packets"] for source in trace.sources) - length
-    told = [problem["message"] for problem in trace.warnings if problem["kind"] == "overlap"]
-    numbers = [int(word) for message in told for word in message.split()[:3] if word.isdigit()]
+    reported = [problem["message"] for problem in trace.warnings if problem["kind"] == "overlap"]
+    numbers = [int(word) for message in reported for word in message.split()[:3] if word.isdigit()]
     assert sum(numbers) == copies
 
 
@@ -208,8 +208,8 @@ def test_missing_parts_are_reported(run: Any, lossy: Capture, tmp_path: Path) ->
     # the payload that the missing part has alone
     missing = flows_of(LOSSY)["unique_bytes"].sum() - flows_of(*kept[:1])["unique_bytes"].sum()
     missing -= flows_of(*kept[1:])["unique_bytes"].sum()
-    told = [int(message.split()[0]) for message in messages if "payload byte" in message]
-    assert told == [missing]
+    reported = [int(message.split()[0]) for message in messages if "payload byte" in message]
+    assert reported == [missing]
     assert run("flows", "--join", "--strict", *kept).status == 3
 
 

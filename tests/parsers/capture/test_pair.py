@@ -170,7 +170,7 @@ def test_the_delay_of_every_packet_is_that_of_the_relay() -> None:
         assert apart_s[int(0.98 * len(apart_s))] < 1e-3
 
 
-def test_pure_reordering_is_no_loss_and_doubled_packets_are_told() -> None:
+def test_pure_reordering_is_no_loss_and_doubled_packets_are_reported() -> None:
     trace = open_pair(*REORDERED)
     totals = trace.flows.select(
         pl.col("sent_packets", "received_packets", "duplicate_packets", "lost_packets").sum()
@@ -222,7 +222,7 @@ def test_segments_that_only_one_capture_shows_uncut_are_found(tmp_path: Path) ->
     assert at_one.rows() == at_none.rows()
 
 
-def test_what_was_lost_before_the_router_is_told_there() -> None:
+def test_what_was_lost_before_the_router_is_reported_there() -> None:
     # the simulator's own count: 23 segments sent again, all because of drops in the queue before this place
     router = CAPTURES / "ns3-p2p-newreno-cubic-udp-6-1.pcap.gz"
     rows = matched(open_pair(router, PAIR / "ns3-p2p-newreno-cubic-udp-3-1.pcap.gz"))
@@ -230,7 +230,7 @@ def test_what_was_lost_before_the_router_is_told_there() -> None:
     assert (data["lost_before_packets"], data["lost_packets"], data["lost_behind_packets"]) == (23, 0, 0)
 
 
-def test_what_is_lost_behind_the_second_capture_is_told_there(tmp_path: Path) -> None:
+def test_what_is_lost_behind_the_second_capture_is_reported_there(tmp_path: Path) -> None:
     first = NS3_PAIRS["p2p-newreno-cubic-udp"][0]
     sender = bytes([10, 1, 1, 1])
 
@@ -383,7 +383,7 @@ def test_a_capture_of_all_interfaces_shows_each_packet_once(tmp_path: Path) -> N
     sender, middle, receiver = (case.unpack(name, tmp_path) for name in ("snd", "mid", "rcv"))
     whole = tfrctrace.open([sender, receiver], pair=True).flows
     router = tfrctrace.open([middle, receiver], pair=True).flows
-    # what the router's queue dropped, as the kernel's retransmissions tell
+    # what the router's queue dropped, as the kernel's retransmissions show
     assert router["lost_packets"].to_list() == [case.counters["snd"]["TcpRetransSegs"], 0]
     columns = ["packets", "payload_bytes", "sent_packets", "lost_packets", "duplicate_packets", "pdr"]
     assert router.select(columns).equals(whole.select(columns))
@@ -447,18 +447,18 @@ def test_the_commands_say_what_is_wrong_with_a_pair(run: Callable[..., Any]) -> 
 def spurious_of_pair(case: CorpusCase, tmp_path: Path) -> list[tuple[bool, bool]]:
     """Return of each retransmission whether it was needless, and whether a pair of captures says so."""
     found = tfrctrace.open((case.unpack("snd", tmp_path), case.unpack("rcv", tmp_path)), pair=True).losses
-    said = {row["packet"]: row["spurious"] is not None for row in found.to_dicts()}
+    ours_spurious = {row["packet"]: row["spurious"] is not None for row in found.to_dicts()}
     kinds = ("fast_retransmission", "sack_retransmission", "rto_retransmission", "tail_loss_probe")
     rows = [row for row in case.truth if row["tap"] == "snd" and row["kind"] in kinds]
     of_sender = [row for row in rows if int(row["sport"]) != case.about["server_port"]]
-    return [(row["spurious"] == "1", said.get(int(row["frame"]), False)) for row in of_sender]
+    return [(row["spurious"] == "1", ours_spurious.get(int(row["frame"]), False)) for row in of_sender]
 
 
 def test_a_pair_shows_which_retransmissions_were_needed(tmp_path: Path) -> None:
     cases = [case for case in all_cases() if {"snd", "rcv"} <= set(case.captures)]
     judged = [pair for case in cases for pair in spurious_of_pair(case, tmp_path)]
     assert not [pair for pair in judged if pair == (False, True)]
-    found = [said for is_needless, said in judged if is_needless]
-    # without SACK nothing tells of a few that the acknowledgements which got lost had been for them
+    found = [ours_spurious for is_needless, ours_spurious in judged if is_needless]
+    # without SACK nothing shows for a few that the acknowledgements which got lost had been for them
     assert len(found) > 100
     assert sum(found) >= 0.98 * len(found)

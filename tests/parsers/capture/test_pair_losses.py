@@ -110,8 +110,8 @@ def test_packets_that_arrive_without_being_sent_are_losses_of_the_first_capture(
     arrived = whole.transits.filter((pl.col("fate") == "arrived") & pl.col("sent_packet").is_in(list(gone)))
     forward = arrived.filter(pl.col("direction") == "fwd")
     assert len(forward) <= flows["missed_packets"].sum() <= len(gone)
-    told = flows.filter(pl.col("direction") == "fwd")["lost_packets"].to_list()
-    assert all(mine <= was for mine, was in zip(told, lost[::2], strict=True) if mine is not None)
+    reported = flows.filter(pl.col("direction") == "fwd")["lost_packets"].to_list()
+    assert all(mine <= was for mine, was in zip(reported, lost[::2], strict=True) if mine is not None)
 
 
 def data_frame(number: int, payload: bytes, *, retry: bool = False) -> bytes:

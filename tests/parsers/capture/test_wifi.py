@@ -1,6 +1,6 @@
 """Links and flows of 802.11 captures are those of tshark and of the simulator that wrote them.
 
-`tests/data/wifi` holds what tshark said when the captures were taken in (`witness.py` there), and what
+`tests/data/wifi` holds what tshark printed when the captures were taken in (`witness.py` there), and what
 ns-3's FlowMonitor counted at the IP layer. A frame that the link repeated although the capture had shown it
 is one packet to us, as it is to the receiving station.
 """
@@ -163,7 +163,7 @@ def test_rates_are_tsharks_where_it_gives_one(tmp_path: Path) -> None:
         assert rate == pytest.approx(expected, abs=0.06)
 
 
-def test_frames_that_cannot_be_read_are_told_by_reason(tmp_path: Path) -> None:
+def test_frames_that_cannot_be_read_are_reported_by_reason(tmp_path: Path) -> None:
     encrypted = bytes([8, 0x41]) + HEADER[2:] + bytes(range(60))
     null = bytes([0x48, 1]) + HEADER[2:]
     frames = [encrypted, null, HEADER + SNAP[:6] + bytes([8, 6]) + bytes(28), HEADER[:20]]

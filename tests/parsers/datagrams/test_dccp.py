@@ -74,7 +74,7 @@ def test_a_connection_is_one_flow_with_its_negotiation_and_state(capture: Path) 
     assert back["payload_bytes"] == 0
 
 
-def test_missing_and_late_numbers_are_told_apart_across_the_wrap(capture: Path) -> None:
+def test_missing_and_late_numbers_are_distinguished_across_the_wrap(capture: Path) -> None:
     forward, back = tfrctrace.open(capture).flows.to_dicts()
     # of 41 numbers 10 never comes, 11 does after 12
     assert (forward["sent_packets"], forward["received_packets"], forward["lost_packets"]) == (41, 40, 1)
@@ -96,7 +96,7 @@ def test_packets_have_type_and_both_numbers(capture: Path) -> None:
     assert packets["acknowledged"].to_list()[:3] == [None, FIRST, 100]
 
 
-def test_half_a_conversation_tells_what_it_can(write_capture: Callable[..., Path]) -> None:
+def test_half_a_conversation_shows_what_it_can(write_capture: Callable[..., Path]) -> None:
     reports = [one for one in conversation() if one.back]
     trace = tfrctrace.open(write_capture("half.pcap", frames(reports)))
     forward, back = trace.flows.to_dicts()
@@ -132,14 +132,14 @@ def test_every_header_reads_as_tshark_reads_it(capture: Path) -> None:
         "dccp.data_offset",
         "_ws.malformed",
     )
-    said = subprocess.run(
+    printed = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", *(f"-e{field}" for field in fields)],
         capture_output=True,
         check=True,
         text=True,
     ).stdout
     ours = pl.concat(tfrctrace.open(capture).packets()).to_dicts()
-    theirs = list(csv.reader(io.StringIO(said), delimiter="\t"))
+    theirs = list(csv.reader(io.StringIO(printed), delimiter="\t"))
     assert len(theirs) == len(ours)
     for row, (number, kind, seq, ack, offset, malformed) in zip(ours, theirs, strict=True):
         assert not malformed

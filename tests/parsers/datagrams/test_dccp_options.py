@@ -152,27 +152,27 @@ def hexadecimal(name: str, value: str) -> str:
     return bytes([int(skip)]).hex() + "".join(f"{length:06x}" for three in lengths for length in three)
 
 
-def said(notation: str) -> dict[str, list[str]]:
+def tshark_fields(notation: str) -> dict[str, list[str]]:
     """Return what `notation` says by tshark's names of fields."""
-    told: dict[str, list[str]] = defaultdict(list)
+    parsed: dict[str, list[str]] = defaultdict(list)
     for name, value in items(notation):
-        told["dccp.option_type"] += [str(number)] if (number := number_of(name)) else []
+        parsed["dccp.option_type"] += [str(number)] if (number := number_of(name)) else []
         match name.split("_")[0]:
             case "change" | "confirm":
-                told["dccp.feature_number"].append(name.rpartition("_")[2])
+                parsed["dccp.feature_number"].append(name.rpartition("_")[2])
             case "ack":
-                told[f"dccp.ack_vector.nonce_{name[-1]}"].append(hexadecimal(name, value))
+                parsed[f"dccp.ack_vector.nonce_{name[-1]}"].append(hexadecimal(name, value))
             case "loss" if name == "loss_intervals":
-                told["dccp.ccid3_loss_intervals"].append(hexadecimal(name, value))
+                parsed["dccp.ccid3_loss_intervals"].append(hexadecimal(name, value))
             case "loss" | "receive":
-                told[f"dccp.ccid3_{name}"].append(value)
+                parsed[f"dccp.ccid3_{name}"].append(value)
             case "timestamp" if "+" in value:
                 echo, _, elapsed = value.partition("+")
-                told["dccp.timestamp_echo"].append(echo)
-                told["dccp.elapsed_time"].append(elapsed)
+                parsed["dccp.timestamp_echo"].append(echo)
+                parsed["dccp.elapsed_time"].append(elapsed)
             case "ndp" | "timestamp" | "elapsed" | "service" | "reset":
-                told[f"dccp.{name}"].append(value)
-    return told
+                parsed[f"dccp.{name}"].append(value)
+    return parsed
 
 
 def tshark(path: Path) -> list[dict[str, str]]:
@@ -200,7 +200,7 @@ def test_every_field_and_option_is_what_tshark_reads(captures: Iterable[Path]) -
         for their in theirs:
             place = f"{path.name}, packet {their['frame.number']}"
             row = ours.pop(int(their["frame.number"]))
-            told = said(row["dccp"])
+            parsed = tshark_fields(row["dccp"])
             assert row["kind"] == Kind(int(their["dccp.type"])).name, place
             assert row["ccval"] == int(their["dccp.ccval"]), place
             # a short number has no raw one beside it
@@ -214,9 +214,9 @@ def test_every_field_and_option_is_what_tshark_reads(captures: Iterable[Path]) -
             assert ("short" in fields) == (their["dccp.x"] in {"0", "False"}), place
             # tshark lists padding, too
             types = [one for one in their["dccp.option_type"].split(",") if one not in {"", "0"}]
-            assert told["dccp.option_type"] == types, place
+            assert parsed["dccp.option_type"] == types, place
             for field in (*FIELDS[7:9], *FIELDS[10:-1]):
-                assert ",".join(told[field]) == their[field], f"{place}: {field}"
+                assert ",".join(parsed[field]) == their[field], f"{place}: {field}"
         assert not ours
 
 

@@ -282,8 +282,8 @@ def test_a_missing_packet_without_data_is_no_loss(
     count: int | None, events: int, opened: Callable[..., Any]
 ) -> None:
     # 30 and 31 are missing; the next packet says how many before it had no data (RFC 4340 section 7.7.1)
-    told = option(NDP_COUNT, count, bytes_of=1) if count else b""
-    after = Packet(Kind.Data, seq=32, ccval=0, payload=bytes(500), options=told)
+    ndp_option = option(NDP_COUNT, count, bytes_of=1) if count else b""
+    after = Packet(Kind.Data, seq=32, ccval=0, payload=bytes(500), options=ndp_option)
     before, behind = map(data, range(1, 30)), map(data, range(33, 60))
     trace = opened([*before, after, *behind, report(59)])
     assert trace.flows["loss_events"].to_list() == [events, None]
@@ -293,7 +293,7 @@ def test_a_missing_packet_without_data_is_no_loss(
     assert trace.flows["lost_packets"][0] == 2
 
 
-def test_the_window_counter_tells_the_round_trip_time(opened: Callable[..., Any]) -> None:
+def test_the_window_counter_gives_the_round_trip_time(opened: Callable[..., Any]) -> None:
     # a quarter of a round-trip time each 20 ms
     trace = opened([*(data(seq) for seq in range(2, 80)), report(79)])
     samples = trace.rtt.filter(pl.col("method") == "ccval")["rtt_ns"]

@@ -1,4 +1,4 @@
-"""Headers of private protocols in UDP: where a scapy class has its fields, and what they tell of a flow."""
+"""Headers of private protocols in UDP: where a scapy class has its fields, and what they show of a flow."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_what_has_no_fixed_place_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("specification", "said"),
+    ("specification", "error"),
     [
         ("9000=iperf2", "is not a dissection rule"),
         ("udp:0=iperf2", "is not a dissection rule"),
@@ -156,10 +156,10 @@ def test_what_has_no_fixed_place_is_refused():
         ("udp:9000=json:JSONDecoder", "not a scapy packet class"),
     ],
 )
-def test_a_wrong_specification_is_refused_with_the_reason(specification, said):
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_a_wrong_specification_is_refused_with_the_reason(specification, error):
+    with pytest.raises(UsageError, match=re.escape(error)):
         parse_dissect(specification)
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(error)):
         tfrctrace.open("x", dissect=[specification])
 
 

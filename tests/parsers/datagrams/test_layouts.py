@@ -83,7 +83,7 @@ def test_the_ends_are_those_of_the_simulation(simulated: tuple[str, tfrctrace.Tr
         assert statistics.median(errors(trace, truth, "x_recv_bps", "x_recv", 8)) < 1e-9
         return
     assert forward["loss_events"] == pytest.approx(truth["loss_events"], abs=2)
-    # until three echoes tell the place it is the estimate that the data carry
+    # until three echoes show the place it is the estimate that the data carry
     assert max(errors(trace, truth, "rtt_ms", "r_sample_s", 1e3)[3:]) < 1e-9
     # without a handshake R begins with the first sample, and forgets that by a tenth with each report
     assert max(errors(trace, truth, "r_ms", "r_s", 1e3)[150:]) < 1e-6
@@ -107,20 +107,20 @@ def test_what_reports_say_is_shown_as_it_is(simulated: tuple[str, tfrctrace.Trac
 class CmbConnection(UdpConnection):
     """The simulated connection in datagrams of cmb-protocol (struct formats are those of its code)."""
 
-    def payload_of(self, header: Any, said: dict[int, int], sent_ns: int) -> bytes | None:
+    def payload_of(self, header: Any, options: dict[int, int], sent_ns: int) -> bytes | None:
         if header.kind == Kind.Data:
             self.sent_us[header.seq] = sent_ns // 1000
             ms = (sent_ns // MS % (1 << 24)).to_bytes(3, "big")
             number = (header.seq % (1 << 24)).to_bytes(3, "big")
-            head = struct.pack("!H6s3sH3s", 0xCB01, bytes(6), ms, said[RTT_ESTIMATE] // 1000, number)
+            head = struct.pack("!H6s3sH3s", 0xCB01, bytes(6), ms, options[RTT_ESTIMATE] // 1000, number)
             return head + bytes(SIZE - len(head))
-        if header.kind != Kind.Ack or RECEIVE_RATE not in said:
+        if header.kind != Kind.Ack or RECEIVE_RATE not in options:
             return None
         ms = (self.sent_us[header.ack] // 1000 % (1 << 24)).to_bytes(3, "big")
-        inverse = said[LOSS_EVENT_RATE]
+        inverse = options[LOSS_EVENT_RATE]
         p = 0.0 if inverse == NONE else 1 / inverse
-        held_ms = said[ELAPSED_TIME] // 100
-        return struct.pack("!HH3s1sIf", 0xCB06, held_ms, ms, b"\0", said[RECEIVE_RATE], p)
+        held_ms = options[ELAPSED_TIME] // 100
+        return struct.pack("!HH3s1sIf", 0xCB06, held_ms, ms, b"\0", options[RECEIVE_RATE], p)
 
 
 def test_a_public_programs_layout_by_its_name(tmp_path: Path, truth: Row) -> None:
@@ -169,7 +169,7 @@ def test_a_clock_that_begins_anew_makes_no_jitter(tmp_path: Path) -> None:
     assert jitter((1 << 32) - 500_000) == pytest.approx(jitter(1_000_000), rel=1e-9)
 
 
-def test_what_is_grouped_without_any_round_trip_time_is_said(tmp_path: Path) -> None:
+def test_what_is_grouped_without_any_round_trip_time_is_reported(tmp_path: Path) -> None:
     layout = re.sub(r"rtt = .*\n", "", LAYOUT).split("[feedback]")[0]
     captured = [entry for entry in conversation({50, 52, 58}) if entry[1][24:26] != b"" and entry[1][28] == 1]
     (note,) = {row["notes"] for row in opened(tmp_path, captured, layout).flows.to_dicts() if row["packets"]}
@@ -376,8 +376,8 @@ def test_a_layout_finds_what_was_laid_out(
     captured: Captured = []
     for number in range(20):
         captured.append((10 * MS * number, datagram(laid([number, 5 + 10 * number, 300], of_data))))
-        said = [5 + 10 * number, 2, 1000 + number, 30 + number, number]
-        captured.append((10 * MS * number + 8 * MS, datagram(laid(said, of_reports), back=True)))
+        values = [5 + 10 * number, 2, 1000 + number, 30 + number, number]
+        captured.append((10 * MS * number + 8 * MS, datagram(laid(values, of_reports), back=True)))
     trace = opened(tmp_path, captured, layout)
     rows = trace.feedback.to_dicts()
     assert [row["sequence"] for row in rows] == list(range(20))
@@ -395,7 +395,7 @@ BASE = {
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "error"),
     [
         ("data", None, "`[data]` is missing"),
         ("data", 5, "`data` must be a table"),
@@ -443,7 +443,7 @@ BASE = {
         ("feedback.sequence", {"offset": 4, "width": 2}, "must be as wide as `data.sequence`"),
     ],
 )
-def test_what_is_wrong_is_named(path: str, value: object, said: str) -> None:
+def test_what_is_wrong_is_named(path: str, value: object, error: str) -> None:
     layout: Row = json.loads(json.dumps(BASE))
     *tables, key = path.split(".")
     table = layout
@@ -453,7 +453,7 @@ def test_what_is_wrong_is_named(path: str, value: object, said: str) -> None:
         del table[key]
     else:
         table[key] = value
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(error)):
         layout_of_table(layout)
 
 
@@ -487,11 +487,11 @@ def test_the_layout_of_the_documentation_works(run: Callable[..., Any], tmp_path
     captured: Captured = []
     for number in range(100):
         if number not in {30, 31, 70}:
-            said = struct.pack("!III", number, 1000 + 10 * number, 40 if number else 0)
-            captured.append((10 * MS * number, datagram(said + bytes(500))))
+            payload = struct.pack("!III", number, 1000 + 10 * number, 40 if number else 0)
+            captured.append((10 * MS * number, datagram(payload + bytes(500))))
         if number % 4 == 3:
-            said = struct.pack("!4I", 1000 + 10 * number, 2, 51_200, round(0.01 * NONE))
-            captured.append((10 * MS * number + 2 * MS, datagram(said, back=True)))
+            payload = struct.pack("!4I", 1000 + 10 * number, 2, 51_200, round(0.01 * NONE))
+            captured.append((10 * MS * number + 2 * MS, datagram(payload, back=True)))
     write(tmp_path / "link.pcap", captured)
     outcome = run("flows", "--format", "json", "--dissect", f"udp:{PORT}=stream.toml", "link.pcap")
     assert outcome.status == 0, outcome.err
@@ -520,9 +520,9 @@ def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
             continue
         command = ["convert", "link.pcap", "--what", table, "-o", f"{table}.csv", f"--{option}", value, "-q"]
         status = cli.run(command)
-        said = capsys.readouterr().err
+        printed = capsys.readouterr().err
         if status == 2:
-            assert f"`--{option}` applies to `--what" in said
+            assert f"`--{option}` applies to `--what" in printed
             assert known.table(table).frame().equals(other.table(table).frame()), table
         else:
-            assert status == 0, said
+            assert status == 0, printed

@@ -60,11 +60,11 @@ def test_a_report_on_each_packet_says_what_pion_put_into_it(
 ) -> None:
     rows = opened(kind).feedback.filter(kind=kind).to_dicts()
     assert len(rows) == len(PION[kind]) > 20
-    for row, said in zip(rows, PION[kind], strict=True):
-        assert row["packet"] == said["slot"] + 1
+    for row, theirs in zip(rows, PION[kind], strict=True):
+        assert row["packet"] == theirs["slot"] + 1
         assert (row["ssrc"], row["reporter_ssrc"]) == (SSRC, REPORTER)
-        assert row["fraction_lost"] == (said["told"] - said["received"]) / said["told"]
-        assert row["sequence"] == said["highest"]
+        assert row["fraction_lost"] == (theirs["told"] - theirs["received"]) / theirs["told"]
+        assert row["sequence"] == theirs["highest"]
 
 
 def test_arrival_offsets_give_the_round_trip_time(opened: Callable[[str], tfrctrace.Trace]) -> None:
@@ -128,10 +128,10 @@ def test_extended_and_transport_wide_reports_read_as_tshark_reads_them(
 ) -> None:
     def fields(path: Path, filter: str, *names: str) -> list[list[str]]:
         command = ["tshark", "-r", path, "-dudp.port==5004,rtp", "-Y", filter, "-T", "fields"]
-        said = subprocess.run(
+        done = subprocess.run(
             [*command, *(f"-e{name}" for name in names)], capture_output=True, check=True, text=True
         )
-        return [line.split("\t") for line in said.stdout.splitlines()]
+        return [line.split("\t") for line in done.stdout.splitlines()]
 
     rows = tfrctrace.open(with_extended).feedback.filter(kind="rtcp_xr").sort("packet").to_dicts()
     (lost, jitter), (rate, delay) = (

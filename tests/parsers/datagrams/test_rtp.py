@@ -60,14 +60,14 @@ def reports(trace: tfrctrace.Trace, kind: str) -> list[Row]:
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_receiver_counts_as_gstreamer_does(name: str) -> None:
     payload_type, rate = SESSIONS[name]
-    (said,) = TRUTH["receiver"][name]
+    (theirs,) = TRUTH["receiver"][name]
     row = source(session("receiver"), payload_type)
-    assert (row["ssrc"], row["clock_rate_hz"], row["clock_rate_by"]) == (said["ssrc"], rate, "payload_type")
-    assert row["received_packets"] == said["packets-received"]
-    assert row["lost_packets"] == said["packets-lost"] + 1
-    assert row["sender_packets"] == said["sr-packet-count"]
+    assert (row["ssrc"], row["clock_rate_hz"], row["clock_rate_by"]) == (theirs["ssrc"], rate, "payload_type")
+    assert row["received_packets"] == theirs["packets-received"]
+    assert row["lost_packets"] == theirs["packets-lost"] + 1
+    assert row["sender_packets"] == theirs["sr-packet-count"]
     # GStreamer takes the time in user space, and its jitter without fractions of a tick
-    assert row["jitter_ms"] == pytest.approx(said["jitter"] / rate * 1e3, rel=0.01)
+    assert row["jitter_ms"] == pytest.approx(theirs["jitter"] / rate * 1e3, rel=0.01)
 
 
 def test_what_is_lost_is_what_the_queue_dropped() -> None:
@@ -80,18 +80,18 @@ def test_what_is_lost_is_what_the_queue_dropped() -> None:
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_the_last_report_is_the_one_that_the_sender_has(name: str) -> None:
-    (said,) = TRUTH["sender"][name]
+    (theirs,) = TRUTH["sender"][name]
     trace = session("sender")
-    rows = [row for row in reports(trace, "rtcp") if row["ssrc"] == said["rb-ssrc"]]
+    rows = [row for row in reports(trace, "rtcp") if row["ssrc"] == theirs["rb-ssrc"]]
     last = rows[-1]
-    assert last["reporter_ssrc"] == said["ssrc"]
-    assert last["fraction_lost"] * 256 == said["rb-fractionlost"]
-    assert last["cumulative_lost"] == said["rb-packetslost"]
-    assert last["sequence"] == said["rb-exthighestseq"]
-    assert last["jitter_ms"] * SESSIONS[name][1] == pytest.approx(said["rb-jitter"] * 1e3)
-    assert last["elapsed_ms"] == pytest.approx(said["rb-dlsr"] / 65.536)
+    assert last["reporter_ssrc"] == theirs["ssrc"]
+    assert last["fraction_lost"] * 256 == theirs["rb-fractionlost"]
+    assert last["cumulative_lost"] == theirs["rb-packetslost"]
+    assert last["sequence"] == theirs["rb-exthighestseq"]
+    assert last["jitter_ms"] * SESSIONS[name][1] == pytest.approx(theirs["rb-jitter"] * 1e3)
+    assert last["elapsed_ms"] == pytest.approx(theirs["rb-dlsr"] / 65.536)
     # in units of 1/65536 s, and taken in user space
-    assert last["rtt_ms"] == pytest.approx(said["rb-round-trip"] / 65.536, abs=0.5)
+    assert last["rtt_ms"] == pytest.approx(theirs["rb-round-trip"] / 65.536, abs=0.5)
     assert last["rtt_method"] == "rtcp"
 
 
@@ -150,8 +150,8 @@ def tshark(end: str, filter: str, *fields: str) -> list[list[str]]:
     ports = [f"-dudp.port=={port},rtp" for port in (5004, 5010)]
     chosen = ["-Y", filter, "-T", "fields", *(f"-e{field}" for field in fields)]
     path = DATA / "rtp" / f"gstreamer-{end}.pcap.gz"
-    said = subprocess.run(["tshark", "-r", path, *ports, *chosen], capture_output=True, check=True, text=True)
-    return [line.split("\t") for line in said.stdout.splitlines()]
+    done = subprocess.run(["tshark", "-r", path, *ports, *chosen], capture_output=True, check=True, text=True)
+    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 @needs_tshark
@@ -177,9 +177,9 @@ def test_streams_are_those_that_tshark_finds() -> None:
     path = DATA / "rtp" / "gstreamer-receiver.pcap.gz"
     ports = [f"-dudp.port=={port},rtp" for port in (5004, 5010)]
     command = ["tshark", "-r", path, *ports, "-q", "-z", "rtp,streams"]
-    said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     theirs = {}
-    for line in said.splitlines():
+    for line in printed.splitlines():
         words = line.split()
         if len(words) > 10 and words[6].startswith("0x"):
             theirs[int(words[6], 16)] = (int(words[8]), int(words[9]))

@@ -156,7 +156,7 @@ def test_without_the_flows_beginning_nothing_is_made_up(tmp_path: Path) -> None:
     assert trace.feedback.is_empty()
 
 
-def test_the_table_of_packets_tells_all_that_the_trace_did(tmp_path: Path) -> None:
+def test_the_table_of_packets_holds_all_that_the_trace_did(tmp_path: Path) -> None:
     original = tfrctrace.open(DATA / "ecn.tr.xz")
     pl.concat(original.packets()).write_csv(tmp_path / "packets.csv")
     again = tfrctrace.open(tmp_path / "packets.csv", input_format="packets")

@@ -1,4 +1,4 @@
-"""What numbers in UDP payloads say is what iperf, iperf3 and the simulator said of the same run.
+"""What numbers in UDP payloads say is what iperf, iperf3 and the simulator reported of the same run.
 
 `tests/data/udp.json` holds what the programs reported: iperf 2's server (32 of 628 lost, which counts the
 datagram that ends the test; its mean delay is a sum divided by 596 with that datagram), ns-3's FlowMonitor
@@ -75,9 +75,9 @@ def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time(end: s
     assert {row["transport"] for row in lender} == {"tcp"}
     known = [row[name] for row in lender for name in ("rtt_p50_ms", "handshake_rtt_ms") if row[name]]
     assert float(match[2]) == pytest.approx(max(known), abs=1e-3)
-    told = rows_to(path, port, tfrc=TfrcParameters(rtt_s=float(match[2]) / 1e3))
-    assert told["loss_events"] > 0 or told["lost_packets"] == 0
-    assert "between the same hosts" not in told["notes"]
+    with_rtt = rows_to(path, port, tfrc=TfrcParameters(rtt_s=float(match[2]) / 1e3))
+    assert with_rtt["loss_events"] > 0 or with_rtt["lost_packets"] == 0
+    assert "between the same hosts" not in with_rtt["notes"]
 
 
 def test_iperf3_of_the_sample_trace_sent_what_it_says_and_has_no_delay() -> None:
@@ -121,7 +121,7 @@ def iperf3_wide(number: int) -> bytes:
     return struct.pack(">IIQ", 77 + seconds, microseconds, number) + bytes(100)
 
 
-def test_wide_counters_of_iperf3_are_told_from_narrow_ones(tmp_path: Path) -> None:
+def test_wide_counters_of_iperf3_are_distinguished_from_narrow_ones(tmp_path: Path) -> None:
     payloads = [iperf3_wide(number) for number in range(1, 101) if number not in {20, 21, 50}]
     row = rows_to(capture(tmp_path / "c.pcap", payloads), 5001)
     assert (row["sent_packets"], row["received_packets"], row["lost_packets"]) == (100, 97, 3)

@@ -207,8 +207,8 @@ def test_flags_and_options_are_those_of_tshark(tmp_path: Path) -> None:
     names = ("ae", "cwr", "ece", "ace")
     fields = [f"flags.{name}" for name in names] + ["options.acc_ecn.eceb", "options.acc_ecn.ee0b"]
     command = ["tshark", "-r", str(path), "-T", "fields", *(f"-etcp.{name}" for name in fields)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    theirs = [line.split("\t") for line in said]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    theirs = [line.split("\t") for line in printed]
     packets = pl.concat(tfrctrace.open(path).packets())
     ours = [[int(letter in flags) for letter in "eCE"] for flags in packets["flags"]]
     # behind the SYNs of accurate ECN, tshark has a counter instead of the flags

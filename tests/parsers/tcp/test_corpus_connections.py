@@ -192,7 +192,7 @@ def test_the_way_to_the_sender_is_as_long_as_both_captures_show(
     assert row["sender_rtt_p50_ms"] == pytest.approx(truth_ms, rel=0.1)
 
 
-def test_a_sender_that_waits_for_its_application_tells_nothing(unpack: Callable[[str, str], Path]) -> None:
+def test_a_sender_that_waits_for_its_application_shows_nothing(unpack: Callable[[str, str], Path]) -> None:
     """Bursts every 600 ms: where an acknowledgement was lost, the next burst echoes the one before it."""
     (row,) = flows_of(unpack("bursts-ack-loss", "mid"), from_server=False)
     assert row["sender_rtt_p50_ms"] is None
@@ -234,19 +234,19 @@ def test_zero_and_full_windows_are_tsharks(case: str, unpack: Callable[[str, str
 
 @pytest.mark.parametrize("case", NS2)
 def test_ns_2_sent_and_repeated_what_we_say(case: str, unpack: Callable[[str, str], Path]) -> None:
-    told = counted(case)["simulator"]
+    simulated = counted(case)["simulator"]
     rows = tfrctrace.open(unpack(case, "snd")).flows.to_dicts()
     (row,) = [row for row in rows if row["dst_port"] == 5001]
-    assert row["data_packets"] == told["data_packets"]
-    assert row["retransmitted_packets"] == told["data_packets"] - 300
+    assert row["data_packets"] == simulated["data_packets"]
+    assert row["retransmitted_packets"] == simulated["data_packets"] - 300
     # of a SYN as well
-    assert row["timeouts"] + row["syn_retransmissions"] == told["timeouts"]
+    assert row["timeouts"] + row["syn_retransmissions"] == simulated["timeouts"]
 
 
 @pytest.mark.parametrize("case", NS2)
 def test_the_labels_of_ns_2_are_its_own_counts(case: str) -> None:
-    told = counted(case)["simulator"]
+    simulated = counted(case)["simulator"]
     rows = [row for row in CorpusCase(case).truth if row["tap"] == "snd"]
     again = [row for row in rows if row["sport"] == "49153"]
-    assert sum(row["payload"] != "0" for row in again) == told["data_packets"] - 300
-    assert sum(row["cause"] == "timer" for row in again) == told["timeouts"]
+    assert sum(row["payload"] != "0" for row in again) == simulated["data_packets"] - 300
+    assert sum(row["cause"] == "timer" for row in again) == simulated["timeouts"]

@@ -97,7 +97,7 @@ def test_a_router_that_shows_each_packet_twice_has_the_classes_of_the_sender() -
     assert (router["vantage"], sender["vantage"]) == ("middle", "sender")
 
 
-def test_without_a_syn_long_segments_tell_how_many_packets_they_were(tmp_path: Path) -> None:
+def test_without_a_syn_long_segments_show_how_many_packets_they_were(tmp_path: Path) -> None:
     name = "linux-one-reno-offload-on-snd.pcap.gz"
     whole = main_flow(flows_of(name))
     content = gzip.decompress((CAPTURES / name).read_bytes())

@@ -23,7 +23,7 @@ DATA = ROOT / "tests" / "data"
 
 Row = dict[str, Any]
 Ends = tuple[int, int]
-"""Source and destination port, which tell the directions of each of these captures apart."""
+"""Source and destination port, which distinguish the directions of each of these captures."""
 
 EQUAL = {
     "total_packets": "packets",
@@ -116,18 +116,18 @@ def captures() -> list[Path]:
     expected = {path: json.loads(path.read_text()) for path in sorted((DATA / "expected").iterdir())}
     return [
         DATA / "captures" / path.name.removesuffix(".json")
-        for path, said in expected.items()
-        if said["tcptrace"] and "snap40" not in path.name
+        for path, reported in expected.items()
+        if reported["tcptrace"] and "snap40" not in path.name
     ]
 
 
 def fields(capture: Path) -> list[tuple[Ends, Row]]:
     """Return what tcptrace says of each direction, by ports."""
-    said = subprocess.run(
+    reported = subprocess.run(
         ["tcptrace", "-n", "-l", "-r", "-W", "--csv", str(capture)],
         capture_output=True, text=True, check=False, errors="replace",
     )  # fmt: skip
-    lines = [line for line in said.stdout.splitlines() if line.count(",") > len(EQUAL)]
+    lines = [line for line in reported.stdout.splitlines() if line.count(",") > len(EQUAL)]
     directions = []
     for row in csv.DictReader(lines, skipinitialspace=True):
         for here, there, way in (("a", "b", "a2b"), ("b", "a", "b2a")):
@@ -178,19 +178,19 @@ def test_a_field_of_tcptrace_is_our_column(field: str, pairs: list[tuple[str, Ro
     column = EQUAL[field]
     compared = 0
     for capture, ours, _, theirs in pairs:
-        said = number(theirs[field])
-        if capture.startswith(DIFFERENT.get(field, ())) or is_named_elsewhere(field, ours, said):
+        reported = number(theirs[field])
+        if capture.startswith(DIFFERENT.get(field, ())) or is_named_elsewhere(field, ours, reported):
             continue
         compared += 1
         # tcptrace prints 0 for what there is none of
-        is_close = said == pytest.approx(ours[column] or 0, rel=LOST_DIGITS, abs=tolerance(column))
-        is_known_to_neither = said is None and ours[column] is None
-        assert is_close or is_known_to_neither, (capture, ours["src_port"], said, ours[column])
+        is_close = reported == pytest.approx(ours[column] or 0, rel=LOST_DIGITS, abs=tolerance(column))
+        is_known_to_neither = reported is None and ours[column] is None
+        assert is_close or is_known_to_neither, (capture, ours["src_port"], reported, ours[column])
     assert compared > len(pairs) // 4
 
 
-def is_named_elsewhere(field: str, ours: Row, said: float | None) -> bool:
-    """Tell whether a difference is one of those that depend on the flow: `docs/tcptrace.md` has them."""
+def is_named_elsewhere(field: str, ours: Row, reported: float | None) -> bool:
+    """Return whether a difference is one of those that depend on the flow: `docs/tcptrace.md` has them."""
     match field:
         case "max_win_adv" | "min_win_adv":
             # a SYN alone announces no receive window; and tcptrace leaves closed ones out of the smallest
@@ -200,14 +200,14 @@ def is_named_elsewhere(field: str, ours: Row, said: float | None) -> bool:
         case "ttl_stream_length" | "missed_data":
             # the number of a RST behind the FIN is one more
             return bool(
-                ours["rst_packets"] and ours["fin_packets"] and said == (ours["stream_bytes"] or 0) + 1
+                ours["rst_packets"] and ours["fin_packets"] and reported == (ours["stream_bytes"] or 0) + 1
             )
         case "idletime_max":
             # of what was not closed tcptrace counts the time to the end of the capture too
             return ours["state"] != "closed"
         case "sdv_retr_time" | "RTT_sdv_(last)":
             # tcptrace has no deviation of two samples
-            return said == 0 and ours[EQUAL[field]] is not None
+            return reported == 0 and ours[EQUAL[field]] is not None
     return False
 
 
@@ -218,8 +218,8 @@ def test_what_a_syn_offers_and_how_many_there_are_is_tcptraces(
         if not ours["syn_packets"] or capture.startswith("variant-snap54"):
             continue  # no SYN, or its options were cut
         offers = [ours["window_scale"] is not None, ours["offers_timestamps"], ours["permits_sack"]]
-        said = [*theirs["req_1323_ws/ts"].split("/"), theirs["req_sack"]]
-        assert ["Y" if offer else "N" for offer in offers] == said, (capture, ours["src_port"])
+        reported = [*theirs["req_1323_ws/ts"].split("/"), theirs["req_sack"]]
+        assert ["Y" if offer else "N" for offer in offers] == reported, (capture, ours["src_port"])
         assert theirs["SYN/FIN_pkts_sent"] == f"{ours['syn_packets']}/{ours['fin_packets']}"
 
 
@@ -231,8 +231,8 @@ def test_duplicate_acknowledgements_are_tcptraces_of_the_other_direction(
     column = {"duplicate_acks": "duplicate_acks", "triple_dupacks": "triple_duplicate_acks"}[field]
     for capture, ours, other, theirs in pairs:
         if not capture.startswith(DISORDERED):
-            said = float(theirs[field])
-            assert other[column] <= said <= other[column] + 4, (capture, ours["src_port"])
+            reported = float(theirs[field])
+            assert other[column] <= reported <= other[column] + 4, (capture, ours["src_port"])
 
 
 def test_mean_windows_are_tcptraces_but_for_reset_packets(pairs: list[tuple[str, Row, Row, Row]]) -> None:
@@ -280,6 +280,6 @@ def test_every_field_stands_in_the_documentation(tmp_path: Path, witness: Module
     if shutil.which("tcptrace") is None:
         pytest.skip("tcptrace is not installed")
     page = (ROOT / "docs" / "tcptrace.md").read_text()
-    (_, said), *_ = fields(witness.unpack(captures()[0], tmp_path))
-    assert len(said) > 60
-    assert [field for field in said if f"`{field}`" not in page] == []
+    (_, reported), *_ = fields(witness.unpack(captures()[0], tmp_path))
+    assert len(reported) > 60
+    assert [field for field in reported if f"`{field}`" not in page] == []

@@ -27,7 +27,7 @@ def trace():
 
 @pytest.fixture
 def flows_of(run, tmp_path):
-    """Return a function that writes a text and returns the flows and what was said."""
+    """Return a function that writes a text and returns the flows and the messages."""
 
     def read(content, *options):
         (tmp_path / "x.tr").write_bytes(content)
@@ -116,7 +116,7 @@ def test_negative_and_backward_times_are_taken_as_they_are(flows_of):
     assert row["start_ns"] == -1_000_000_000
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a program's high-water mark")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports a program's high-water mark")
 def test_a_line_of_100_megabytes_is_passed_over_in_little_memory(trace, tmp_path):
     path = tmp_path / "x.tr"
     with open(path, "wb") as file:

@@ -346,5 +346,5 @@ def test_traces_of_ns3_are_read_if_named(tmp_path: Path) -> None:
     assert kinds(named) == []
 
 
-def test_a_text_with_nothing_in_it_is_still_said_to_be_empty(tmp_path: Path) -> None:
+def test_a_text_with_nothing_in_it_is_still_reported_empty(tmp_path: Path) -> None:
     assert kinds(write(tmp_path / "empty.csv", "time,cwnd_packets\n")) == ["no_packets"]

@@ -102,7 +102,7 @@ def test_drops_have_their_reason(whole: dict[Ends, Row]) -> None:
     assert (forth["dropped_packets"], forth["drop_reasons"]) == (6, "link queue 6")
 
 
-def test_blocks_of_sack_tell_what_repaired_the_losses() -> None:
+def test_blocks_of_sack_show_what_repaired_the_losses() -> None:
     """ns-3's TcpSocketBase has SACK on: all that it sends again in a recovery but the first is of SACK."""
     (row,) = (row for row in rows_of(DATA / "p2p-newreno.tr.xz").values() if row["sack_retransmissions"])
     repaired = row["fast_retransmissions"] + row["sack_retransmissions"]
@@ -228,7 +228,7 @@ def test_totals_of_flow_monitor_are_its_own_integers(case: str) -> None:
             assert row["delay_variation_ms"] == pytest.approx(variation_ms, rel=5e-6)
         else:
             assert row["delay_variation_ms"] is None
-        assert row["dscp"] is None, "FlowMonitor's XML does not tell of each packet"
+        assert row["dscp"] is None, "FlowMonitor's XML does not list packets"
 
 
 def test_flow_monitor_names_the_reasons_of_drops() -> None:
@@ -247,7 +247,7 @@ def test_flow_monitor_names_the_reasons_of_drops() -> None:
     }
 
 
-def test_a_document_that_was_cut_is_said_to_be_and_keeps_what_was_read(tmp_path: Path) -> None:
+def test_a_document_that_was_cut_is_reported_and_keeps_what_was_read(tmp_path: Path) -> None:
     text = gzip.decompress((DATA / "p2p-vegas-westwood-bbr.flowmon.xml.gz").read_bytes())
     cut = tmp_path / "cut.xml"
     cut.write_bytes(text[: text.index(b'<Flow flowId="4" sourceAddress')])

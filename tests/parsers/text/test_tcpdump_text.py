@@ -123,7 +123,7 @@ def check(capture: list[Row], text: list[Row], options: str) -> None:
     words = set(options.split())
     assert [[row[key] for key in ENDS] for row in text] == [[row[key] for key in ENDS] for row in capture]
     if "-q" in words and any(row["capture_duplicates"] for row in capture):
-        # nothing tells what was shown twice
+        # nothing shows what was printed twice
         assert all(ours["packets"] >= theirs["packets"] for ours, theirs in zip(text, capture, strict=True))
         return
     # -q prints no header: what happened to the stream cannot be known
@@ -285,7 +285,7 @@ def test_names_stand_for_addresses_and_ports(tmp_path: Path) -> None:
         ("linux-udp-vs-tcp-rcv.nn-tt", "no IP headers (tcpdump -v)"),
     ],
 )
-def test_what_a_text_leaves_out_is_said(text: str, words: str) -> None:
+def test_what_a_text_leaves_out_is_reported(text: str, words: str) -> None:
     assert words in warnings_of(DATA / "texts" / "tcpdump" / f"{text}.txt.gz")
 
 

@@ -188,7 +188,7 @@ def test_a_single_value_can_be_drawn(figure):
     assert "inf" not in text.lower()
 
 
-def test_every_style_can_be_told_apart():
+def test_styles_are_distinguishable():
     assert len({swatch_svg(style) for style in range(STYLES + 1)}) == STYLES + 1
     assert "s-other" in swatch_svg(OTHER)
 

@@ -1,4 +1,4 @@
-"""The figure of flight and windows: what is drawn of it, and what is said beside it."""
+"""The figure of flight and windows: its drawing and its caption."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def sample(request, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def show(browser) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page; at the end of the test nothing may have been said or asked for."""
+    """Return a function that opens a page; nothing may be logged or requested by then."""
     contexts = []
     complaints: list[str] = []
 

@@ -128,7 +128,7 @@ def test_a_capture_without_flows_has_no_table():
     assert shown(()).splitlines()[1:] == ["no TCP or UDP flow"]
 
 
-def test_what_the_filter_left_out_is_said():
+def test_what_the_filter_left_out_is_reported():
     assert "1,234 left out by the filter" in shown(sources=(SOURCE | {"filtered_packets": 1234},))
 
 

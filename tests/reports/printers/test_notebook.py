@@ -94,7 +94,7 @@ def test_showing_a_trace_reads_it_once() -> None:
     assert [sorted(collected) for collected, _ in trace._readings] == [["flows"]]
 
 
-def test_many_flows_are_cut_and_said_to_be() -> None:
+def test_many_flows_are_cut_with_a_note() -> None:
     trace = tfrctrace.open(SAMPLES / "mixed.pcap.zst")
     html = trace._repr_html_()
     assert len(Cells(html).rows) == 1 + MOST_ROWS
@@ -198,6 +198,6 @@ def test_a_trace_becomes_a_frame_of_pandas(two_flows: tfrctrace.Trace) -> None:
     assert frame["wire_bytes"].sum() == two_flows.flows["wire_bytes"].sum()
 
 
-def test_the_largest_flows_are_told_in_their_order(two_flows: tfrctrace.Trace) -> None:
+def test_the_largest_flows_are_listed_in_their_order(two_flows: tfrctrace.Trace) -> None:
     assert leading_columns(two_flows.flows, 2)["flow"].to_list() == [2, 2, 4, 4]
     assert leading_columns(two_flows.flows, None).height == 8

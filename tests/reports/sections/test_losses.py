@@ -51,7 +51,7 @@ def cells(flows):
     ]
 
 
-def said_of(trace):
+def sentences_of(trace):
     (words,) = retransmission_causes(trace.flows)
     return str(words)
 
@@ -86,7 +86,7 @@ def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace
     assert here["Captured at"] == ("receiver", "88 % confidence")
 
 
-def test_a_place_that_nothing_tells_is_a_dash(small_trace):
+def test_a_place_that_is_unknown_is_a_dash(small_trace):
     trace = small_trace().flow(
         1, **SENDER | {"vantage": None, "vantage_confidence": None, "lost_behind_capture": 1}
     )
@@ -137,13 +137,13 @@ def test_the_table_is_bounded_and_says_so(small_trace):
 )
 def test_the_causes_of_retransmissions_are_named(small_trace, counts, words):
     row = SENDER | {f"{name}_retransmissions": count for name, count in counts.items()}
-    assert said_of(small_trace().flow(1, **row)).endswith(words)
+    assert sentences_of(small_trace().flow(1, **row)).endswith(words)
 
 
 def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
     trace = small_trace().flow(1, **SENDER | {"tail_loss_probes": 5})
     trace.flow(2, **RECEIVER | {"lost_before_capture": 6})
-    assert said_of(trace) == (
+    assert sentences_of(trace) == (
         "Where the capture shows the cause: all 5 retransmissions were tail loss probes."
     )
 
@@ -160,7 +160,7 @@ def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
         ((3, 27), ("At least 27 TCP packets were lost before the capture point, and 3 were reordered.",)),
     ],
 )
-def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
+def test_what_happened_on_the_way_is_put_in_words(small_trace, counts, words):
     reordered, lost = counts
     row = RECEIVER | {"reordered_packets": reordered, "lost_before_capture": lost}
     assert upstream_losses(small_trace().flow(1, **row).flow(2, **SENDER).flows) == words
@@ -169,9 +169,9 @@ def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
 def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace):
     trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_capture": 27})
     summary = build_report(trace.results(), title="t").sections[0]
-    said = [str(words[0]) for words in summary.findings]
-    assert "At least 27 TCP packets were lost before the capture point." in said
-    assert not any(words.startswith("None of the") for words in said)
+    finding = [str(words[0]) for words in summary.findings]
+    assert "At least 27 TCP packets were lost before the capture point." in finding
+    assert not any(words.startswith("None of the") for words in finding)
     (fact,) = (fact for fact in summary.facts if fact.label == "TCP retransmissions")
     assert fact.detail == "0 packets, as captured"
 
@@ -189,13 +189,13 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
         ("linux-relay-loss-snd", "Of 26 retransmissions "),
     ],
 )
-def test_real_captures_are_told_as_the_relay_logged_them(name, words):
+def test_real_captures_are_reported_as_the_relay_logged_them(name, words):
     flows = tfrctrace.open(CAPTURES / f"{name}.pcap.gz").flows
-    assert any(words in str(said) for said in (*retransmission_causes(flows), *upstream_losses(flows)))
+    assert any(words in str(finding) for finding in (*retransmission_causes(flows), *upstream_losses(flows)))
 
 
 @pytest.mark.parametrize("case", ["window-lost", "random-heavy", "routed", "tail-three", "outage"])
-def test_as_many_retransmissions_are_told_as_the_kernel_made(case, tmp_path):
+def test_as_many_retransmissions_are_reported_as_the_kernel_made(case, tmp_path):
     made = CorpusCase(case).counters["snd"]["TcpRetransSegs"]
     (words,) = retransmission_causes(tfrctrace.open(CorpusCase(case).unpack("snd", tmp_path)).flows)
     assert str(words).startswith(f"Of {made} retransmissions ")

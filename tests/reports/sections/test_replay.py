@@ -36,8 +36,8 @@ def value_at(curve, time_s):
 
 
 def test_x_is_what_the_agent_of_ns_2_had_and_its_colour_says_why(outage):
-    told = pl.DataFrame(agent_rows("outage", "sender")).cast({"time": float, "rate_Bps": float})
-    late = told.filter(pl.col("time").is_between(2, 8), pl.col("branch") != "SLOW_START")
+    agent = pl.DataFrame(agent_rows("outage", "sender")).cast({"time": float, "rate_Bps": float})
+    late = agent.filter(pl.col("time").is_between(2, 8), pl.col("branch") != "SLOW_START")
     assert late.height > 10
     (rates, *_) = outage.figures
     curves = {curve.label: curve for curve in rates.curves}

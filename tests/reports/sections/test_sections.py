@@ -44,7 +44,7 @@ def texts(view) -> list[list[str]]:
 def test_a_trace_without_them_has_none_of_these_sections(two_flows):
     report = build_report(two_flows.results(), title="t")
     keys = {section.key for section in report.sections}
-    # TCP, but nobody has read its packets: that is said
+    # TCP, but nobody has read its packets: that is reported
     assert keys & WITH_DATA == {"sequence"}
 
 
@@ -78,7 +78,7 @@ def with_tfrc(small_trace):
     return trace, {"feedback": table("feedback", *rows), "loss_events": table("loss_events", *events)}
 
 
-def test_what_a_tfrc_receiver_said_and_its_sender_made_of_it_is_drawn(with_tfrc):
+def test_what_a_tfrc_receiver_reported_and_its_sender_made_of_it_is_drawn(with_tfrc):
     trace, tables = with_tfrc
     section = tfrc_section(traces_of(trace), trace.results(tables=tables), trace.flows)
     rates, p, r = section.figures
@@ -110,13 +110,13 @@ def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):
 
 
 def competing(trace, *rates: int) -> dict[str, object]:
-    """Metrics as `tfrctrace metrics` tells them of flows that send `rates` bytes in each of 100 bins."""
+    """Metrics as `tfrctrace metrics` prints them for flows that send `rates` bytes in each of 100 bins."""
     for flow, rate in enumerate(rates, start=1):
         trace.flow(flow, end_ns=START_NS + 10**10, payload_bytes=100 * rate)
         for place in range(100):
             trace.bin(flow, place, unique_bytes=rate)
     common = {"n": 10, "window_s": 1.0, "warmup_s": 0.0, "group": "tcp", "competing_set": 1, "reason": None}
-    told = [
+    other_metrics = [
         {"name": name, "value": value, "unit": "", "flows": [flow], **common}
         for flow, rate in enumerate(rates, start=1)
         for name, value in (("rate_bps", rate * 80.0), ("burstiness", 0.0), ("mean_relative_change", 0.0))
@@ -130,7 +130,7 @@ def competing(trace, *rates: int) -> dict[str, object]:
         "window_s": 1.0,
         "warmup_s": 0.0,
         "competing_sets": [one],
-        "metrics": [{**jain, "flows": everyone, **common}, *told],
+        "metrics": [{**jain, "flows": everyone, **common}, *other_metrics],
     }
 
 
@@ -164,7 +164,7 @@ def test_the_variation_is_drawn_over_the_width_of_the_windows(small_trace):
     assert section.figures[0].axis.logarithmic
 
 
-def test_delivery_is_told_where_both_ends_are_seen(small_trace):
+def test_delivery_is_reported_where_both_ends_are_seen(small_trace):
     trace = small_trace().source()
     delays = {
         "delay_min_ms": 1.0,
@@ -240,8 +240,8 @@ def test_links_over_time_add_up_to_what_tshark_counts():
     assert len(sums) == sum(ends[0] is not None and ends[1] != "ff:ff:ff:ff:ff:ff" for ends in theirs)
     for transmitter, receiver, *counted in sums.iter_rows():
         row = theirs[transmitter, receiver]
-        told = [row["frames"], row["retry_frames"], row["rate_mean_mbps"]]
-        assert counted == pytest.approx(told), (transmitter, receiver)
+        expected = [row["frames"], row["retry_frames"], row["rate_mean_mbps"]]
+        assert counted == pytest.approx(expected), (transmitter, receiver)
     report = build_report(results, title="t")
     section = next(section for section in report.sections if section.key == "stations")
     retries, rates, signals = section.figures

@@ -91,7 +91,7 @@ def test_sparing_stations_and_feedback_take_their_time(run):
     assert frames_share == pytest.approx(expected)
 
 
-def test_a_station_that_offers_too_much_is_said_to_be_greedy(run):
+def test_a_station_that_offers_too_much_is_reported_as_greedy(run):
     done = run("capacity", "--station", "11", "--sparing", "11:9M")
     assert "note: a sparing station offers X_m or more, and counts as greedy" in done.out
 
@@ -154,7 +154,7 @@ def test_output_goes_to_a_file(run, tmp_path):
         (["--station", "3000x11"], "`3000x11` is not a station"),
     ],
 )
-def test_what_cannot_be_is_said(run, arguments, error):
+def test_what_cannot_be_is_reported(run, arguments, error):
     done = run("capacity", *arguments)
     assert (done.status, done.out) == (2, "")
     assert error in done.err

@@ -23,14 +23,14 @@ def compare(run, tmp_path):
     return compare_sides
 
 
-def told(done):
+def document_of(done):
     assert done.status == 0, done.err
     return json.loads(done.out)
 
 
 def test_repeated_runs_differ_by_what_scipy_says(compare):
     arguments = ("--basis", "received", "-m", "delay_mean_ms", "--format", "json")
-    document = told(compare(DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", *arguments))
+    document = document_of(compare(DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", *arguments))
     assert (document["schema_version"], document["window"], document["warmup"]) == (1, "1s", None)
     tcp = next(row for row in document["differences"] if row["group"] == "tcp")
     assert (tcp["runs_a"], tcp["runs_b"], tcp["unit"]) == (3, 3, "ms")
@@ -43,7 +43,9 @@ def test_repeated_runs_differ_by_what_scipy_says(compare):
 
 def test_one_run_on_a_side_gives_the_difference_and_says_why_there_is_no_test(compare):
     arguments = ("--basis", "received", "-m", "jain", "--format", "json")
-    (row,) = told(compare(DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz", *arguments))["differences"]
+    (row,) = document_of(compare(DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz", *arguments))[
+        "differences"
+    ]
     assert (row["runs_a"], row["runs_b"], row["p_value"]) == (1, 1, None)
     assert row["difference"] == pytest.approx(row["mean_b"] - row["mean_a"])
     assert row["reason"] == "a single run does not show how much runs vary"
@@ -53,7 +55,7 @@ def test_a_capacity_and_weights_are_given_to_both_sides(compare):
     names = ("-m", "link_utilisation", "-m", "jain_weighted")
     given = ("--capacity", "600k", "--weight", "tcp=2", "--basis", "received", "--format", "json")
     sides = (DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz")
-    rows = told(compare(*sides, *given, *names))["differences"]
+    rows = document_of(compare(*sides, *given, *names))["differences"]
     assert [row["metric"] for row in rows] == ["jain_weighted", "link_utilisation"]
     assert 0.9 < rows[1]["mean_a"] < 1.01
     assert compare(*sides, *names).status == 2
@@ -62,7 +64,7 @@ def test_a_capacity_and_weights_are_given_to_both_sides(compare):
 def test_groups_of_one_trace_can_be_compared(compare):
     labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202", "--groups", "cubic:reno")
     arguments = ("-m", "rate_bps", "--format", "json")
-    (row,) = told(compare(TWO_FLOWS, TWO_FLOWS, *labels, *arguments))["differences"]
+    (row,) = document_of(compare(TWO_FLOWS, TWO_FLOWS, *labels, *arguments))["differences"]
     assert row["group"] == "cubic, reno"
     # 3.18 and 1.61 Mbit/s in docs/metrics.md
     assert (row["mean_a"], row["mean_b"]) == pytest.approx((3.18e6, 1.61e6), rel=0.002)
@@ -120,7 +122,7 @@ def test_a_broken_run_is_named_and_the_others_are_compared(compare, tmp_path):
     assert "jain" in done.out
 
 
-def test_what_no_run_has_is_said_once(compare):
+def test_what_no_run_has_is_reported_once(compare):
     done = compare(
         DATA / "red-n2-*.xz",
         DATA / "droptail-n2-*.xz",
@@ -136,7 +138,7 @@ def test_what_no_run_has_is_said_once(compare):
     assert done.err.count("warning") == 2
 
 
-def test_a_group_without_flows_is_said(compare):
+def test_a_group_without_flows_is_reported(compare):
     sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
     done = compare(*sides, "-m", "rate_bps", "--groups", "tcp:cubic")
     assert "red-n2-2.tr.xz`: no flow of the group `cubic`" in done.err
@@ -146,7 +148,7 @@ def test_a_group_without_flows_is_said(compare):
 
 def test_the_variation_is_compared_at_each_timescale(compare):
     sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
-    rows = told(compare(*sides, "--basis", "received", "-m", "cov", "--format", "json"))["differences"]
+    rows = document_of(compare(*sides, "--basis", "received", "-m", "cov", "--format", "json"))["differences"]
     # the flows have less than 8 s in common
     known = {row["metric"] for row in rows if row["difference"] is not None}
     assert known == {"cov 0.1 s", "cov 0.2 s", "cov 0.5 s"}
@@ -169,7 +171,7 @@ def test_the_variation_is_compared_at_each_timescale(compare):
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--warmup", "soon"), 2, "is not a duration"),
     ],
 )
-def test_what_cannot_be_is_said(compare, arguments, status, error):
+def test_what_cannot_be_is_reported(compare, arguments, status, error):
     done = compare(*arguments)
     assert (done.status, done.out) == (status, "")
     assert error in done.err

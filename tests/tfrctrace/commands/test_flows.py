@@ -89,7 +89,7 @@ def test_every_form_has_the_same_rows(run, tmp_path):
 
 
 @pytest.mark.usefixtures("two_captures")
-def test_the_name_of_the_output_tells_its_form(run, tmp_path):
+def test_the_name_of_the_output_gives_its_format(run, tmp_path):
     run("flows", "a.pcap", "-o", "x.json")
     assert json.loads((tmp_path / "x.json").read_text())["schema_version"] == 2
     run("flows", "a.pcap", "-o", "x.txt")

@@ -16,14 +16,14 @@ TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz
 CONTROL = "left out: 2 flows with few data packets"
 
 
-def told(run, *arguments, **more):
+def printed(run, *arguments, **more):
     done = run("metrics", *arguments, "--format", "json", **more)
     assert done.status == 0, done.err
     return json.loads(done.out)
 
 
 def test_two_flows_that_overlap_are_one_competing_set(run):
-    document = told(run, TWO_FLOWS)
+    document = printed(run, TWO_FLOWS)
     (one,) = document["competing_sets"]
     assert (one["flows"], document["flows"], document["flows_left_out"]) == ([2, 4], 2, 2)
     assert document["schema_version"] == 1
@@ -37,7 +37,7 @@ def test_two_flows_that_overlap_are_one_competing_set(run):
 
 
 def test_rates_in_the_common_windows_are_those_of_the_bins(run):
-    document = told(run, TWO_FLOWS, "--metric", "rate_bps")
+    document = printed(run, TWO_FLOWS, "--metric", "rate_bps")
     (one,) = document["competing_sets"]
     trace = tfrctrace.open(TWO_FLOWS, bin_width="100ms")
     inside = pl.col("time_ns").is_between(one["start_ns"], one["end_ns"], closed="left")
@@ -54,7 +54,7 @@ def test_rates_in_the_common_windows_are_those_of_the_bins(run):
 
 def test_delivery_is_what_the_simulator_s_agents_counted(run):
     truth = json.loads((SAMPLES / "dumbbell.truth.json").read_text())
-    document = told(run, DUMBBELL, "--basis", "received")
+    document = printed(run, DUMBBELL, "--basis", "received")
     sent = {m["group"]: m["n"] for m in document["metrics"] if m["name"] == "pdr"}
     assert sent["tfrc"] == truth["tfrc"]["sent_packets"]
     assert sent["udp"] == truth["probe"]["sent_packets"]
@@ -63,7 +63,7 @@ def test_delivery_is_what_the_simulator_s_agents_counted(run):
 
 
 def test_round_trips_and_drops_are_those_of_the_flows(run):
-    document = told(run, DUMBBELL, "--basis", "received")
+    document = printed(run, DUMBBELL, "--basis", "received")
     flows = tfrctrace.open(DUMBBELL).flows
     truth = json.loads((SAMPLES / "dumbbell.truth.json").read_text())
     of_tcp = {m["name"]: m for m in document["metrics"] if m["group"] == "tcp" and m["competing_set"] is None}
@@ -81,15 +81,15 @@ def test_round_trips_and_drops_are_those_of_the_flows(run):
 
 
 def test_labels_name_the_groups(run):
-    document = told(run, TWO_FLOWS, "--label", "cubic=port 5201", "--label", "reno=port 5202")
+    document = printed(run, TWO_FLOWS, "--label", "cubic=port 5201", "--label", "reno=port 5202")
     groups = {m["group"] for m in document["metrics"] if m["name"] == "inter_protocol_normalized"}
     assert groups == {"cubic", "reno"}
 
 
-def test_flows_are_told_apart_by_the_time_at_which_the_simulation_s_script_starts_them(run):
+def test_flows_are_distinguished_by_the_time_at_which_the_simulation_s_script_starts_them(run):
     # dumbbell.tcl: TFRC at 0.2 s, the probe at 1 s, FTP at 2.0 s
     labels = ("--label", "late=starts after 2s", "--label", "early=starts before 201ms")
-    document = told(run, DUMBBELL, *labels, "-m", "goodput_share")
+    document = printed(run, DUMBBELL, *labels, "-m", "goodput_share")
     assert [m["group"] for m in document["metrics"]] == ["early", "udp", "late"]
 
 
@@ -103,19 +103,19 @@ def test_a_capacity_that_was_exceeded_is_a_warning(run):
 def test_weights_are_those_of_groups(run):
     labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202")
     names = ("-m", "jain", "-m", "jain_weighted", "-m", "rate_bps")
-    document = told(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=2")
+    document = printed(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=2")
     by_name = {m["name"]: m["value"] for m in document["metrics"] if m["competing_set"] is not None}
     cubic, reno = (m["value"] for m in document["metrics"] if m["name"] == "rate_bps")
     # Jain's definition written out for two flows
     assert by_name["jain"] == pytest.approx((cubic + reno) ** 2 / (2 * (cubic**2 + reno**2)))
     half = cubic / 2
     assert by_name["jain_weighted"] == pytest.approx((half + reno) ** 2 / (2 * (half**2 + reno**2)))
-    equal = told(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=3", "--weight", "reno=3")
+    equal = printed(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=3", "--weight", "reno=3")
     assert [m["value"] for m in equal["metrics"] if m["name"] == "jain_weighted"] == [by_name["jain"]]
 
 
 def test_only_labelled_flows_compete_if_that_is_asked_for(run):
-    document = told(
+    document = printed(
         run, DUMBBELL, "--label", "x=transport tfrc", "--label", "y=transport tcp", "--only-labelled"
     )
     assert [one["flows"] for one in document["competing_sets"]] == [[1, 3]]
@@ -129,13 +129,13 @@ def test_a_rule_that_fits_nothing_is_a_warning(run):
 
 
 def test_a_warm_up_moves_the_common_windows(run):
-    plain, warm = (told(run, TWO_FLOWS, *more)["competing_sets"][0] for more in ([], ["--warmup", "5s"]))
+    plain, warm = (printed(run, TWO_FLOWS, *more)["competing_sets"][0] for more in ([], ["--warmup", "5s"]))
     assert warm["start_ns"] - plain["start_ns"] == 5_000_000_000
     assert (plain["windows"], warm["windows"]) == (14, 9)
 
 
 def test_a_warm_up_longer_than_all_flows_leaves_no_set(run):
-    document = told(run, TWO_FLOWS, "--warmup", "1h")
+    document = printed(run, TWO_FLOWS, "--warmup", "1h")
     assert document["competing_sets"] == []
     assert {BY_NAME[metric["name"]].subject for metric in document["metrics"]} == {"life"}
 
@@ -171,7 +171,7 @@ def test_tables_have_a_row_for_each_metric(run, tmp_path, form):
 def test_python_gives_the_same_as_the_command(run):
     trace = tfrctrace.open(TWO_FLOWS)
     frame = trace.metrics("jain", "burstiness", window="500ms", labels=["cubic=port 5201"])
-    document = told(
+    document = printed(
         run, TWO_FLOWS, "-m", "jain", "-m", "burstiness", "--window", "500ms", "--label", "cubic=port 5201"
     )
     assert frame["value"].to_list() == [metric["value"] for metric in document["metrics"]]
@@ -179,8 +179,8 @@ def test_python_gives_the_same_as_the_command(run):
 
 
 def test_standard_input_gives_the_same_as_the_file(run):
-    from_file = told(run, TWO_FLOWS)
-    piped = told(run, "-", stdin=TWO_FLOWS.read_bytes())
+    from_file = printed(run, TWO_FLOWS)
+    piped = printed(run, "-", stdin=TWO_FLOWS.read_bytes())
     assert piped["metrics"] == from_file["metrics"]
 
 
@@ -200,7 +200,7 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--weight", "cubic=0"], "the weight of `cubic` is not above 0"),
     ],
 )
-def test_what_cannot_be_is_said(run, arguments, error):
+def test_what_cannot_be_is_reported(run, arguments, error):
     done = run("metrics", TWO_FLOWS, *arguments)
     assert (done.status, done.out) == (2, "")
     assert error in done.err
@@ -214,7 +214,7 @@ def test_what_was_received_is_known_of_joined_traces(run):
 
 def test_a_trace_without_flows_has_no_metrics(run, write_capture):
     empty = write_capture("empty.pcap", [])
-    document = told(run, empty)
+    document = printed(run, empty)
     assert (document["flows"], document["competing_sets"], document["metrics"]) == (0, [], [])
 
 

@@ -39,7 +39,7 @@ def test_every_capture_has_a_page_and_the_index_leads_there_and_back(run, captur
         assert links_of(tmp_path / "out" / page) == ["index.html"]
     rows = re.findall(r"<tr id=\"capture-\d+\">(.*?)</tr>", index.read_text(), re.DOTALL)
     assert len(rows) == 4
-    # what tells captures of one name apart
+    # what distinguishes captures of one name
     assert sum("a/link.pcap" in row for row in rows) == sum("b/link.pcap" in row for row in rows) == 1
     assert sum(f'data-sort="{len(conversation(data_packets=3))}"' in row for row in rows) == 2
 

@@ -165,7 +165,7 @@ def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
     assert second.startswith("other figures of this kind: Throughput over time: ")
 
 
-def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, short):
+def test_what_a_trace_lacks_is_reported_with_what_would_supply_it(run, tmp_path, short):
     trace = tfrctrace.open(short)
     for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
         with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:
@@ -192,7 +192,7 @@ def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, sho
         (("-k", "rtt", "-o", "a.svg", "--window", "soon"), 2, "is not a duration"),
     ],
 )
-def test_what_cannot_be_is_said(run, arguments, status, error):
+def test_what_cannot_be_is_reported(run, arguments, status, error):
     done = run("plot", TWO_FLOWS, *arguments)
     assert (done.status, done.out) == (status, "")
     assert error in done.err

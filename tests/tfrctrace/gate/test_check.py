@@ -159,7 +159,7 @@ def test_flows_left_out_are_counted_in_every_output(run, tmp_path):
     note = "left out: 2 flows with few data packets (`--least-packets`)"
     arguments = ("check", TWO_FLOWS, *limits, "--format", "json", "--junit", "j.xml", "--summary", "s.md")
 
-    def told(*more):
+    def left_out_counts(*more):
         document, found = checks(run(*arguments, *more))
         left_out = [one["flows_left_out"] for one in found.values()]
         assert [one["reason"] for one in document["checks"]] == [note if flows else "" for flows in left_out]
@@ -168,9 +168,9 @@ def test_flows_left_out_are_counted_in_every_output(run, tmp_path):
         assert (tmp_path / "s.md").read_text().count("left out: 2 flows") == number
         return left_out
 
-    assert told() == [0, 2, 0]
-    assert told("--least-packets", "20") == [2, 2, 2]
-    assert told("--least-packets", "1") == [0, 0, 0]
+    assert left_out_counts() == [0, 2, 0]
+    assert left_out_counts("--least-packets", "20") == [2, 2, 2]
+    assert left_out_counts("--least-packets", "1") == [0, 0, 0]
 
 
 def test_a_direction_of_samples_is_selected_by_its_source(run):
@@ -214,15 +214,15 @@ def test_a_rotated_capture_is_one_run(run, tmp_path, write_capture, conversation
     assert (done.status, "of 2 runs" in done.out) == (1, True)
 
 
-def test_metrics_that_need_to_be_told_something_are(run):
+def test_metrics_that_need_an_assumption_are(run):
     # as `tfrctrace metrics` has them
     for name, more in (
         ("link_utilisation", ("--capacity", "3M")),
         ("jain_weighted", ("--label", "a=port 5201", "--weight", "one=2")),
         ("responsiveness_s", ("--step", "9s")),
     ):
-        told = json.loads(run("metrics", TWO_FLOWS, "-m", name, *more, "--format", "json").out)["metrics"]
-        known = [one["value"] for one in told if one["value"] is not None]
+        rows = json.loads(run("metrics", TWO_FLOWS, "-m", name, *more, "--format", "json").out)["metrics"]
+        known = [one["value"] for one in rows if one["value"] is not None]
         assert value_of(run, TWO_FLOWS, "-r", f"min({name}) > 0", *more) == min(known)
 
 
@@ -287,7 +287,7 @@ def test_standard_input_is_read_once(run):
 
 
 @pytest.mark.parametrize(("unknown", "status"), [("fail", 1), ("warn", 0), ("pass", 0)])
-def test_what_is_not_known_fails_unless_told_otherwise(run, unknown, status):
+def test_what_is_not_known_fails_unless_asked_otherwise(run, unknown, status):
     done = run("check", TWO_FLOWS, "-r", "mean(pdr) > 0.9", "--unknown", unknown)
     assert done.status == status
     assert done.out.splitlines()[1].startswith(unknown)
@@ -451,7 +451,7 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("-r", "jain > 1", "--junit", "-"), "two results cannot be written to `-`"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):
+def test_what_cannot_be_is_reported_before_anything_is_read(run, tmp_path, arguments, error):
     document = {"schema_version": 2, "quantities": [{"quantity": "mean(plr)", "values": [1]}]}
     for name, more in (
         ("version", {"schema_version": 1}),
@@ -524,7 +524,7 @@ def test_the_workflows_of_the_documentation_run(workflow, name, status):
     assert (folder / "summary.md").read_text().startswith("### ")
 
 
-def test_what_is_wrong_with_a_rule_is_told_once_and_of_how_many_runs(run):
+def test_what_is_wrong_with_a_rule_is_reported_once_and_of_how_many_runs(run):
     rules = ("--label", "gone=port 9", "--label", "a=port 5201", "--label", "b=port 5201")
     check = ("-r", "count(flow) > 0", *rules, "--weight", "gone=2")
     done = run("check", TWO_FLOWS, ONE_RUN, of("before")[1], *check)

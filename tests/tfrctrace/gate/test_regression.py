@@ -182,7 +182,7 @@ def test_a_bare_name_must_be_known_of_every_flow():
 
 
 @pytest.mark.parametrize(("sign", "worst"), [("<", 9.0), ("<=", 9.0), (">", 1.0), (">=", 1.0), ("==", 9.0)])
-def test_the_worst_value_is_the_one_that_is_told(sign, worst):
+def test_the_worst_value_is_the_one_that_is_reported(sign, worst):
     limit = parse_requirement(f"timeouts {sign} 4")
     assert limit.worst([4.0, 1.0, 9.0]) == worst
     assert limit.holds(4.0) == (sign in {"<=", ">=", "=="})

@@ -37,15 +37,15 @@ def test_the_table_sums_up_each_algorithm(run: Callable[..., Any]) -> None:
 
 def test_json_has_every_step_under_the_names_of_the_design(run: Callable[..., Any]) -> None:
     done = run("replay", "-q", "--profile", "ns2", "--format", "json", TRACE)
-    told = json.loads(done.out)
-    assert told["schema_version"] == 1
-    assert told["tool"]["name"] == "tfrctrace"
-    (one,) = told["replays"]
+    printed = json.loads(done.out)
+    assert printed["schema_version"] == 1
+    assert printed["tool"]["name"] == "tfrctrace"
+    (one,) = printed["replays"]
     assert (one["flow"], one["direction"], one["algorithm"], one["profile"]) == (1, "fwd", "tfrc", "ns2")
     series = ("time_ns", "x_bps", "p", "r_ms", "x_recv_bps", "mode", "reason", "sent_bps")
     assert {len(one[name]) for name in series} == {one["steps"]}
     assert sum(one["time_in_mode"].values()) == pytest.approx(1)
-    assert told["lacking"] == []
+    assert printed["lacking"] == []
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

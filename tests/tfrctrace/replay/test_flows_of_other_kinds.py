@@ -1,4 +1,4 @@
-"""TCP, numbered datagrams and flows that lack something: what is made of them, and what is said."""
+"""TCP, numbered datagrams and flows that lack something: what is made of them, and the messages."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ def test_ns_2_s_newreno_on_a_lossy_path_received_what_its_formula_says() -> None
     [run] = [one for one in runs if (one["dumbbell"], one["algorithm"]) == ("long", "newreno")]
     received_bps = run["received_packets"] * 8000 / run["duration_s"]
     trace = tfrctrace.open(DATA / "ns2" / "dumbbell-newreno.tr.xz")
-    [told] = open_loop_facts(trace.replays("newreno"))["replays"]
-    assert told["long_run_by"] == "Padhye"
-    low, high = told["long_run_bps"]
+    [facts] = open_loop_facts(trace.replays("newreno"))["replays"]
+    assert facts["long_run_by"] == "Padhye"
+    low, high = facts["long_run_bps"]
     assert low == high == pytest.approx(received_bps, rel=0.3)
 
 

@@ -82,7 +82,7 @@ def test_the_least_is_chosen_as_the_model_has_it(x_t: float, x_fair: float | Non
         assert (row["mode"] == bound) or (bound == "x_tfrc" and row["mode"] == "equation")
 
 
-def test_the_frames_of_a_capture_tell_who_is_there_and_how_fast() -> None:
+def test_the_frames_of_a_capture_show_who_is_there_and_how_fast() -> None:
     trace = tfrctrace.open(DATA / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz")
     network = medium_from_frames(trace.link_samples, CellSettings(), trace.zero_ns)
     assert network.cell.phy.standard in {"b", "g"}
@@ -150,16 +150,16 @@ def test_repeated_frames_are_one_load() -> None:
     assert [one.load_bps / network.cell.s_bits for one in network.steps[0].population.sparing] == [5]
 
 
-def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it() -> None:
+def test_mac_lines_of_ns_2_show_who_is_there_and_how_fast_as_the_script_has_it() -> None:
     # wireless-rates.tcl: 11 Mbit/s; 5.5 and from 2 s on 11; 2 from 1.2 to 2.5 s; the base station is node 1
     trace = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
     frames = medium_frames(trace)
     assert set(frames["bssid"]) == {"1"}
     begin = pl.col("time_ns") < 2 * NS
     # what the MAC held at 2 s still went at the old rate
-    told = frames.filter(~pl.col("time_ns").is_between(2 * NS, 2 * NS + NS // 100))
+    settled = frames.filter(~pl.col("time_ns").is_between(2 * NS, 2 * NS + NS // 100))
     rates = {
-        (node, early): set(told.filter(pl.col("transmitter") == node, begin == early)["rate_mbps"])
+        (node, early): set(settled.filter(pl.col("transmitter") == node, begin == early)["rate_mbps"])
         for node in "23"
         for early in (True, False)
     }
@@ -194,7 +194,7 @@ def test_a_network_of_ns_2_without_a_base_station_has_no_downloads() -> None:
 
 @pytest.mark.parametrize("preamble_bits", [192, 120])
 @pytest.mark.parametrize("mbps", [1, 2, 5.5, 11, 54])
-def test_the_time_in_the_air_tells_the_rate(preamble_bits: int, mbps: float) -> None:
+def test_the_time_in_the_air_gives_the_rate(preamble_bits: int, mbps: float) -> None:
     # TXTIME of ns-2's Mac/802_11, and 250 m on the way
     lines = [
         {
@@ -237,13 +237,13 @@ def test_uploads_of_the_paper_s_cell_would_have_been_bounded_and_downloads_hardl
         assert shares.is_between(low, high).all()
 
 
-def test_frames_without_rates_tell_nobody() -> None:
+def test_frames_without_rates_show_nobody() -> None:
     trace = tfrctrace.open(DATA / "captures" / "linux-relay-loss-snd.pcap.gz")
     with pytest.raises(UsageError, match="has the rate of a station"):
         medium_from_frames(trace.link_samples, CellSettings(), trace.zero_ns)
 
 
-def test_who_is_there_must_be_said_and_only_for_mtfrc() -> None:
+def test_who_is_there_must_be_given_and_only_for_mtfrc() -> None:
     trace = tfrctrace.open(DATA / "captures" / "linux-relay-loss-snd.pcap.gz")
     with pytest.raises(UsageError, match="stations that share the medium"):
         trace.replay("mtfrc")

@@ -58,7 +58,7 @@ def test_x_is_the_agents_rate_at_every_report_after_slow_start(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", STOPS_S)
-def test_packets_tell_in_slow_start_what_the_resolution_of_the_trace_does_not(name: str) -> None:
+def test_packets_show_in_slow_start_what_the_resolution_of_the_trace_does_not(name: str) -> None:
     trace = opened(name)
     steps = trace.replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
     pairs = zip(steps.iter_rows(named=True), printed(name), strict=False)
@@ -131,7 +131,7 @@ def test_a_lost_report_of_slow_start_does_not_hold_up_those_after_it(
     assert np.median(np.abs(ours / recorded - 1)) < error
 
 
-def test_the_notes_tell_what_is_known_of_the_return_path(tmp_path: Path) -> None:
+def test_the_notes_state_what_is_known_of_the_return_path(tmp_path: Path) -> None:
     path = DATA / "agents-reports-lost-15.tr.xz"
     (known,) = tfrctrace.open(path).replays("tfrc", profile="ns2", simulate=True).recordings
     assert known.notes[0] == (
@@ -152,7 +152,7 @@ def test_a_flow_that_begins_behind_a_full_queue_is_not_taken_for_one_with_a_long
     assert np.median(np.abs(ours / recorded - 1)) < 0.05
 
 
-def test_in_slow_start_packets_tell_when_reports_arrived(tmp_path: Path) -> None:
+def test_in_slow_start_packets_show_when_reports_arrived(tmp_path: Path) -> None:
     # four nodes that lose frames: the way back takes 2 to 134 ms, and slow start never ends
     path = DATA.parent / "wireless-old.tr.gz"
     trace = tfrctrace.open(path)
@@ -206,8 +206,8 @@ def test_rfc_3448_and_ns_2_agree_where_only_data_limits() -> None:
 def test_parameters_of_the_agents_are_those_of_the_replay() -> None:
     trace = tfrctrace.open(DATA / "parameters.tr.xz", tfrc=PARAMETERS["parameters"])
     other = tfrctrace.open(DATA / "parameters.tr.xz")
-    said, left_out = (one.replay("tfrc", profile="ns2")["x_bps"] for one in (trace, other))
-    assert (said.tail(20) / left_out.tail(20) - 1).abs().max() > 0.01
+    stated, left_out = (one.replay("tfrc", profile="ns2")["x_bps"] for one in (trace, other))
+    assert (stated.tail(20) / left_out.tail(20) - 1).abs().max() > 0.01
 
 
 AGENTS = {
@@ -230,10 +230,10 @@ IDLE = ("idle", "old")
 one report."""
 
 
-def errors(name: str, told: dict[str, float]) -> tuple[list[float], list[float]]:
+def errors(name: str, settings: dict[str, float]) -> tuple[list[float], list[float]]:
     """Return how far X is from the agent's rate at each report, in slow start and after it."""
     rates = [float(row["rate_Bps"]) for row in agent_rows(f"agents-{name}", "rate")]
-    trace = tfrctrace.open(DATA / f"agents-{name}.tr.xz", tfrc=told)
+    trace = tfrctrace.open(DATA / f"agents-{name}.tr.xz", tfrc=settings)
     steps = trace.replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
     assert len(rates) - 3 <= steps.height <= len(rates)
     pairs = zip(steps.select("x_bps", "x_calc_bps").iter_rows(), rates, strict=False)
@@ -277,7 +277,7 @@ def test_a_sink_that_reports_twice_in_a_round_trip_time_is_simulated_as_such() -
     assert of_one < 0.75 * of_two
 
 
-def test_a_parameter_of_the_sink_that_its_reports_do_not_show_is_said_to_change_nothing() -> None:
+def test_a_parameter_of_the_sink_that_its_reports_do_not_show_is_reported_to_change_nothing() -> None:
     trace = tfrctrace.open(DATA / "agents-ewma.tr.xz", tfrc=AGENTS["ewma"])
     assert not any(
         "has no effect" in note for note in trace.replays("tfrc", profile="ns2").recordings[0].notes

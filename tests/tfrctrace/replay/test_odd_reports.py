@@ -45,12 +45,12 @@ def notes(reports: pl.DataFrame) -> tuple[str, ...]:
 PACKETS = pl.DataFrame({"time_ns": [0], "payload_bytes": [1000]})
 
 
-def test_losses_are_those_that_a_report_tells_and_else_one_where_p_rises() -> None:
-    told = frame(
+def test_losses_are_those_that_a_report_gives_and_else_one_where_p_rises() -> None:
+    reports = frame(
         feedback({"p": 0.0, "lost_packets": 0}, {"lost_packets": 3}, {"lost_packets": 2}, {"p": 0.02})
     )
-    assert told["lost_packets"].to_list() == [0, 3, 2, 1]
-    assert told["loss_events"].to_list() == [0, 1, 0, 1]
+    assert reports["lost_packets"].to_list() == [0, 3, 2, 1]
+    assert reports["loss_events"].to_list() == [0, 1, 0, 1]
 
 
 def test_reports_are_taken_in_the_order_in_which_they_arrive() -> None:

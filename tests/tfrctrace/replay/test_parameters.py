@@ -29,14 +29,14 @@ START = Start(segment_bytes=1000)
 
 
 def test_a_setting_is_algorithm_parameter_and_value() -> None:
-    told = parse_settings(["vegas.alpha=1", "tfrc-veno.gamma=mix", "my.module:Mine.gain=2.5"])
-    assert told == {"vegas.alpha": 1.0, "tfrc-veno.gamma": "mix", "my.module:Mine.gain": 2.5}
-    assert by_algorithm(told, ["vegas", "tfrc-veno", "my.module:Mine"])["my.module:Mine"] == {"gain": 2.5}
+    settings = parse_settings(["vegas.alpha=1", "tfrc-veno.gamma=mix", "my.module:Mine.gain=2.5"])
+    assert settings == {"vegas.alpha": 1.0, "tfrc-veno.gamma": "mix", "my.module:Mine.gain": 2.5}
+    assert by_algorithm(settings, ["vegas", "tfrc-veno", "my.module:Mine"])["my.module:Mine"] == {"gain": 2.5}
     for text in ("alpha=1", "vegas.alpha", "vegas.=1", ".alpha=1", "vegas.alpha="):
         with pytest.raises(UsageError, match="is not a parameter setting"):
             parse_settings([text])
     with pytest.raises(UsageError, match="which is not replayed"):
-        by_algorithm(told, ["vegas"])
+        by_algorithm(settings, ["vegas"])
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -44,8 +44,8 @@ def test_each_parameter_of_a_built_in_algorithm_has_its_default(name: str) -> No
     make = algorithm_named(name).make
     known = parameters_of(make)
     assert {"initial_window", "min_rto_s"} <= known.keys()
-    said = {parameter: default for parameter, default in known.items() if default is not None}
-    assert vars(make(START, **said)).keys() == vars(make(START)).keys()
+    known_defaults = {parameter: default for parameter, default in known.items() if default is not None}
+    assert vars(make(START, **known_defaults)).keys() == vars(make(START)).keys()
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -93,7 +93,7 @@ def test_a_function_may_make_a_controller_too() -> None:
     assert parameters_of(made) == {"gain": 2}
 
 
-def test_a_class_that_tells_no_parameters_needs_none() -> None:
+def test_a_class_that_declares_no_parameters_needs_none() -> None:
     class Silent(dict):
         """A class whose own way of being made has no signature."""
 
@@ -149,7 +149,7 @@ def test_n_and_discounting_change_the_reports_that_are_made() -> None:
     assert p(n=2).std() > p(n=32).std()
 
 
-def test_where_reports_are_known_the_receiver_s_parameters_change_nothing_and_that_is_said() -> None:
+def test_where_reports_are_known_the_receiver_s_parameters_change_nothing_and_that_is_reported() -> None:
     trace = tfrctrace.open(NS2 / "heavy-loss.tr.xz")
     replayed = trace.replays("tfrc", settings={"tfrc.n": 2})
     assert replayed.frame.equals(trace.replay("tfrc"))

@@ -149,7 +149,7 @@ def test_limits_are_in_the_unit_of_the_quantity(text, bound):
         ("jain > 1 where port x", "expected a number at character 21, before `x`"),
     ],
 )
-def test_what_is_no_requirement_is_said(text, error):
+def test_what_is_no_requirement_is_refused(text, error):
     with pytest.raises(UsageError, match=error):
         parse_requirement(text)
 

@@ -21,7 +21,7 @@ from tfrctrace.study.results.run_quantities import RunValue, run_values
 SCENARIO = ("queue", "n")
 
 
-def told(queue, n, group, *values, quantity="rate"):
+def values_of(queue, n, group, *values, quantity="rate"):
     for number, value in enumerate(values):
         run = Run("", f"{queue}-{n}-{number}", {"queue": queue, "n": n, "run": number})
         reason = None if value is not None else "no flow"
@@ -36,9 +36,9 @@ def cells(*parts):
 
 
 FOUR = cells(
-    told("red", 2, "tcp", 10, 12), told("red", 2, "tfrc", 8, 9),
-    told("red", 10, "tcp", 6, 7), told("red", 10, "tfrc", 7, 8),
-    told("fifo", 2, "tcp", 20, 22), told("fifo", 2, "tfrc", 1, None),
+    values_of("red", 2, "tcp", 10, 12), values_of("red", 2, "tfrc", 8, 9),
+    values_of("red", 10, "tcp", 6, 7), values_of("red", 10, "tfrc", 7, 8),
+    values_of("fifo", 2, "tcp", 20, 22), values_of("fifo", 2, "tfrc", 1, None),
 )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def verdict(claim, found=FOUR, **where):
 )
 def test_intervals_have_no_value_that_cannot_be(quantity, values, low, high):
     bounds = parse_quantity(quantity).bounds
-    runs = [(run, replace(one, bounds=bounds)) for run, one in told("red", 2, None, *values)]
+    runs = [(run, replace(one, bounds=bounds)) for run, one in values_of("red", 2, None, *values)]
     (cell,) = summarise(runs, SCENARIO, 0.95)
     assert (cell.student.low, cell.student.high) == pytest.approx((low, high), abs=1e-4)
     assert low <= cell.bootstrap.low <= cell.mean <= cell.bootstrap.high <= high
@@ -93,7 +93,7 @@ def test_a_claim_is_looked_at_in_every_scenario(claim, where, finding, looks):
 
 
 def test_a_claim_about_a_scenario_without_a_value_is_unknown():
-    found = verdict("rate[tfrc] > 0", cells(told("red", 2, "tfrc", None)))
+    found = verdict("rate[tfrc] > 0", cells(values_of("red", 2, "tfrc", None)))
     assert (found.finding, found.is_as_expected) == ("unknown", False)
 
 
@@ -123,7 +123,7 @@ def test_a_test_is_made_for_each_combination_of_the_rest():
 
 
 def test_more_than_two_levels_are_tested_by_their_ranks():
-    three = cells(*(told("red", n, "tcp", n, n + 1, n + 2) for n in (2, 10, 20)))
+    three = cells(*(values_of("red", n, "tcp", n, n + 1, n + 2) for n in (2, 10, 20)))
     (found,) = differences_between(
         three, ComparisonPlan(quantity="rate", between="n", where={}), SCENARIO, 0.95
     )
@@ -137,32 +137,32 @@ def test_a_group_that_no_run_has_a_flow_of_is_not_compared():
     plan = ComparisonPlan(quantity="rate", between="n", where={})
 
     def without_flows(n):
-        for run, one in told("red", n, "tfrc", None):
+        for run, one in values_of("red", n, "tfrc", None):
             yield run, replace(one, reason=NO_FLOW)
 
-    tcp = [told("red", n, "tcp", n, n + 1) for n in (2, 3)]
+    tcp = [values_of("red", n, "tcp", n, n + 1) for n in (2, 3)]
     tested = differences_between(cells(*tcp, without_flows(2), without_flows(3)), plan, SCENARIO, 0.95)
     assert [one.scenario for one in tested] == [(("queue", "red"), ("group", "tcp"))]
 
 
 def test_a_level_alone_and_levels_without_values_have_a_reason():
     plan = ComparisonPlan(quantity="rate", between="n", where={})
-    (alone,) = differences_between(cells(told("red", 2, "tcp", 1, 2)), plan, SCENARIO, 0.95)
+    (alone,) = differences_between(cells(values_of("red", 2, "tcp", 1, 2)), plan, SCENARIO, 0.95)
     assert alone.reason == "nothing to compare it with"
     (missing,) = differences_between(
-        cells(told("red", 2, "tcp", 1, 2), told("red", 3, "tcp", None)), plan, SCENARIO, 0.95
+        cells(values_of("red", 2, "tcp", 1, 2), values_of("red", 3, "tcp", None)), plan, SCENARIO, 0.95
     )
     assert missing.reason == "one of them has no value"
     (same,) = differences_between(
-        cells(told("red", 2, "tcp", 1, 1), told("red", 3, "tcp", 2, 2)), plan, SCENARIO, 0.95
+        cells(values_of("red", 2, "tcp", 1, 1), values_of("red", 3, "tcp", 2, 2)), plan, SCENARIO, 0.95
     )
     assert (same.difference, same.reason) == (-1, "neither varies")
 
 
 def test_missing_values_are_counted_with_their_reason():
-    (cell,) = cells(told("red", 2, "tcp", 1.0, None, None))
+    (cell,) = cells(values_of("red", 2, "tcp", 1.0, None, None))
     assert (cell.values, cell.missing, cell.reason, cell.mean) == ((1.0,), 2, "no flow", 1.0)
-    (nothing,) = cells(told("red", 2, "tcp", None))
+    (nothing,) = cells(values_of("red", 2, "tcp", None))
     assert (nothing.mean, nothing.student, nothing.bootstrap) == (None, None, None)
 
 
@@ -196,7 +196,7 @@ def test_a_group_without_flows_has_a_place_only_where_no_run_has_any():
     st.randoms(use_true_random=True),
 )
 def test_shards_of_runs_put_together_are_the_whole(rows, random):
-    parts = [told(queue, n, "tcp", value) for queue, n, value in rows]
+    parts = [values_of(queue, n, "tcp", value) for queue, n, value in rows]
     whole = [one for part in parts for one in part]
     shuffled = list(whole)
     random.shuffle(shuffled)
@@ -216,7 +216,9 @@ def test_shards_of_runs_put_together_are_the_whole(rows, random):
 
 
 def test_a_whole_number_in_a_claim_is_that_among_fractions():
-    found = cells(told("red", 0.5, "tcp", 10), told("red", 1.0, "tcp", 20), told("red", 2.0, "tcp", 5))
+    found = cells(
+        values_of("red", 0.5, "tcp", 10), values_of("red", 1.0, "tcp", 20), values_of("red", 2.0, "tcp", 5)
+    )
     assert verdict("rate[tcp, n=1] > rate[tcp, n=0.5]", found).finding == "holds"
     assert verdict("rate[tcp, n=1.0] > rate[tcp, n=2]", found).finding == "holds"
 
@@ -302,7 +304,7 @@ def test_a_run_without_flows_says_so():
     )
 
 
-def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
+def test_a_group_whose_flows_did_not_compete_is_distinguished_from_one_without_flows():
     record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
     rate = Quantity("rate", Term("rate_bps", "mean", "metric"))
     found = {one.group: one.reason for one in run_values(record, rate, ["tcp", "tfrc"])}

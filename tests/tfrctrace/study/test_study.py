@@ -249,7 +249,7 @@ def test_a_damaged_entry_is_made_again(perform_study, study_folder, tmp_path):
     assert entries[0].read_bytes() != b"damaged"
 
 
-def test_of_two_labels_of_a_flow_the_first_counts_and_the_run_is_told(perform_study, study_folder, tmp_path):
+def test_of_two_labels_of_a_flow_the_first_counts_and_the_run_is_named(perform_study, study_folder, tmp_path):
     keep(study_folder, "droptail-n2-1")
     study = study_folder / "study.toml"
     study.write_text(study.read_text().replace('sack = "transport tcp"', 'sack = "starts after 1ms"'))
@@ -259,7 +259,7 @@ def test_of_two_labels_of_a_flow_the_first_counts_and_the_run_is_told(perform_st
     assert set(values.filter(pl.col("quantity") == "rate")["group"]) == {"tfrc", "sack"}
 
 
-def test_labels_that_fit_nothing_are_said_and_their_values_have_a_reason(
+def test_labels_that_fit_nothing_are_reported_and_their_values_have_a_reason(
     perform_study, study_folder, tmp_path
 ):
     keep(study_folder, "droptail-n2-1")
@@ -343,15 +343,15 @@ value = 0.9
     assert "Somebody" not in captions["droptail"]
 
 
-def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
+def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_listed():
     looks = tuple(ClaimCheck((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
-    told = failing(ClaimVerdict(expectation, looks, None))
-    assert told.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
-    assert told.endswith("n = 19: 1 against 2; and 4980 more")
+    text = failing(ClaimVerdict(expectation, looks, None))
+    assert text.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
+    assert text.endswith("n = 19: 1 against 2; and 4980 more")
 
 
-def test_a_table_may_tell_the_parameters(perform_study, study_folder, tmp_path):
+def test_a_table_may_hold_the_parameters(perform_study, study_folder, tmp_path):
     lines = [
         "file,colour,size",
         "runs/red-n2-1.tr.xz,blue,1.5",
@@ -388,7 +388,7 @@ def test_a_table_of_runs_that_cannot_be_is_refused(perform_study, tmp_path, tabl
     assert error in done.err
 
 
-def test_wrong_arguments_are_said(perform_study, tmp_path):
+def test_wrong_arguments_are_reported(perform_study, tmp_path):
     assert "there is no form `docx`" in perform_study(STUDY / "study.toml", "--format", "docx").err
     (tmp_path / "file").write_text("")
     assert "`file` is a file, not a folder" in perform_study(STUDY / "study.toml", "-o", "file").err

@@ -1,4 +1,4 @@
-"""What a study file may say, and what is said of one that says what cannot be."""
+"""What a study file may contain, and the errors of one that is wrong."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[labels]\ntcp = 'often'", "is not a rule for a label"),
     ],
 )
-def test_what_cannot_be_is_said_with_the_name_of_the_file(study, text, error):
+def test_what_cannot_be_is_reported_with_the_name_of_the_file(study, text, error):
     with pytest.raises(InputError) as caught:
         study(text)
     message = " ".join(line for one in caught.value.messages() for line in one.lines())

@@ -59,17 +59,17 @@ def test_a_rule_labels_the_flows_that_it_fits(rule, expected):
     assert labels(rule) == (expected, [])
 
 
-def test_the_first_rule_that_fits_counts_and_the_other_is_told():
+def test_the_first_rule_that_fits_counts_and_the_other_is_reported():
     found, problems = labels("a=port 5201", "b=transport tcp")
     assert found == ["a", "a", None]
     assert problems == ["fits flows that have a label already, which keep it (flows 1, 2)"]
 
 
-def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():
+def test_a_rule_that_fits_nothing_is_reported_and_the_rest_is_done():
     assert labels("a=port 1", "b=flow 3") == ([None, None, "b"], ["fits no flow"])
 
 
-def test_who_asks_ns_2_for_a_variant_of_tcp_hears_what_tells_it():
+def test_who_asks_ns_2_for_a_variant_of_tcp_gets_a_hint():
     _, problems = with_labels(FLOWS, [parse_rule("veno=agent veno"), parse_rule("x=port 1")])
     hints = [problem["hint"] for problem in problems]
     assert "`flow_id N` or `port N` separates them" in hints[0]

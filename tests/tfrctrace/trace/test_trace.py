@@ -239,7 +239,7 @@ def test_standard_input_is_read_once_and_answers_everything(path, passes):
 
 
 @pytest.mark.usefixtures("standard_input")
-def test_what_standard_input_cannot_answer_is_said():
+def test_what_standard_input_cannot_answer_is_reported():
     trace = tfrctrace.open("-", bin_width="20ms")
     assert trace.bins.height
     with pytest.raises(tfrctrace.UsageError, match="bins of 20 ms, not a divisor of 50 ms"):
@@ -257,11 +257,11 @@ def test_standard_input_that_was_read_for_one_table_has_no_other():
         _ = trace.rtt
 
 
-def test_a_rule_that_fits_no_flow_is_told_once_however_many_tables_are_asked_for(write_capture, conversation):
+def test_a_rule_that_fits_no_flow_is_reported_once_for_any_number_of_tables(write_capture, conversation):
     trace = tfrctrace.open(write_capture("a.pcap", conversation(data_packets=30)))
-    with pytest.warns(tfrctrace.TfrctraceWarning, match="fits no flow") as told:
+    with pytest.warns(tfrctrace.TfrctraceWarning, match="fits no flow") as caught:
         trace.metrics("jain", labels=["nobody=port 1"])
-    assert len(told) == 1
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trace.metrics("rate_bps", labels=["nobody=port 1"])

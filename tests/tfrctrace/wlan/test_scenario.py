@@ -1,4 +1,4 @@
-"""Scenario files: who is there and when, and what is said of files that say what cannot be."""
+"""Scenario files: who is there and when, and the errors of files that are wrong."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_stations_come_and_go(scenario):
     assert there == [(0, 1, []), (35, 3, [2e5, 2e5]), (50.5, 1, []), (60, 3, [1e3, 1e3])]
 
 
-def test_an_access_point_of_which_nothing_is_said_has_the_fastest_rate(scenario):
+def test_an_access_point_without_settings_has_the_fastest_rate(scenario):
     found = scenario("[[station]]\nrate = [[0, 2], [9, 5.5]]\n")
     assert [step.population.access_point.rate.mbps for step in found.steps] == [2, 5.5]
 
@@ -155,7 +155,7 @@ def test_every_constant_may_stand_in_the_file(scenario):
     ],
     ids=lambda value: value[:40],
 )
-def test_what_cannot_be_is_said(scenario, text, message):
+def test_what_cannot_be_is_reported(scenario, text, message):
     assert message in refusal(scenario, text)
 
 

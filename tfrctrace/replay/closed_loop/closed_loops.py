@@ -129,7 +129,7 @@ def _path(bottleneck: Bottleneck) -> Path:
         capacity=known(bottleneck.capacity_bps) / BITS,
         base_rtt_s=known(bottleneck.base_rtt_ms) / 1e3,
         buffer_bytes=known(bottleneck.buffer_bytes),
-        # with a permanently long queue, random losses cannot be told from those of the queue
+        # with a permanently long queue, random losses cannot be distinguished from those of the queue
         random_loss=bottleneck.random_loss.value or 0.0,
         background=bottleneck.background,
         outages_s=bottleneck.outages_s,

@@ -48,7 +48,7 @@ class ObservedPath:
     """`packets` lost together, and `rtt_ms`, the round-trip time of those that passed beside them."""
     windows: pl.DataFrame
     """`time_ns` (start), `own_bps` and `others_bps` of each whole window; empty without round-trip times.
-    The others count in this flow's share of payload, since capacity is told in its payload."""
+    The others count in this flow's share of payload, since capacity is given in its payload."""
     width_ns: int
     others: pl.DataFrame
     """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
@@ -157,7 +157,7 @@ def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple
     """Return how long a TCP sender's timer ran before each retransmission that it sent.
 
     It began with the last acknowledgement of new data (RFC 6298 section 5.3), as far as one gives a
-    round-trip time: those of repeats do not, after which the time told is too long.
+    round-trip time: those of repeats do not, after which the time is too long.
     """
     import numpy as np
     import polars as pl

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Allowed, Controller
 
 DUPLICATE_ACKS: Final = 3
-"""Acknowledgements that a fast retransmission needs (RFC 5681 section 3.2); with fewer the timer tells."""
+"""Acknowledgements that a fast retransmission needs (RFC 5681 section 3.2); with fewer the timer expires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Sender:
     """A controller, and what is under way between it and its receiver.
 
     A round ends when the acknowledgements of what was sent at its beginning are back; before that, when a
-    loss becomes known, a round-trip time after it happened; later, if the timer must tell.
+    loss becomes known, a round-trip time after it happened; later, if the timer must expire.
     """
 
     def __init__(self, controller: Controller, path: Path, segment_bytes: float) -> None:
@@ -124,7 +124,7 @@ class Sender:
         return sorted(losses, key=_time_of)
 
     def decide(self, time_s: float, queued_bytes: float) -> Round:
-        """End the round, tell the controller what it has shown, and begin the next; return the one ended."""
+        """End the round, report it to the controller, and begin the next; return the one ended."""
         is_known = time_s >= self._known_at_s
         lost_packets = self._lost_packets if is_known else 0
         ended = Round(
@@ -152,7 +152,7 @@ class Sender:
         return ended
 
     def _silent_until_s(self, ended: Round) -> float | None:
-        """Return when the timer tells what nothing else can: too few of a window arrive, or none at all."""
+        """Return when the timer expires, if too few packets of a window arrive to reveal the losses."""
         allowed = self._allowed
         if self._is_silent or allowed is None:
             return None

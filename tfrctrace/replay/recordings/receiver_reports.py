@@ -1,4 +1,4 @@
-"""A receiver's own reports, as the sender took them: what the table of feedback tells of one flow."""
+"""A receiver's own reports, as the sender took them: the table of feedback for one flow."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def received_reports(
     """
     import polars as pl
 
-    told = _effective_reports(reported)
-    known = told.drop_nulls(["p", "x_recv_bps"])
+    effective = _effective_reports(reported)
+    known = effective.drop_nulls(["p", "x_recv_bps"])
     rtt_ms = pl.col("rtt_ms")
     if known["rtt_ms"].null_count() == known.height:
         if given_rtt_ms is None:
@@ -41,14 +41,14 @@ def received_reports(
         (rtt_ms * rtt_scale).alias("rtt_ms"),
         "p",
         "x_recv_bps",
-        # a rate that rises is all that a report tells of an event, and most tell no more of losses
+        # a rate that rises is all that a report shows of an event, and most show no more of losses
         event.cast(pl.UInt32).alias("loss_events"),
         pl.lit(None, dtype=pl.Int64).alias("lost_ns"),
         pl.coalesce("lost_packets", event.cast(pl.UInt64)).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
         _data_limited(packets, known).alias("is_data_limited"),
     )
-    return ReportSeries(reports=reports, notes=_notes(told))
+    return ReportSeries(reports=reports, notes=_notes(effective))
 
 
 def _effective_reports(reported: pl.DataFrame) -> pl.DataFrame:
@@ -78,7 +78,7 @@ def _data_limited(packets: pl.DataFrame, reported: pl.DataFrame) -> pl.Series:
     return pl.select(pl.when(x_bps.is_not_null()).then(limited)).to_series()
 
 
-def _notes(told: pl.DataFrame) -> tuple[str, ...]:
+def _notes(effective: pl.DataFrame) -> tuple[str, ...]:
     """Return what is odd about the reports of a flow."""
     import polars as pl
 
@@ -88,7 +88,8 @@ def _notes(told: pl.DataFrame) -> tuple[str, ...]:
         "out of order": pl.col("time_ns").diff() < 0,
         "at the same time as another": pl.col("received_ns").diff() == 0,
     }
-    found = told.select(**{words: condition.sum() for words, condition in counts.items()}).row(0, named=True)
+    sums = effective.select(**{words: condition.sum() for words, condition in counts.items()})
+    found = sums.row(0, named=True)
     return tuple(f"{counted_reports(count)} {words}" for words, count in found.items() if count)
 
 

@@ -28,7 +28,7 @@ REPORTS: Final = (
     "timeouts",
     "is_data_limited",
 )
-"""Columns of `Recording.reports`; `is_data_limited` is null where that is to be told from what was sent."""
+"""Columns of `Recording.reports`; `is_data_limited` is null where that follows from what was sent."""
 
 SENDS: Final = ("time_ns", "payload_bytes", "arrives")
 """Columns of `Recording.sends`; `arrives` is null where the trace does not show the receiver."""
@@ -78,11 +78,11 @@ class Recording:
     sends: pl.DataFrame
     """Data packets in order of time, with the columns `SENDS`; empty where the trace does not give them."""
     notes: tuple[str, ...] = ()
-    """What is to be said of it."""
+    """Caveats."""
 
     @property
     def start(self) -> Start:
-        """What an algorithm is told before the first report."""
+        """What an algorithm knows before the first report."""
         handshake_ms = self.handshake_rtt_ms
         return Start(
             segment_bytes=self.segment_bytes,

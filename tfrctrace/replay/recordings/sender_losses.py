@@ -48,7 +48,7 @@ def seems_needed() -> pl.Expr:
 
 
 def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
-    """Return `time_ns`, `lost_packets` and `is_timeout` of each event that `repaired` packets tell of.
+    """Return `time_ns`, `lost_packets` and `is_timeout` of each event that `repaired` packets reveal.
 
     `packets` are those of one direction, in order of time, with `seq_rel`. An event is known when its first
     packet is sent again, and counts all that were lost of that window.

@@ -1,7 +1,7 @@
 """A TCP connection as a TFRC receiver would have reported it: once a round, with its repaired losses.
 
 What was lost, and when that was known, are the retransmissions that were needed; where in the stream they lie
-tells how many packets passed between two loss events. Round-trip times are the samples of acknowledgements,
+shows how many packets passed between two loss events. Round-trip times are the samples of acknowledgements,
 the receive rate is what was acknowledged in a round.
 """
 
@@ -26,7 +26,7 @@ _KEY: Final = ("flow", "direction")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpTables:
-    """What a trace tells of its TCP connections: the tables of that name."""
+    """What a trace shows of its TCP connections: the tables of that name."""
 
     rounds: pl.DataFrame
     losses: pl.DataFrame
@@ -116,7 +116,7 @@ def _round_trips(
     """Return the round-trip times as they would have been seen at the sender.
 
     The handshake's is whole wherever it was seen. Samples of acknowledgements are whole at the sender; in the
-    middle of the path the way from the sender and back is missing, which the handshake tells, without its
+    middle of the path the way from the sender and back is missing, which the handshake shows, without its
     queue; at the receiver they are the receiver's own delay.
     """
     import polars as pl

@@ -112,7 +112,7 @@ impl Direction {
 }
 
 /// Limit of totals: packets counted one by one cannot add as much again.
-const MOST_TOLD: u64 = u64::MAX / 2;
+const MAX_REPORTED_TOTAL: u64 = u64::MAX / 2;
 
 /// Value of [`Flow::dscp`] while no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
@@ -467,7 +467,7 @@ impl Flow {
             direction.end_ns = direction.end_ns.max(end_ns);
         }
         // A document may contain any number; packets of another source may follow.
-        let sum = |known: u64, told: u64| known.saturating_add(told).min(MOST_TOLD);
+        let sum = |known: u64, reported: u64| known.saturating_add(reported).min(MAX_REPORTED_TOTAL);
         direction.packets = sum(direction.packets, totals.sent.0);
         direction.wire_bytes = sum(direction.wire_bytes, totals.sent.1);
         // Totals do not separate payload from headers.
@@ -731,6 +731,6 @@ mod tests {
         flow.on_totals(side, &totals);
         flow.on_totals(side, &totals);
         flow.directions[side as usize].count(0, 60, Some(0));
-        assert_eq!(flow.direction(side).packets, MOST_TOLD + 1);
+        assert_eq!(flow.direction(side).packets, MAX_REPORTED_TOTAL + 1);
     }
 }

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn test_delays_of_clocks_that_differ_are_not_told() {
+    fn test_delays_of_clocks_that_differ_are_not_reported() {
         let mut probing = NumberingDetector::default();
         for number in 0..20 {
             take(&mut probing, &iperf2(number), arrival_ns(number, -300_000), None);

@@ -123,7 +123,7 @@ impl Flow {
         self.deliveries().is_some_and(|both| both.observation.watched.is_some())
     }
 
-    /// Whether a packet of `side` on its way, at a node or interface, tells no more than what the trace
+    /// Whether a packet of `side` on its way, at a node or interface, adds nothing to what the trace
     /// shows elsewhere: of the ends, or at the place on the way where the flow was seen first.
     pub fn is_seen_elsewhere(&self, side: Side, interface: u32) -> bool {
         self.deliveries().is_some_and(|both| {

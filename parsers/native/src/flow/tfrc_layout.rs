@@ -95,32 +95,36 @@ impl LayoutHalf {
         }
     }
 
-    pub fn on_data(&mut self, said: &DataValues, time_ns: i64) {
+    pub fn on_data(&mut self, values: &DataValues, time_ns: i64) {
         self.has_data = true;
-        self.reported_rtt = said.rtt.or(self.reported_rtt);
+        self.reported_rtt = values.rtt.or(self.reported_rtt);
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(SentData { number: said.stamp.number, send_time: said.send_time, time_ns });
+        self.waiting.push_back(SentData {
+            number: values.stamp.number,
+            send_time: values.send_time,
+            time_ns,
+        });
     }
 
     /// Process a report on data of this side.
-    pub fn on_report(&mut self, layout: &Layout, said: &ReportValues, time_ns: i64) -> EchoedPacket {
+    pub fn on_report(&mut self, layout: &Layout, report: &ReportValues, time_ns: i64) -> EchoedPacket {
         let mask = layout.echo_mask();
         let echoes = |sent: &&SentData| {
-            sent.send_time.zip(said.time_echo).is_some_and(|(one, other)| one & mask == other & mask)
+            sent.send_time.zip(report.time_echo).is_some_and(|(one, other)| one & mask == other & mask)
         };
-        let is_named = |sent: &&SentData| Some(sent.number) == said.sequence;
+        let is_named = |sent: &&SentData| Some(sent.number) == report.sequence;
         let newest = || self.waiting.iter().rev();
-        let (found, method) = match said.time_echo {
+        let (found, method) = match report.time_echo {
             Some(_) => (newest().find(echoes), RttBy::Timestamp),
             None => (newest().find(is_named), RttBy::Ack),
         };
-        let is_unseen = found.is_none() && (said.time_echo.is_some() || said.sequence.is_some());
-        let number = said.sequence.or(found.map(|sent| sent.number));
+        let is_unseen = found.is_none() && (report.time_echo.is_some() || report.sequence.is_some());
+        let number = report.sequence.or(found.map(|sent| sent.number));
         let Some(found) = found else { return EchoedPacket { number, is_unseen, ..EchoedPacket::default() } };
         let away = time_ns.saturating_sub(found.time_ns) as f64 / 1e9;
-        let elapsed = said.elapsed.unwrap_or(0.0);
+        let elapsed = report.elapsed.unwrap_or(0.0);
         let sample = r_sample(away, 0.0, elapsed);
         // At the receiver nothing is left, or less, as elapsed times are rounded.
         let is_impossible = elapsed - away > layout.elapsed_step().max(LEAST_STEP);

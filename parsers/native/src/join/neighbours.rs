@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn test_timestamps_tell_a_silence_from_a_step() {
+    fn test_timestamps_distinguish_a_silence_from_a_step() {
         for tick_ms in [1, 4, 10] {
             let before = stamps(0, 500, tick_ms);
             let end_ms = 500 * tick_ms;

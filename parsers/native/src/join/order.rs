@@ -52,7 +52,7 @@ impl Group {
     }
 }
 
-/// Order, and what is to be said about it.
+/// Order, and the problems found while ordering.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub groups: Vec<Group>,
@@ -230,7 +230,7 @@ struct CommonPackets {
     spread_ns: i64,
 }
 
-/// What is said about a file and the one before it.
+/// Words the problems of a file and the one before it.
 struct Words<'a> {
     plan: &'a mut Plan,
     source: &'a str,

@@ -243,7 +243,7 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// Identity of packets that cannot be told apart.
+    /// Identity of packets that cannot be distinguished.
     pub const NO_IDENTITY: u64 = u64::MAX;
 }
 

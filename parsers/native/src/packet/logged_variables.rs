@@ -64,7 +64,7 @@ impl SampleList {
     /// A note if samples were dropped.
     pub fn caveat(&self) -> Option<String> {
         let left_out = self.left_out;
-        let said = || counted(left_out, "sample[s] left out");
-        (left_out > 0).then(|| format!("{}: only the first {MAX_SAMPLES} of a log are kept", said()))
+        let dropped = || counted(left_out, "sample[s] left out");
+        (left_out > 0).then(|| format!("{}: only the first {MAX_SAMPLES} of a log are kept", dropped()))
     }
 }

@@ -146,8 +146,11 @@ struct Corridor {
 impl Corridor {
     /// The drift that the quieter direction shows; None if neither shows one.
     fn drift(&self) -> Option<f64> {
-        let told = |limit: &Limit| limit.drift().map(|slope| (slope, limit.usual_wait_ns(slope)));
-        let (above, below) = (told(&self.above), told(&self.below).map(|(slope, wait)| (0.0 - slope, wait)));
+        let slope_and_wait = |limit: &Limit| limit.drift().map(|slope| (slope, limit.usual_wait_ns(slope)));
+        let (above, below) = (
+            slope_and_wait(&self.above),
+            slope_and_wait(&self.below).map(|(slope, wait)| (0.0 - slope, wait)),
+        );
         match (above, below) {
             (Some(above), Some(below)) if above.1 <= below.1 => Some(above.0),
             (above, below) => below.or(above).map(|(slope, _)| slope),
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn test_queues_that_grow_in_both_directions_tell_no_drift() {
+    fn test_queues_that_grow_in_both_directions_show_no_drift() {
         let clock = Clock { reference_ns: 0, offset_ns: 5, drift: 0.0 };
         let delays: Vec<_> = (0..500).map(|at| (20 * MS + at * 10_000, 20 * MS + at * 9_000)).collect();
         let found = estimate(&common(&clock, &delays));

@@ -32,7 +32,7 @@ const MAX_LOST_BEHIND: usize = 64;
 /// are dropped, and their packets count as lost.
 const MAX_MISSED: usize = 1 << 16;
 
-/// How many retransmissions are kept to tell which packet brought data that were missed.
+/// How many retransmissions are kept to find which packet brought data that were missed.
 const MAX_RESENT: usize = 1 << 10;
 
 /// How a segment relates to those that a capture has shown before.
@@ -383,8 +383,8 @@ mod tests {
             outside.on_acknowledgement(0, Side::Low, (&acknowledgement(next), 0), &[]);
             assert!(is_lost_behind(&mut outside, &segment(lost, 2)));
             let ack = if blocks.len() > 1 { 50 } else { 300 };
-            let told = outside.on_acknowledgement(0, Side::Low, (&acknowledgement(ack), 0), &blocks);
-            assert_eq!(told, taken_back);
+            let reported = outside.on_acknowledgement(0, Side::Low, (&acknowledgement(ack), 0), &blocks);
+            assert_eq!(reported, taken_back);
         }
     }
 

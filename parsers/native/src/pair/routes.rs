@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn test_the_time_to_live_tells_whatever_the_clocks_say() {
+    fn test_the_time_to_live_decides_whatever_the_clocks_say() {
         let common = [packet(1, 2, (0, -5_000), (64, 62))];
         assert_eq!(first_tap(&common, 1, 2), Some((Tap::First, Evidence::TimeToLive)));
         assert_eq!(first_tap(&common, 2, 1), Some((Tap::Second, Evidence::TimeToLive)));
     }
 
     #[test]
-    fn test_delays_of_both_directions_tell_without_common_clocks() {
+    fn test_delays_of_both_directions_decide_without_common_clocks() {
         // The second clock is an hour behind; 20 ms each way.
         let hour = 3_600_000;
         let common = [packet(9, 3, (0, 20 - hour), (64, 64)), packet(3, 9, (41, 21 - hour), (64, 64))];

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn test_packets_that_nothing_tells_apart_meet_in_order() {
+    fn test_packets_that_nothing_distinguishes_meet_in_order() {
         let mut waiting = UnmatchedPackets::default();
         for time_ns in [10, 20] {
             assert_eq!(waiting.see(passing(7, PathEnd::Near, time_ns)), MatchResult::Waits);

@@ -35,8 +35,8 @@ impl Analysis {
             .half_connection_mut(found.side);
         half.on_datagram(packet.network.ttl);
         match layout.read(head.bytes(), way) {
-            Content::Data(said) => self.take_layout_data(found, packet, extras, layout, &said),
-            Content::Report(said) => self.take_layout_report(found, packet, layout, &said),
+            Content::Data(values) => self.take_layout_data(found, packet, extras, layout, &values),
+            Content::Report(report) => self.take_layout_report(found, packet, layout, &report),
             Content::Misfit => half.misfits += 1,
             Content::Other => half.others += 1,
         }
@@ -48,7 +48,7 @@ impl Analysis {
         packet: &Packet,
         extras: &PacketExtras,
         layout: &Layout,
-        said: &DataValues,
+        values: &DataValues,
     ) {
         let follower = self.follower(found);
         let given_rtt = self.options.rtt_s;
@@ -61,13 +61,13 @@ impl Analysis {
         let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
         let bytes = numbered.payload_bytes;
-        let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
+        let has_begun = values.stamp.number <= 1 || values.rtt.is_none() && layout.data.rtt.is_some();
         let setup = || follower.setup(numbered.bits, bytes, has_begun);
         let Some(ends) = tfrc.get_or_insert_default().captured(found.side, setup) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);
-        if said.is_impossible {
+        if values.is_impossible {
             ends.on_finding(at, Finding::of(FindingKind::ImpossibleValue), &mut self.tfrc);
         }
         if numbered.arrival == NumberArrival::Unconfirmed {
@@ -77,22 +77,22 @@ impl Analysis {
         if std::mem::replace(&mut half.restarts, numbered.restarts) != numbered.restarts {
             ends.restart(at, &mut self.tfrc);
         }
-        half.on_data(said, packet.time_ns);
+        half.on_data(values, packet.time_ns);
         let rtt = half.grouping_rtt(given_rtt);
         let data =
             DataPacket { seq: numbered.number, rtt, ce: numbered.is_marked, bytes, ..DataPacket::default() };
         ends.on_data(at, &data, &mut self.tfrc);
     }
 
-    fn take_layout_report(&mut self, found: Found, packet: &Packet, layout: &Layout, said: &ReportValues) {
+    fn take_layout_report(&mut self, found: Found, packet: &Packet, layout: &Layout, report: &ReportValues) {
         let of = Found { side: found.side.other(), ..found };
         let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
         let flow = self.flows.get_mut(of.flow);
         let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
-        let echoed = half.on_report(layout, said, packet.time_ns);
-        let told = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let echoed = half.on_report(layout, report, packet.time_ns);
+        let estimate = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let setup = || follower.setup(layout.data.numbers.number.bits(), 0, false);
         let Some(ends) = tfrc.get_or_insert_default().captured(of.side, setup) else {
             return;
@@ -102,22 +102,22 @@ impl Analysis {
         let rare_counts = [
             (is_unseen, FindingKind::UnseenAcknowledged),
             (is_impossible, FindingKind::ImpossibleElapsedTime),
-            (said.is_impossible, FindingKind::ImpossibleValue),
+            (report.is_impossible, FindingKind::ImpossibleValue),
         ];
         for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
             ends.on_finding(at, Finding::of(kind), &mut self.tfrc);
         }
         let reported = Reported {
             sequence: number,
-            p: said.p,
-            x_recv: said.x_recv,
-            elapsed: said.elapsed,
+            p: report.p,
+            x_recv: report.x_recv,
+            elapsed: report.elapsed,
             // Unless the data are captured where they are sent, an echo covers only a part of the
             // path.
             r_sample: match vantage {
-                Some(Vantage::Sender) => sample.or(told),
-                None => told.or(sample),
-                Some(_) => told,
+                Some(Vantage::Sender) => sample.or(estimate),
+                None => estimate.or(sample),
+                Some(_) => estimate,
             },
             shows_sending: vantage == Some(Vantage::Sender),
             ..Reported::default()

@@ -275,7 +275,7 @@ fn round_reports(py: Python<'_>, chosen: ChosenSender, connection: ObservedConne
 /// x, timer, mode, reason, R, X_calc, limit.
 type DecisionTuple = (f64, f64, &'static str, &'static str, Option<f64>, Option<f64>, Option<f64>);
 
-fn told(decision: &Decision) -> DecisionTuple {
+fn as_tuple(decision: &Decision) -> DecisionTuple {
     let Decision { x, x_calc, x_limit, x_recv: _, r, timer, mode, reason } = *decision;
     (x, timer, mode.name(), reason.name(), r, x_calc, x_limit)
 }
@@ -313,7 +313,7 @@ impl TfrcSender {
             Report { time: time_s, r_sample: rtt_s, x_recv, p, is_data_limited, losses: lost_packets };
         let decision = machine.on_report(&report, *p_before);
         *p_before = p;
-        told(&decision)
+        as_tuple(&decision)
     }
 
     /// Expire the nofeedback timer.
@@ -321,7 +321,7 @@ impl TfrcSender {
         let (machine, _) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let expired = machine.expire(f64::MAX, 0.0, |_, _| is_idle);
         let (_, decision) = expired.ok_or_else(|| PyValueError::new_err("the timer was never set"))?;
-        Ok(told(&decision))
+        Ok(as_tuple(&decision))
     }
 }
 

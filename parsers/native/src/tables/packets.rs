@@ -239,7 +239,7 @@ impl PacketRow {
             .null_when("not a simulation")
             .name(|row| Some(row.sighting()?.point.name())),
         column("drop_reason", "", "reason of the drop in the trace")
-            .null_when("not dropped, or not said")
+            .null_when("not dropped, or not reported")
             .text(PacketRow::drop_reason),
         column("uid", "", "unique id of a packet of a simulation")
             .null_when("not a simulation, or an IPv6 packet of ns-3 on its way")

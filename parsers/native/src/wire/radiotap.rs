@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn test_a_damaged_frame_is_told() {
+    fn test_a_damaged_frame_is_reported() {
         assert!(read(&header(&[1 << 1], &[0x50])).unwrap().is_damaged);
         assert!(read(&header(&[1 << 14], &[2, 0])).unwrap().is_damaged);
     }

@@ -224,7 +224,7 @@ impl DataFields {
 impl FeedbackFields {
     fn read(&self, bytes: &[u8]) -> Option<ReportValues> {
         let mut reader = Reader::new(bytes);
-        let said = ReportValues {
+        let values = ReportValues {
             time_echo: reader.number(self.time_echo),
             elapsed: reader.value(self.elapsed, f64::MAX),
             x_recv: reader.value(self.x_recv, f64::MAX),
@@ -232,7 +232,7 @@ impl FeedbackFields {
             sequence: reader.number(self.sequence),
             is_impossible: reader.is_impossible,
         };
-        (!reader.is_short).then_some(said)
+        (!reader.is_short).then_some(values)
     }
 }
 
@@ -317,12 +317,12 @@ mod tests {
             };
             let layout = Layout { data, feedback: Some(feedback) };
             layout.echo_mask();
-            if let Content::Data(said) = layout.read(&bytes, WAY) {
-                prop_assert!(said.rtt.is_none_or(|rtt| rtt > 0.0 && rtt.is_finite()));
+            if let Content::Data(values) = layout.read(&bytes, WAY) {
+                prop_assert!(values.rtt.is_none_or(|rtt| rtt > 0.0 && rtt.is_finite()));
             }
-            if let Some(said) = feedback.read(&bytes) {
-                prop_assert!(said.p.is_none_or(|p| (0.0..=1.0).contains(&p)));
-                prop_assert!(said.x_recv.is_none_or(f64::is_finite));
+            if let Some(values) = feedback.read(&bytes) {
+                prop_assert!(values.p.is_none_or(|p| (0.0..=1.0).contains(&p)));
+                prop_assert!(values.x_recv.is_none_or(f64::is_finite));
             }
         }
     }

@@ -174,7 +174,7 @@ def test_an_algorithm_without_a_window_sends_at_its_rate():
     control = Constant(START)
     [rounds] = simulate(a_path(), [control], segment_bytes=SEGMENT, duration_s=60)
     assert arrived(rounds) / 60 == pytest.approx(125_000, rel=0.02)
-    # a sixth of what is sent is lost, and a report tells of one loss event in each round-trip time
+    # a sixth of what is sent is lost, and a report shows one loss event in each round-trip time
     last = control.reports[-1]
     assert last.p == pytest.approx(1 / (150 * 0.26), rel=0.1)
 

@@ -16,7 +16,7 @@ CLOSED = ["--loop", "closed"]
 COLUMNS = [column.name for column in TABLES["closed_loop"]]
 
 
-def test_the_screen_says_what_the_bottleneck_is_told_from_and_which_loop_it_is(run):
+def test_the_screen_names_what_the_bottleneck_is_inferred_from_and_which_loop_it_is(run):
     done = run("replay", *CLOSED, "-a", "newreno,tfrc", DUMBBELL)
     assert (done.status, done.err) == (0, "")
     lines = {line.split("  ")[1]: line for line in done.out.splitlines() if line.startswith("  ")}

@@ -63,7 +63,7 @@ def test_a_lone_flow_shows_its_bottleneck(dumbbell):
 
 
 @pytest.mark.parametrize("entry", RUNS, ids=lambda entry: entry["algorithm"])
-def test_the_trace_of_one_tcp_tells_what_others_received_there(dumbbell, entry):
+def test_the_trace_of_one_tcp_shows_what_others_received_there(dumbbell, entry):
     # ns-2's packets of other agents have other headers, and the bottleneck carries bits
     header = (1000 + entry["header_bytes"]) / 1040
     ns2_bps = entry["received_packets"] * 8000 / entry["duration_s"] * header
@@ -249,9 +249,9 @@ def test_the_least_timeout_is_the_shortest_that_the_recorded_sender_had() -> Non
 
 
 def test_a_window_waits_as_long_as_the_sender_whose_place_it_takes() -> None:
-    told = {rto_s: NewReno(Start(segment_bytes=1000, least_rto_s=rto_s)) for rto_s in (None, 0.3)}
+    controls = {rto_s: NewReno(Start(segment_bytes=1000, least_rto_s=rto_s)) for rto_s in (None, 0.3)}
     report = Report(time_s=0.1, interval_s=0.1, rtt_s=0.05, p=0.0, x_recv=1e5)
-    waits_s = {rto_s: control.on_feedback(report).timer_s - 0.1 for rto_s, control in told.items()}
+    waits_s = {rto_s: control.on_feedback(report).timer_s - 0.1 for rto_s, control in controls.items()}
     assert waits_s == {None: pytest.approx(1.0), 0.3: pytest.approx(0.3)}
-    said = NewReno(Start(segment_bytes=1000, least_rto_s=0.3), min_rto_s=0.5)
-    assert said.on_feedback(report).timer_s == pytest.approx(0.6)
+    with_floor = NewReno(Start(segment_bytes=1000, least_rto_s=0.3), min_rto_s=0.5)
+    assert with_floor.on_feedback(report).timer_s == pytest.approx(0.6)

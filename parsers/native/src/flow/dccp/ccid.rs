@@ -65,13 +65,13 @@ impl CcidHalf {
         &mut self,
         latest: &LatestPacket,
         header: &DccpHeader,
-        said: &FeedbackOptions,
+        feedback: &FeedbackOptions,
         time_ns: i64,
     ) -> Option<f64> {
-        if let Some(us) = said.estimate.filter(|us| *us > 0) {
+        if let Some(us) = feedback.estimate.filter(|us| *us > 0) {
             self.estimate = Some(f64::from(us) / 1e6);
         }
-        if let Some(timestamp) = said.timestamp {
+        if let Some(timestamp) = feedback.timestamp {
             if self.timestamps.len() == TIMESTAMPS {
                 self.timestamps.pop_front();
             }
@@ -119,16 +119,16 @@ impl Connection {
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let said = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
+        let feedback = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
-        let sample = half.ccid_half.take(&latest, header, &said, packet.time_ns);
+        let sample = half.ccid_half.take(&latest, header, &feedback, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
-            self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
+            self.give_data(at(side), packet, (header, &feedback), assumed.profile, tfrc, samples);
         }
-        let is_about = header.ack.is_some() && (said.is_report() || self.sends_by_tfrc(side.other()));
+        let is_about = header.ack.is_some() && (feedback.is_report() || self.sends_by_tfrc(side.other()));
         if is_about {
-            self.give_report(at(side.other()), &said, assumed, tfrc, samples);
+            self.give_report(at(side.other()), &feedback, assumed, tfrc, samples);
         }
         sample
     }
@@ -156,7 +156,7 @@ impl Connection {
         &mut self,
         at: PacketRef,
         packet: &Packet,
-        (header, said): (&DccpHeader, &FeedbackOptions),
+        (header, feedback): (&DccpHeader, &FeedbackOptions),
         profile: Profile,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
@@ -186,37 +186,44 @@ impl Connection {
         }
         let rtt = half.estimate.or(half.counter_rtt).or(self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9));
         let ce = packet.network.ecn == ECN_MARKED;
-        let data =
-            DataPacket { seq, rtt, ccval: header.ccval, ce, bytes, ndp: said.ndp, ..DataPacket::default() };
+        let data = DataPacket {
+            seq,
+            rtt,
+            ccval: header.ccval,
+            ce,
+            bytes,
+            ndp: feedback.ndp,
+            ..DataPacket::default()
+        };
         ends.on_data(at, &data, samples);
     }
 
     fn give_report(
         &self,
         at: PacketRef,
-        said: &FeedbackOptions,
+        feedback: &FeedbackOptions,
         assumed: CcidAssumptions,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) {
         let setup = || self.setup(at.side, assumed.profile, 0);
-        let ends = match said.is_report() {
+        let ends = match feedback.is_report() {
             true => tfrc.get_or_insert_default().captured(at.side, setup),
             false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
         };
         let Some(ends) = ends else { return };
-        self.report_rare_counts(at, said, ends, samples);
-        if said.is_report() {
+        self.report_rare_counts(at, feedback, ends, samples);
+        if feedback.is_report() {
             let reported = Reported {
                 sequence: self.latest.ack,
-                p: said.p(),
-                x_recv: said.receive_rate.map(f64::from),
-                elapsed: said.elapsed.map(|ticks| f64::from(ticks) * TICK_S),
-                r_sample: self.r_sample(at, said, assumed.vantage),
+                p: feedback.p(),
+                x_recv: feedback.receive_rate.map(f64::from),
+                elapsed: feedback.elapsed.map(|ticks| f64::from(ticks) * TICK_S),
+                r_sample: self.r_sample(at, feedback, assumed.vantage),
                 shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
                 follows_gap: self.latest.follows_gap,
-                intervals: &said.intervals,
-                outcomes: said.outcomes.as_ref(),
+                intervals: &feedback.intervals,
+                outcomes: feedback.outcomes.as_ref(),
             };
             ends.on_report(at, &reported, samples);
         }
@@ -225,17 +232,17 @@ impl Connection {
     fn report_rare_counts(
         &self,
         at: PacketRef,
-        said: &FeedbackOptions,
+        feedback: &FeedbackOptions,
         ends: &mut CapturedEnds,
         samples: &mut TfrcSamples,
     ) {
         let LatestPacket { acknowledges_unseen, has_impossible_elapsed_time, .. } = self.latest;
         let rare_counts = [
-            (acknowledges_unseen && said.is_report(), Found::UnseenAcknowledged),
+            (acknowledges_unseen && feedback.is_report(), Found::UnseenAcknowledged),
             (has_impossible_elapsed_time, Found::ImpossibleElapsedTime),
-            (said.loss_event_rate == Some(0), Found::ZeroLossEventRate),
-            (said.drops_data, Found::DataDropped),
-            (said.bad > 0, Found::BadOption),
+            (feedback.loss_event_rate == Some(0), Found::ZeroLossEventRate),
+            (feedback.drops_data, Found::DataDropped),
+            (feedback.bad > 0, Found::BadOption),
         ];
         for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
             ends.on_finding(at, Finding::of(kind), samples);
@@ -248,16 +255,16 @@ impl Connection {
     fn r_sample(
         &self,
         at: PacketRef,
-        said: &FeedbackOptions,
+        feedback: &FeedbackOptions,
         vantage: Option<Vantage>,
     ) -> Option<(f64, RttBy)> {
         let half = &self.half(at.side).ccid_half;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));
         let echoed = || {
-            let (timestamp, elapsed) = said.echo?;
+            let (timestamp, elapsed) = feedback.echo?;
             let since = at.time_ns.checked_sub(half.sent_ns(timestamp)?)?;
-            let sample = since as f64 / 1e9 - f64::from(elapsed.or(said.elapsed).unwrap_or(0)) * TICK_S;
+            let sample = since as f64 / 1e9 - f64::from(elapsed.or(feedback.elapsed).unwrap_or(0)) * TICK_S;
             (sample > 0.0).then_some((sample, RttBy::Timestamp))
         };
         let captured = half.estimate.map(|rtt| (rtt, RttBy::Estimate));

@@ -35,34 +35,34 @@ pub(super) struct FeedbackOptions {
 impl FeedbackOptions {
     /// Decode the options after a header. A packet is lost when `ndupack` later ones have arrived.
     pub fn read(behind: &[u8], ndupack: u32) -> Self {
-        let mut said = Self::default();
+        let mut feedback = Self::default();
         let mut vector = Vec::new();
         for option in options(behind) {
             match option {
-                DccpOption::Timestamp(timestamp) => said.timestamp = Some(timestamp),
-                DccpOption::TimestampEcho(timestamp, elapsed) => said.echo = Some((timestamp, elapsed)),
-                DccpOption::NdpCount(count) => said.ndp = count,
-                DccpOption::ElapsedTime(elapsed) => said.elapsed = Some(elapsed),
-                DccpOption::RttEstimate(us) => said.estimate = Some(us),
-                DccpOption::LossEventRate(inverse) => said.loss_event_rate = Some(inverse),
-                DccpOption::ReceiveRate(rate) => said.receive_rate = Some(rate),
+                DccpOption::Timestamp(timestamp) => feedback.timestamp = Some(timestamp),
+                DccpOption::TimestampEcho(timestamp, elapsed) => feedback.echo = Some((timestamp, elapsed)),
+                DccpOption::NdpCount(count) => feedback.ndp = count,
+                DccpOption::ElapsedTime(elapsed) => feedback.elapsed = Some(elapsed),
+                DccpOption::RttEstimate(us) => feedback.estimate = Some(us),
+                DccpOption::LossEventRate(inverse) => feedback.loss_event_rate = Some(inverse),
+                DccpOption::ReceiveRate(rate) => feedback.receive_rate = Some(rate),
                 DccpOption::LossIntervals(list) => {
-                    said.skip = list.skip;
-                    said.parts = list.iter().take(INTERVALS).collect();
-                    let packets = said.parts.iter().map(|part| f64::from(part.lossless + part.loss));
-                    said.intervals =
+                    feedback.skip = list.skip;
+                    feedback.parts = list.iter().take(INTERVALS).collect();
+                    let packets = feedback.parts.iter().map(|part| f64::from(part.lossless + part.loss));
+                    feedback.intervals =
                         packets.map(|packets| ReportedInterval { packets, lost: None }).collect();
                 }
-                DccpOption::DroppedPackets(dropped) => said.take_dropped(dropped),
+                DccpOption::DroppedPackets(dropped) => feedback.take_dropped(dropped),
                 // One vector may need several options (RFC 4340 section 11.4.1).
                 DccpOption::AckVector { runs, .. } => vector.extend(runs),
-                DccpOption::Malformed(_) => said.bad = said.bad.saturating_add(1),
-                DccpOption::Other(DATA_DROPPED) => said.drops_data = true,
+                DccpOption::Malformed(_) => feedback.bad = feedback.bad.saturating_add(1),
+                DccpOption::Other(DATA_DROPPED) => feedback.drops_data = true,
                 _ => {}
             }
         }
-        said.outcomes = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
-        said
+        feedback.outcomes = feedback.by_vector(&vector, ndupack).or_else(|| feedback.by_intervals());
+        feedback
     }
 
     /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn test_an_ack_vector_in_two_options_names_each_packet() {
         // RFC 4340 section 11.4: 11 received, 1 not, 2 marked, 1 not, 1 received.
-        let said = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
-        let outcomes = said.outcomes.unwrap();
+        let feedback = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
+        let outcomes = feedback.outcomes.unwrap();
         assert_eq!(outcomes.by, NamedBy::AckVector);
         let expected = [
             (11, PacketOutcome::Came),
@@ -188,8 +188,8 @@ mod tests {
     proptest! {
         #[test]
         fn test_no_options_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), ndupack in 0_u32..5) {
-            let said = FeedbackOptions::read(&bytes, ndupack);
-            prop_assert!(said.p().is_none_or(|p| (0.0..=1.0).contains(&p)));
+            let feedback = FeedbackOptions::read(&bytes, ndupack);
+            prop_assert!(feedback.p().is_none_or(|p| (0.0..=1.0).contains(&p)));
         }
     }
 }

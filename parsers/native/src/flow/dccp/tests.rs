@@ -81,7 +81,7 @@ fn test_short_numbers_go_on_where_long_ones_ended() {
 }
 
 #[test]
-fn test_the_handshake_tells_service_rtt_and_congestion_control() {
+fn test_the_handshake_gives_service_rtt_and_congestion_control() {
     let mut script = Script::default();
     let request = DccpHeader { service_code: Some(42), ..header(DccpType::Request, 1, None) };
     script.give(Side::Low, 0, request, &[]);

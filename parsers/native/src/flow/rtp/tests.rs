@@ -40,7 +40,7 @@ fn test_a_source_is_believed_after_six_packets_and_counted_from_the_first() {
 }
 
 #[test]
-fn test_several_sources_are_told_apart_and_bounded() {
+fn test_several_sources_are_distinguished_and_bounded() {
     let mut direction = RtpDirection::default();
     let sources = MOST_SOURCES as u32 + 2;
     for number in 0..8 {

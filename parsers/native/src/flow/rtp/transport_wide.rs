@@ -27,7 +27,7 @@ pub struct TransportWideNumbers {
     progress: ReceiveProgress,
     /// Number of the latest report, and the highest packet that it names.
     report: Option<u8>,
-    told_to: Option<u16>,
+    reported_to: Option<u16>,
 }
 
 impl TransportWideNumbers {
@@ -69,11 +69,11 @@ impl TransportWideNumbers {
     /// remembered. Call before [`Self::missing_before`].
     pub fn outcomes(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
         let highest = report.arrivals().last()?.number;
-        let told_to = self.told_to.replace(highest);
+        let reported_to = self.reported_to.replace(highest);
         // Some receivers omit packets that did not arrive between two reports.
         let follows = self.report.is_some_and(|last| report.number == last.wrapping_add(1));
-        let first = told_to
-            .map(|told_to| told_to.wrapping_add(1))
+        let first = reported_to
+            .map(|reported_to| reported_to.wrapping_add(1))
             .filter(|next| follows && report.first.wrapping_sub(*next) < 1 << 15)
             .unwrap_or(report.first);
         let (_, sent) = self.numbered.as_ref()?;

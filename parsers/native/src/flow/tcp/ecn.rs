@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn test_without_a_syn_the_other_may_tell() {
+    fn test_without_a_syn_the_other_side_shows_ecn() {
         for (syn_ack, expected) in [
             (0b000, Some(EcnMode::Off)),
             (0b001, Some(EcnMode::Rfc3168)),

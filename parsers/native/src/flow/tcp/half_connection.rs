@@ -560,8 +560,8 @@ impl HalfConnection {
         let left = in_flight - self.outstanding_bytes();
         if position > before {
             if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
-                let told = (in_flight, outcome.ack_rtt_ns);
-                outcome.round = self.end_round(acknowledger, &segment.apart(), told);
+                let measured = (in_flight, outcome.ack_rtt_ns);
+                outcome.round = self.end_round(acknowledger, &segment.apart(), measured);
             }
         } else if left != 0 {
             self.flight.note(in_flight);

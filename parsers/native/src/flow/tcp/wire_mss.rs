@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn test_segments_of_several_packets_tell_their_length() {
+    fn test_segments_of_several_packets_show_their_length() {
         assert_eq!(learned(&[2_896, 4_344]), Some(1_448));
         assert_eq!(learned(&[5_792, 2_896]), Some(1_448));
         assert_eq!(learned(&[65_160; 4]), Some(1_448));

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn test_what_does_not_fit_its_column_is_said() {
+    fn test_what_does_not_fit_its_column_is_reported() {
         let (packets, wrong) = read(&[
             "time_ns,src,dst,src_port,event",
             "x,1,2,3,sent",

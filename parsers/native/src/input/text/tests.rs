@@ -50,10 +50,10 @@ fn shown(packet: &Packet, blocks: &[(u32, u32)]) -> String {
 }
 
 /// Packets, counts of wrong and other lines, and caveats.
-type Told = (Vec<String>, u64, u64, Vec<String>);
+type Outputs = (Vec<String>, u64, u64, Vec<String>);
 
 /// The result of the usual reading, many lines at a time.
-fn at_once(format: TextFormat, text: &[u8]) -> Told {
+fn at_once(format: TextFormat, text: &[u8]) -> Outputs {
     let reader = Box::new(Cursor::new(text.to_vec()));
     let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
     let mut trace = TextTrace::of(format, input);
@@ -73,7 +73,7 @@ fn at_once(format: TextFormat, text: &[u8]) -> Told {
 }
 
 /// The result without lines read in one go.
-fn one_by_one(format: TextFormat, text: &[u8]) -> Told {
+fn one_by_one(format: TextFormat, text: &[u8]) -> Outputs {
     let mut reader = format.reader();
     let (mut packets, mut packet, mut wrong, mut other) = (Vec::new(), Packet::default(), 0, 0);
     let text = text.strip_suffix(b"\n").unwrap_or(text);
@@ -126,7 +126,7 @@ fn line_of(format: TextFormat, numbers: (u8, u32, u32)) -> String {
 
 proptest! {
     #[test]
-    fn test_many_lines_at_a_time_tell_the_same_as_one_by_one(
+    fn test_many_lines_at_a_time_give_the_same_as_one_by_one(
         lines in prop::collection::vec(any::<(u8, u32, u32)>(), 1..12),
         changes in prop::collection::vec((any::<prop::sample::Index>(), "[\n\r -z]"), 0..6),
         cut: prop::sample::Index,

@@ -27,7 +27,7 @@ impl Analysis {
         source.reports += 1;
         let rate = source.tfrc_times.rate();
         // Unless the data are captured where they are sent, an echo covers only a part of the path.
-        let told = source.tfrc_times.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let estimate = source.tfrc_times.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let held = rate.map(|rate| f64::from(report.delay) / rate);
         let echoed = source.tfrc_times.captured(report.echoed_send_time);
         let &Packet { time_ns, number: packet, .. } = from.packet;
@@ -42,7 +42,7 @@ impl Analysis {
             p: Some(report.p),
             x_recv: Some(report.x_recv.into()),
             elapsed: held,
-            r_sample: told.or(sample.map(|sample| (sample, RttBy::Timestamp))),
+            r_sample: estimate.or(sample.map(|sample| (sample, RttBy::Timestamp))),
             ..Reported::default()
         };
         let Found { flow, side } = media;

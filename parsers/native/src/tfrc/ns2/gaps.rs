@@ -157,11 +157,11 @@ mod tests {
             numbers in proptest::collection::vec(prop_oneof![0_i64..300, any::<i64>()], 1..300),
             num_pkts in 1_u32..20,
         ) {
-            let mut told: Vec<(i64, i64)> =
+            let mut reported: Vec<(i64, i64)> =
                 lost(num_pkts, &numbers).into_iter().map(|(_, first, last)| (first, last)).collect();
-            told.sort_unstable();
-            prop_assert!(told.iter().all(|(first, last)| first <= last));
-            prop_assert!(told.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            reported.sort_unstable();
+            prop_assert!(reported.iter().all(|(first, last)| first <= last));
+            prop_assert!(reported.windows(2).all(|pair| pair[0].1 < pair[1].0));
         }
     }
 }

@@ -149,8 +149,8 @@ impl SenderVariant {
     }
 
     /// The corrected decision of the last report, if later packets showed that a tie was decided
-    /// otherwise than in `said`; the rate before it was `x_before`.
-    pub fn revised(&mut self, said: &Decision, x_before: f64) -> Option<Decision> {
+    /// otherwise than in `decision`; the rate before it was `x_before`.
+    pub fn revised(&mut self, decision: &Decision, x_before: f64) -> Option<Decision> {
         let Self::Ns2(sender) = self else { return None };
         if !std::mem::take(&mut sender.is_revised) {
             return None;
@@ -161,7 +161,7 @@ impl SenderVariant {
             () if self.x() < x_before => Reason::ReceiveRate,
             () => Reason::Held,
         };
-        Some(Decision { timer: said.timer, ..self.decision(self.mode(), reason) })
+        Some(Decision { timer: decision.timer, ..self.decision(self.mode(), reason) })
     }
 
     /// Process a report that follows one with `p_before`.

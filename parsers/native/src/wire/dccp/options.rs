@@ -176,30 +176,33 @@ mod tests {
     use serde_json::{Value, json};
 
     fn described(found: &[DccpOption<'_>]) -> Value {
-        let mut said = json!({"loss_intervals": [], "skip_length": null});
+        let mut described_options = json!({"loss_intervals": [], "skip_length": null});
         let tens_of_us = |time: u32| f64::from(time) * 1e-5;
         for option in found {
             match *option {
                 DccpOption::LossEventRate(inverse) => {
-                    said["loss_event_rate_inverse"] = inverse.into();
-                    said["p"] = if inverse == u32::MAX { 0.0 } else { 1.0 / f64::from(inverse) }.into();
+                    described_options["loss_event_rate_inverse"] = inverse.into();
+                    described_options["p"] =
+                        if inverse == u32::MAX { 0.0 } else { 1.0 / f64::from(inverse) }.into();
                 }
-                DccpOption::ReceiveRate(rate) => said["receive_rate_Bps"] = rate.into(),
-                DccpOption::ElapsedTime(time) => said["elapsed_time_s"] = tens_of_us(time).into(),
-                DccpOption::Timestamp(time) => said["timestamp"] = time.into(),
-                DccpOption::TimestampEcho(time, _) => said["timestamp_echo"] = time.into(),
+                DccpOption::ReceiveRate(rate) => described_options["receive_rate_Bps"] = rate.into(),
+                DccpOption::ElapsedTime(time) => {
+                    described_options["elapsed_time_s"] = tens_of_us(time).into()
+                }
+                DccpOption::Timestamp(time) => described_options["timestamp"] = time.into(),
+                DccpOption::TimestampEcho(time, _) => described_options["timestamp_echo"] = time.into(),
                 DccpOption::LossIntervals(intervals) => {
-                    said["skip_length"] = intervals.skip.into();
+                    described_options["skip_length"] = intervals.skip.into();
                     let rows = intervals.iter().map(|interval| {
                         json!({"lossless": interval.lossless, "loss": interval.loss, "data": interval.data,
                                "ecn_nonce": u8::from(interval.ecn_nonce)})
                     });
-                    said["loss_intervals"] = rows.collect();
+                    described_options["loss_intervals"] = rows.collect();
                 }
                 _ => panic!("{option:?}"),
             }
         }
-        said
+        described_options
     }
 
     fn is_like(ours: &Value, theirs: &Value) -> bool {
@@ -219,9 +222,14 @@ mod tests {
             found.retain(
                 |option| !matches!(option, DccpOption::LossIntervals(list) if list.iter().next().is_none()),
             );
-            let said = described(&found);
+            let described_options = described(&found);
             for (name, expected) in vector["expect"].as_object().unwrap() {
-                assert!(is_like(&said[name], expected), "{}: {name} is {}", vector["id"], said[name]);
+                assert!(
+                    is_like(&described_options[name], expected),
+                    "{}: {name} is {}",
+                    vector["id"],
+                    described_options[name]
+                );
             }
         }
     }

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn test_congestion_feedback_tells_each_packet_of_each_source() {
+    fn test_congestion_feedback_names_each_packet_of_each_source() {
         #[rustfmt::skip]
         let body = [
             0, 0, 0, 1,

@@ -112,7 +112,7 @@ fn test_a_check_sequence_and_padding_are_no_payload() {
 }
 
 #[test]
-fn test_the_first_ip_packet_of_an_aggregate_is_read_and_the_rest_told() {
+fn test_the_first_ip_packet_of_an_aggregate_is_read_and_the_rest_reported() {
     let subframe = |ether_type: [u8; 2], body: &[u8]| {
         let mut subframe = [HERE, FAR].concat();
         subframe.extend((8 + body.len() as u16).to_be_bytes());
@@ -149,7 +149,7 @@ fn test_the_first_part_of_a_packet_has_the_whole_length() {
 }
 
 #[test]
-fn test_encrypted_frames_are_told_and_decrypted_ones_read() {
+fn test_encrypted_frames_are_reported_and_decrypted_ones_read() {
     let mut frame = header(0x88, PROTECTED);
     frame.extend([0; 60]);
     let seen = decoded(LinkType::Wifi, &frame);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn test_a_host_that_counts_tells_the_order_across_the_wrap() {
+    fn test_a_host_that_counts_shows_the_order_across_the_wrap() {
         let order = order_of(&[0, 65_534, 1, 2]);
         assert_eq!(order.age(Some(3)), RelativeAge::Newer);
         assert_eq!(order.age(Some(2)), RelativeAge::Seen);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn test_a_host_that_does_not_count_tells_nothing() {
+    fn test_a_host_that_does_not_count_shows_nothing() {
         assert_eq!(order_of(&[9; 20]).age(Some(9)), RelativeAge::Unknown);
         assert_eq!(order_of(&[5, 60_000, 900, 33_000, 7, 48_000, 3]).age(Some(4)), RelativeAge::Unknown);
         assert_eq!(order_of(&[0, 0]).age(Some(0)), RelativeAge::Unknown);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn test_what_has_no_room_is_not_watched_and_said_so() {
+    fn test_transmissions_beyond_the_bound_are_counted_as_unwatched() {
         let mut room = SegmentPool { left: 3 };
         let (mut one, mut other) = (Transmissions::default(), Transmissions::default());
         for segment in 0..3 {
@@ -206,8 +206,8 @@ mod tests {
                 }
             }
             let waiting = sent.waiting.len() as u32;
-            let told = sent.cumulative + sent.post_loss + sent.ambiguous.range.count() as u32;
-            prop_assert!(told + waiting <= segments);
+            let classified = sent.cumulative + sent.post_loss + sent.ambiguous.range.count() as u32;
+            prop_assert!(classified + waiting <= segments);
             prop_assert!(sent.waiting.iter().is_sorted_by_key(|sent| sent.start));
             prop_assert_eq!(room.left + sent.waiting.len(), MAX_SEGMENTS_OF_ALL);
         }

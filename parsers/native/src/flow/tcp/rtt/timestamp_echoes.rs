@@ -113,8 +113,8 @@ impl HalfConnection {
     #[inline(never)]
     pub(crate) fn answer_echo(&mut self, timestamp: u32, time_ns: i64) {
         let is_resent = self.recovery.as_deref().is_some_and(|recovery| recovery.resends(time_ns));
-        let told = (self.segments, is_resent);
-        let answer = self.echoes_mut().and_then(|echoes| echoes.answer(timestamp, time_ns, told));
+        let sent = (self.segments, is_resent);
+        let answer = self.echoes_mut().and_then(|echoes| echoes.answer(timestamp, time_ns, sent));
         if let Some(answer) = answer
             && !answer.waits_for_application(|| self.path_ns().unwrap_or(0))
             && let Some(echoes) = self.echoes_mut()

@@ -138,7 +138,7 @@ fn test_a_duplicate_block_condemns_the_retransmission() {
 }
 
 #[test]
-fn test_without_sack_an_older_echo_tells_of_all_that_it_covers() {
+fn test_without_sack_an_older_echo_proves_all_that_it_covers() {
     let mut script = Script::new();
     for (side, time_ms, flags) in
         [(Side::Low, 0, TcpFlags::SYN), (Side::High, 50, TcpFlags::SYN | TcpFlags::ACK)]
@@ -181,7 +181,7 @@ fn test_f_rto_waits_for_two_acknowledgements_without_timestamps() {
 }
 
 #[test]
-fn test_identifications_tell_a_doubled_packet_and_an_overtaken_one() {
+fn test_identifications_distinguish_a_doubled_packet_and_an_overtaken_one() {
     let mut script = Script::new();
     for (id, seq) in [(10, 1), (11, 1001), (13, 3001), (14, 4001)] {
         script.data_with(i64::from(id), seq, 1000, packet(id));
@@ -239,7 +239,7 @@ fn test_a_copy_at_another_interface_is_nothing_to_the_connection() {
 }
 
 #[test]
-fn test_probes_are_told_by_the_window() {
+fn test_probes_are_recognised_by_the_window() {
     let mut script = Script::new();
     script.data(0, 1, 1000);
     script.ack(50, 1001);

@@ -100,7 +100,7 @@ fn test_an_acknowledgement_that_comes_too_soon_is_not_for_what_was_sent_again() 
 
 #[test]
 fn test_a_block_that_comes_too_soon_is_not_for_what_was_sent_again() {
-    for (told_ms, verdict) in [(210, Some(Evidence::Time)), (250, None), (190, None)] {
+    for (reported_ms, verdict) in [(210, Some(Evidence::Time)), (250, None), (190, None)] {
         let mut script = Script::new();
         for step in 0..4 {
             script.data(10 * step, 1 + 1000 * step as u32, 1000);
@@ -113,13 +113,13 @@ fn test_a_block_that_comes_too_soon_is_not_for_what_was_sent_again() {
         script.data(200, 4001, 1000);
         let finding = script.data(200, 5001, 1000).finding.unwrap();
         // At 190 ms the capture's clock was set back.
-        script.sack(told_ms, 4001, &[(5001, 8001)]);
-        assert_eq!(script.sender().verdict(finding.number), verdict, "{told_ms} ms");
+        script.sack(reported_ms, 4001, &[(5001, 8001)]);
+        assert_eq!(script.sender().verdict(finding.number), verdict, "{reported_ms} ms");
     }
 }
 
 #[test]
-fn test_what_was_told_before_is_no_sign_when_it_is_told_again() {
+fn test_what_was_reported_before_is_no_sign_when_it_is_reported_again() {
     let mut script = Script::new();
     for step in 0..4 {
         script.data(10 * step, 1 + 1000 * step as u32, 1000);
@@ -158,7 +158,7 @@ fn test_a_copy_of_a_repair_is_not_its_original() {
 }
 
 #[test]
-fn test_without_identifications_echo_and_time_tell_a_copy() {
+fn test_without_identifications_echo_and_time_reveal_a_copy() {
     let mut script = Script::new();
     script.data_with(0, 1, 1000, stamped(100, 5));
     script.ack_with(50, 1001, stamped(9, 100));
@@ -173,7 +173,7 @@ fn test_without_identifications_echo_and_time_tell_a_copy() {
 }
 
 #[test]
-fn test_the_newest_stamp_tells_a_copy_of_what_was_sent_with_it() {
+fn test_the_newest_stamp_reveals_a_copy_of_what_was_sent_with_it() {
     let mut script = Script::new();
     script.data_with(0, 1, 1000, stamped(100, 5));
     script.ack_with(50, 1001, stamped(9, 100));

@@ -143,20 +143,20 @@ impl DownstreamReceiver {
         &mut self,
         at: PacketRef,
         origin_ns: i64,
-        told: ReportContents<'_>,
+        report: ReportContents<'_>,
         samples: &mut TfrcSamples,
     ) -> u64 {
-        let packets = self.waiting.iter().take_while(|(waiting, _)| *waiting <= told.number).count();
+        let packets = self.waiting.iter().take_while(|(waiting, _)| *waiting <= report.number).count();
         let new = self.waiting.iter().take(packets).skip(self.counted);
         let bytes = new.map(|(_, packet)| u64::from(packet.bytes)).sum();
-        if let Some(x_recv) = told.x_recv {
+        if let Some(x_recv) = report.x_recv {
             self.settled.state.set_x_recv(x_recv);
         }
-        match told.outcomes {
-            Some(outcomes) => self.take_named(at, origin_ns, (packets, told), outcomes, samples),
-            None => self.take_by_rate(at, origin_ns, (packets, bytes, told), samples),
+        match report.outcomes {
+            Some(outcomes) => self.take_named(at, origin_ns, (packets, report), outcomes, samples),
+            None => self.take_by_rate(at, origin_ns, (packets, bytes, report), samples),
         }
-        self.p = told.p;
+        self.p = report.p;
         bytes
     }
 
@@ -165,21 +165,21 @@ impl DownstreamReceiver {
         &mut self,
         at: PacketRef,
         origin_ns: i64,
-        (packets, told): (usize, ReportContents<'_>),
+        (packets, report): (usize, ReportContents<'_>),
         outcomes: &ReportedOutcomes,
         samples: &mut TfrcSamples,
     ) {
         self.known_by = Some(outcomes.by.name());
         // Named outcomes are final: no later packets have to be awaited.
         self.settled.state.tracker.now.record.declare_at_once();
-        let named = outcomes.numbered(told.number);
+        let named = outcomes.numbered(report.number);
         let known = named.settled.max(self.mark.min(named.below_open));
-        if told.number.saturating_sub(self.mark) >= self.ndupack as i64 {
-            self.mark = told.number;
+        if report.number.saturating_sub(self.mark) >= self.ndupack as i64 {
+            self.mark = report.number;
         }
         let settled = self.waiting.iter().take(packets).take_while(|(number, _)| *number <= known).count();
         for (number, packet) in self.waiting.drain(..settled) {
-            self.covered = Some((packet.time + told.elapsed, told.time));
+            self.covered = Some((packet.time + report.elapsed, report.time));
             let outcome = named.of(number);
             if outcome != PacketOutcome::Lost || self.counts_ndp && packet.bytes == 0 {
                 let packet = DataPacket { ce: packet.ce || outcome == PacketOutcome::Marked, ..packet };
@@ -207,13 +207,13 @@ impl DownstreamReceiver {
         &mut self,
         at: PacketRef,
         origin_ns: i64,
-        (packets, bytes, told): (usize, u64, ReportContents<'_>),
+        (packets, bytes, report): (usize, u64, ReportContents<'_>),
         samples: &mut TfrcSamples,
     ) {
-        let lost = self.lost(packets, bytes, told);
+        let lost = self.lost(packets, bytes, report);
         let end = packets.saturating_sub(1).saturating_sub(self.ndupack.saturating_sub(1)).max(lost);
         for (at_waiting, (_, packet)) in self.waiting.drain(..packets).enumerate() {
-            self.covered = Some((packet.time + told.elapsed, told.time));
+            self.covered = Some((packet.time + report.elapsed, report.time));
             if at_waiting + lost < end || at_waiting >= end {
                 self.settled.take(at, origin_ns, &packet, samples);
             }
@@ -223,33 +223,33 @@ impl DownstreamReceiver {
 
     /// How many of the next `packets` with their bytes were lost, if the rest arrived at the
     /// reported rate. The one that the report names arrived.
-    fn lost(&mut self, packets: usize, bytes: u64, told: ReportContents<'_>) -> usize {
+    fn lost(&mut self, packets: usize, bytes: u64, report: ReportContents<'_>) -> usize {
         let data = self.waiting.iter().take(packets).filter(|(_, packet)| packet.bytes > 0).count();
         if data == 0 || bytes == 0 {
             return 0;
         }
-        if told.p == Some(0.0) {
+        if report.p == Some(0.0) {
             self.known_by = Some(BY_RATE);
             return 0;
         }
         let last = packets.checked_sub(1).and_then(|last| self.waiting.get(last));
-        let (Some(x_recv), Some(since), Some((_, last))) = (told.x_recv, self.covered, last) else {
+        let (Some(x_recv), Some(since), Some((_, last))) = (report.x_recv, self.covered, last) else {
             return 0;
         };
         self.known_by = Some(BY_RATE);
         let missing = |time: f64| (bytes as f64 - x_recv * time) * data as f64 / bytes as f64;
         let error = |missing: &f64| (missing - missing.round().max(0.0)).abs();
-        let candidates = [told.time - since.1, last.time + told.elapsed - since.0].map(missing);
+        let candidates = [report.time - since.1, last.time + report.elapsed - since.0].map(missing);
         // Reports that a queue has pushed together have no time between them, and yet a packet
         // arrived.
         let came = |missing: &f64| data as f64 - missing >= 1.0 - WHOLE;
         let best =
             candidates.into_iter().filter(came).min_by(|one, other| error(one).total_cmp(&error(other)));
-        let is_early = told.time - since.1 < self.settled.state.rtt();
+        let is_early = report.time - since.1 < self.settled.state.rtt();
         match best {
             // That rate is of a whole round-trip time (RFC 5348 section 6.2), most of which was
             // before. Such a report is made because p has risen, so there is a loss.
-            Some(best) if is_early && error(&best) > WHOLE => usize::from(told.p > self.p).min(packets - 1),
+            Some(best) if is_early && error(&best) > WHOLE => usize::from(report.p > self.p).min(packets - 1),
             // A float beyond the range of integers saturates.
             Some(best) => (best.round().max(0.0) as usize).min(packets - 1),
             None => 0,

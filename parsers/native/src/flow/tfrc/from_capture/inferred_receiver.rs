@@ -105,9 +105,9 @@ impl InferredReceiver {
         let number = self.numbers.peek(highest);
         let downstream =
             self.downstream.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
-        let told =
+        let report =
             ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, outcomes: Some(outcomes) };
-        downstream.on_report(at, origin_ns, told, samples);
+        downstream.on_report(at, origin_ns, report, samples);
         let p = downstream.p(time);
         self.inferred_p = p.map(|(p, _)| p);
         if samples.loss_intervals.wanted {
@@ -154,10 +154,10 @@ impl InferredReceiver {
             return vec![NO_RTT.into()];
         }
         let early = self.too_early;
-        let is_told = early > 0 && !self.reports_downstream_losses();
-        let told = is_told
+        let is_worth_noting = early > 0 && !self.reports_downstream_losses();
+        let note = is_worth_noting
             .then(|| counted(early, "packet[s] [is|are] in no loss event: round-trip time not known yet"));
-        told.into_iter().collect()
+        note.into_iter().collect()
     }
 
     /// Emit the loss event that is still open. Call once, after the last packet.

@@ -294,8 +294,8 @@ impl CapturedEnds {
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
         let elapsed = reported.elapsed.unwrap_or(0.0);
         let Reported { x_recv, p, outcomes, .. } = *reported;
-        let told = ReportContents { number, x_recv, p, time, elapsed, outcomes };
-        let bytes = self.downstream.on_report(at, origin_ns, told, samples);
+        let report = ReportContents { number, x_recv, p, time, elapsed, outcomes };
+        let bytes = self.downstream.on_report(at, origin_ns, report, samples);
         if !self.receiving.has_data {
             return None;
         }

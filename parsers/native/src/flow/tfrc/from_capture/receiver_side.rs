@@ -13,7 +13,7 @@ pub struct ReceiverSide {
     /// Reports that would have been due; kept to reuse the allocation.
     due: Vec<Feedback>,
     /// Time and packet at which the current loss event was found.
-    told: Option<(i64, u64)>,
+    detected: Option<(i64, u64)>,
     /// Zero of the receiver's clock: floats are exact to the nanosecond only near zero.
     origin_ns: i64,
     /// Whether its losses follow from reports, not from missing packets.
@@ -26,7 +26,7 @@ impl ReceiverSide {
         Self {
             state: Receiver::new(profile),
             due: Vec::new(),
-            told: None,
+            detected: None,
             origin_ns: 0,
             is_inferred,
             has_data: false,
@@ -45,14 +45,14 @@ impl ReceiverSide {
         self.has_data |= packet.bytes > 0;
         self.due.clear();
         let kind = self.state.on_data(packet, &mut self.due);
-        let (told, is_inferred) = (&mut self.told, self.is_inferred);
+        let (detected, is_inferred) = (&mut self.detected, self.is_inferred);
         let now = &self.state.tracker.now;
         for event in now.ended() {
-            let seen = told.replace((at.time_ns, at.packet)).unwrap_or((at.time_ns, at.packet));
-            samples.loss_events.offer(sample(at, seen, event, origin_ns, is_inferred));
+            let found = detected.replace((at.time_ns, at.packet)).unwrap_or((at.time_ns, at.packet));
+            samples.loss_events.offer(sample(at, found, event, origin_ns, is_inferred));
         }
         if now.events.current.is_some() {
-            told.get_or_insert((at.time_ns, at.packet));
+            detected.get_or_insert((at.time_ns, at.packet));
         }
         kind
     }
@@ -87,8 +87,8 @@ impl ReceiverSide {
 
     /// Emit the loss event that is still open, after the last packet.
     pub fn finish(&self, at: PacketRef, samples: &mut TfrcSamples) {
-        if let (Some(event), Some(seen)) = (self.state.tracker.now.events.current, self.told) {
-            samples.loss_events.offer(sample(at, seen, &event, self.origin_ns, self.is_inferred));
+        if let (Some(event), Some(found)) = (self.state.tracker.now.events.current, self.detected) {
+            samples.loss_events.offer(sample(at, found, &event, self.origin_ns, self.is_inferred));
         }
     }
 }

@@ -44,7 +44,7 @@ struct TokenBucket {
     /// Whether the rate follows a timeout, and not a report.
     is_halved: bool,
     /// Whether the excess was reported already.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl SenderSide {
@@ -91,10 +91,10 @@ impl SenderSide {
         (bucket.bytes, bucket.time) = (saved - size, time);
         bucket.busy_bytes += size;
         // One packet may wait for the sender's clock to tick.
-        if bucket.bytes >= -s || bucket.is_told || !self.is_shown {
+        if bucket.bytes >= -s || bucket.is_reported || !self.is_shown {
             return None;
         }
-        bucket.is_told = true;
+        bucket.is_reported = true;
         let value = bucket.busy_bytes / (time - bucket.busy_since).max(sender.r()?);
         let kind = if bucket.is_halved { FindingKind::HalvingMissed } else { FindingKind::AboveAllowedRate };
         Some(Finding::measured(kind, value * 8.0, sender.x() * 8.0))
@@ -152,13 +152,13 @@ impl SenderSide {
         let is_data_limited = shows_sending
             && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * allowed);
         // R itself is no sample: smoothing it again would delay it.
-        let told_r = r_sample.filter(|(_, by)| by.is_smoothed());
-        let is_known = told_r.is_some_and(|(r, _)| sender.know_r(r));
+        let estimated_r = r_sample.filter(|(_, by)| by.is_smoothed());
+        let is_known = estimated_r.is_some_and(|(r, _)| sender.know_r(r));
         let r_sample_s = report.r_sample.filter(|_| !is_known);
         sender.on_report(&Report { is_data_limited, r_sample: r_sample_s, ..report });
         self.timer_set = time;
         let (r, x) = (sender.r()?, sender.x());
-        self.bucket.is_told = false;
+        self.bucket.is_reported = false;
         if std::mem::take(&mut self.bucket.is_halved) || since.is_none() {
             self.bucket = TokenBucket { bytes: x * r + s, time, busy_since: time, ..TokenBucket::default() };
         }
@@ -168,7 +168,7 @@ impl SenderSide {
             Some(_) => "equation",
         };
         let damping = Damping { r_sqmean: sender.r_sqmean()?, x_inst: sender.x_inst() };
-        let damping = Some(damping).filter(|_| told_r.is_none());
+        let damping = Some(damping).filter(|_| estimated_r.is_none());
         let rfc = RfcSender { damping, x_sent, is_data_limited };
         let t_rto = self.profile.t_rto_factor * r;
         Some(TakenReport { time_ns, r_sample, r, t_rto, x, mode, rfc: Some(rfc) })

@@ -279,7 +279,7 @@ fn test_a_lost_packet_without_data_is_no_loss_where_the_sender_says_so() {
 }
 
 #[test]
-fn test_r_that_the_sender_tells_is_not_smoothed_again() {
+fn test_r_that_the_sender_reports_is_not_smoothed_again() {
     let mut script = Script::new(Profile::Rfc5348);
     script.data(0, 0);
     for (number, r) in [0.1, 0.2, 0.3].into_iter().enumerate() {

@@ -49,7 +49,7 @@ fn rows(samples: &[VariableSample], start_ns: i64) -> Vec<Row> {
 }
 
 #[test]
-fn test_a_server_of_udp_tells_goodput_jitter_and_losses() {
+fn test_a_server_of_udp_reports_goodput_jitter_and_losses() {
     let (samples, iperf, _) = read(UDP_SERVER);
     let expected = [
         ("goodput", 1.0, 1.36e6),
@@ -68,7 +68,7 @@ fn test_a_server_of_udp_tells_goodput_jitter_and_losses() {
 }
 
 #[test]
-fn test_a_client_of_udp_tells_what_the_server_answered() {
+fn test_a_client_of_udp_reports_what_the_server_answered() {
     let (samples, iperf, _) = read(UDP_CLIENT);
     let expected = [
         ("throughput", 1.0, 1.52e6),

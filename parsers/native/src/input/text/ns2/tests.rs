@@ -240,7 +240,7 @@ r 1.2 0 1 cbr 40 ------- 0 0.0.2.0 0.1.0.0 0 1
     assert_eq!(
         seen_at(&last).1,
         Some(PathPoint::Destination),
-        "a routing packet in a flat run tells nothing"
+        "a routing packet in a flat run shows nothing"
     );
     let with_station = format!(
         "s 0.5 _7_ AGT  --- 0 cbr 48 [0 0 0 0] ------- [4194305:0 9:0 30 0] [0] 0 0\n\

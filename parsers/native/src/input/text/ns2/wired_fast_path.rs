@@ -29,7 +29,7 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * EACH;
 /// Routes that are cached, as a power of two: 140 kB.
 const ROUTE_BITS: u32 = 9;
-/// Letters of events: the lowest two bits tell them apart.
+/// Letters of events: they differ in the lowest two bits.
 const LETTERS: usize = 4;
 
 /// `EVENT TIME ROUTE SEQ UID`, where the route is anything between two blanks.

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn test_address_resolution_tells_whose_an_address_is() {
+    fn test_address_resolution_shows_whose_an_address_is() {
         let announced = |text: &str| packet_of(text).1.announced;
         let reply = "ns3::ArpHeader (reply source mac: 00-06-00:00:00:00:00:04 source ipv4: 10.1.1.2 dest mac: \
                      00-06-00:00:00:00:00:03 dest ipv4: 10.1.1.1) Payload (size=18)";

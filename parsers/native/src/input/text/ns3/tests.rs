@@ -73,7 +73,7 @@ fn test_source_and_destination_of_a_path() {
 }
 
 #[test]
-fn test_an_answer_tells_the_destination_at_once() {
+fn test_an_answer_shows_the_destination_at_once() {
     let lines = [
         udp("+", "1", "0/1", FORTH, 7),
         udp("r", "1.2", "2/1", FORTH, 7),

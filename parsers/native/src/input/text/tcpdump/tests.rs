@@ -244,7 +244,7 @@ fn test_cut_lines_and_garbage_are_wrong() {
 }
 
 #[test]
-fn test_a_missing_second_line_is_told() {
+fn test_a_missing_second_line_is_reported() {
     let first = "1.0 IP (tos 0x0, ttl 64, id 1, offset 0, flags [none], proto UDP (17), length 33)\n";
     let text = read_all(&format!("{first}{first}    10.0.0.1.1234 > 10.0.0.2.999: UDP, length 5\n{first}"));
     assert_eq!(text.packets.len(), 1);

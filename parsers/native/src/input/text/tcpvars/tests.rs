@@ -47,7 +47,7 @@ fn test_one_line_of_names_is_enough_for_many_numbers() {
 }
 
 #[test]
-fn test_units_that_are_not_named_are_said() {
+fn test_units_that_are_not_named_are_reported() {
     let (samples, log, _) = read("time,fid,cwnd,ssthresh,rtt_s\n0.100000,1,2.0000,80.00,0.0320\n");
     let expected = [
         (100, "cwnd", Unit::Packets, 2.0),

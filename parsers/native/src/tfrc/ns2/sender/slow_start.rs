@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn test_the_packet_after_a_tie_tells_how_it_fell() {
+    fn test_the_packet_after_a_tie_shows_how_it_fell() {
         assert_eq!((tied().rate, tied().is_undecided()), (40_000.0, true));
         for (turn, rate, is_revised) in [(0.025, 40_000.0, false), (0.0125, 80_000.0, true)] {
             let mut sender = tied();
