@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.metric import Metric
@@ -36,11 +36,37 @@ class MetricDescription:
     needs: Need | None = None
     function: str = ""
 
+    def with_and_without_sparse(self) -> tuple[MetricDescription, ...]:
+        """Return this metric and, where sparse flows spoil it, the same of the other flows."""
+        if self.name not in SPOILT_BY_SPARSE:
+            return (self,)
+        lacking = ", or all flows of the group are sparse" if self.subject == "group" else ""
+        rest = replace(
+            self,
+            name=f"{self.name}{WITHOUT_SPARSE}",
+            meaning=f"{self.name} of the flows that are not sparse",
+            null_when=f"{self.null_when}{lacking}",
+        )
+        return self, rest
+
 
 CASONI: Final = "Casoni and Merani"
 FLOYD: Final = "Floyd et al. 2000"
 
-CATALOGUE: Final = (
+WITHOUT_SPARSE: Final = "_without_sparse"
+"""Ends the name of a metric of the flows of a set that are not sparse."""
+
+SPOILT_BY_SPARSE: Final = {
+    "jain",
+    "jain_weighted",
+    "jain_window_mean",
+    "max_min",
+    "inter_protocol_normalized",
+    "inter_protocol_ratio",
+}
+"""Metrics that are also computed without sparse flows."""
+
+_DESCRIPTIONS: Final = (
     MetricDescription(
         "rate_bps",
         "bit/s",
@@ -108,6 +134,15 @@ CATALOGUE: Final = (
         "no such pair",
         FLOYD,
         function="flow.smoothness.rate_changes",
+    ),
+    MetricDescription(
+        "sparse_flows",
+        "",
+        "set",
+        "flows that asked for far less than a share; `flows` names them",
+        "flows",
+        "never",
+        function="sets.sparse.small_flows",
     ),
     MetricDescription(
         "jain",
@@ -383,6 +418,7 @@ CATALOGUE: Final = (
     ),
 )
 
+CATALOGUE: Final = tuple(one for each in _DESCRIPTIONS for one in each.with_and_without_sparse())
 BY_NAME: Final = {described.name: described for described in CATALOGUE}
 
 

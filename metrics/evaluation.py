@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.catalogue import make_metric
+from tfrctrace.metrics.catalogue import WITHOUT_SPARSE, make_metric
 from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.flow.burstiness import cov_by_timescale, rate_variation
 from tfrctrace.metrics.flow.convergence import fairness_settling_time_s
@@ -28,6 +29,7 @@ from tfrctrace.metrics.sets.fairness import (
     max_min_ratio,
     mean_rate,
 )
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE, small_flows
 from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.sets.utilisation import link_utilisation, upload_download_ratio
 from tfrctrace.metrics.windows import (
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
     from tfrctrace.metrics.metric import Assumptions, Metric
     from tfrctrace.metrics.sets.competing import CompetingSet
+    from tfrctrace.metrics.sets.sparse import SmallFlow
     from tfrctrace.metrics.sets.up_down import UpDown
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
@@ -62,6 +66,32 @@ _WIRE_COLUMNS: Final = {"unique_bytes": "wire_bytes"}
 _NO_BYTES: Final = "no byte in the windows"
 
 
+_DEMAND_COLUMNS: Final = (
+    "transport",
+    "vantage",
+    "duration_s",
+    "packets",
+    "data_packets",
+    "retransmitted_packets",
+    "sent_packets",
+    "received_packets",
+    "received_bytes",
+    "lost_packets",
+    "app_limited_share",
+    "rtt_mean_ms",
+    "feedback_packets",
+)
+"""Columns of flows, where they are, that show what a flow asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The metrics of a trace, and by the number of its competing sets the flows with a small rate."""
+
+    metrics: list[Metric]
+    small_flows: dict[int, list[SmallFlow]]
+
+
 def evaluate(
     flows: pl.DataFrame,
     bins: pl.DataFrame,
@@ -70,19 +100,23 @@ def evaluate(
     column: str,
     window_ns: int,
     warmup_ns: int = 0,
+    sparse_share: float = SPARSE_SHARE,
     assumptions: Assumptions = NO_ASSUMPTIONS,
-) -> Iterator[Metric]:
-    """Give the metrics of each competing set, then those of each flow over its whole life.
+) -> Evaluation:
+    """Return the metrics of each competing set, then those of each flow over its whole life.
 
     `column` of `bins` has the bytes of the rate. `flows` also has a column `group`, the label or the
     transport, and with a step the column that `whole_flow_metrics` needs. `window_ns` is a multiple of the
-    width of the bins.
+    width of the bins. `sparse_share` is that of `small_flows`.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
     up_down = up_down_groups(flows)
     flow_bins = FlowBins(bins)
+    shown = [name for name in _DEMAND_COLUMNS if name in flows.columns]
+    demands = _by_flow(flows.select("flow", *shown)) if sets else {}
+    found = Evaluation([], {})
     for competing in sets:
-        yield from _SetMetrics(
+        own = _SetMetrics(
             competing,
             flow_bins,
             groups,
@@ -90,8 +124,11 @@ def evaluate(
             up_down=up_down,
             warmup_ns=warmup_ns,
             assumptions=assumptions,
-        ).metrics()
-    yield from whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions)
+        )
+        found.small_flows[competing.number] = own.leave_out_sparse(demands, sparse_share)
+        found.metrics.extend(own.metrics())
+    found.metrics.extend(whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions))
+    return found
 
 
 class _SetMetrics:
@@ -131,6 +168,22 @@ class _SetMetrics:
         totals = dict(self._frame.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
         # whole numbers, so that every index is exact
         self._bytes = {flow: totals.get(flow, 0) for flow in competing.flows}
+        self._sparse: frozenset[int] = frozenset()
+
+    def leave_out_sparse(self, demands: Mapping[int, Mapping[str, Any]], share: float) -> list[SmallFlow]:
+        """Return the flows with a small rate; metrics "without sparse" leave out those that asked for it."""
+        counts_received = self._column == "received_bytes"
+
+        def packets(flow: int) -> NDArray[Any] | None:
+            if not counts_received:
+                return self._bins.rates(flow, self._base, "packets") if self._bins.has("packets") else None
+            of_flow = demands[flow]
+            size = (of_flow.get("received_bytes") or 0) / (of_flow.get("received_packets") or 1)
+            return self._bins.rates(flow, self._base, self._column) / size if size else None
+
+        found = small_flows(self._bytes, demands, packets, share, counts_received=counts_received)
+        self._sparse = frozenset(one.flow for one in found if one.is_sparse)
+        return found
 
     def _measure_part(self, bins: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
         """Return the windowed frame of some flows, their variation by timescale, in all, and rate changes."""
@@ -189,15 +242,25 @@ class _SetMetrics:
         return pl.Series([self._bytes[flow] for flow in flows], dtype=pl.UInt64)
 
     def _fairness(self) -> Iterator[Metric]:
+        sparse = sorted(self._sparse)
+        yield self._metric("sparse_flows", float(len(sparse)), len(self._set.flows), flows=sparse)
+        for name, flows in self._with_and_without("jain", self._set.flows):
+            yield self._metric(name, jain_index(self._amounts(flows)), len(flows), flows=flows)
+        if self._assumptions.weights:
+            for name, flows in self._with_and_without("jain_weighted", self._set.flows):
+                index = jain_index(self._amounts(flows), self._weights(flows))
+                yield self._metric(name, index, len(flows), flows=flows)
+
+    def _with_and_without(self, name: str, flows: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+        """Give a metric of `flows`, and that of the same flows without sparse ones."""
+        yield name, flows
+        yield f"{name}{WITHOUT_SPARSE}", [flow for flow in flows if flow not in self._sparse]
+
+    def _weights(self, flows: Sequence[int]) -> pl.Series:
         import polars as pl
 
-        amounts = self._amounts(self._set.flows)
-        yield self._metric("jain", jain_index(amounts), len(amounts))
-        if weights := self._assumptions.weights:
-            due = pl.Series(
-                [weights.get(self._group_of[flow], 1.0) for flow in self._set.flows], dtype=pl.Float64
-            )
-            yield self._metric("jain_weighted", jain_index(amounts, due), len(amounts))
+        weights = self._assumptions.weights
+        return pl.Series([weights.get(self._group_of[flow], 1.0) for flow in flows], dtype=pl.Float64)
 
     def _utilisation(self) -> Iterator[Metric]:
         """Give the link utilisation; frames are counted only if the capacity is known."""
@@ -227,7 +290,20 @@ class _SetMetrics:
             yield self._metric(
                 f"jain_window_p{share * 100:.0f}", nearest_rank(index.drop_nulls(), share), len(index)
             )
+        yield self._mean_without_sparse(index)
         yield self._settling(over_time)
+
+    def _mean_without_sparse(self, index: pl.Series) -> Metric:
+        """Return the mean of Jain's index in each window without the sparse flows."""
+        import polars as pl
+
+        flows = [flow for flow in self._set.flows if flow not in self._sparse]
+        if self._sparse:
+            frame = self._frame.filter(~pl.col("flow").is_in(sorted(self._sparse)))
+            index = jain_over_time(frame, len(flows))["jain"]
+        mean = index.mean()
+        value = mean if isinstance(mean, float) else None
+        return self._metric("jain_window_mean_without_sparse", value, len(index), flows=flows)
 
     def _settling(self, over_time: pl.DataFrame) -> Metric:
         """Return when shares became fair, counted from the start of the last flow, without a warm-up.
@@ -254,18 +330,29 @@ class _SetMetrics:
         return self._metric("fairness_settling_s", settled_s, windows.count)
 
     def _protocols(self) -> Iterator[Metric]:
-        for group, flows in self._groups.items():
-            amounts = self._amounts(flows)
-            others = self._amounts([flow for flow in self._set.flows if self._group_of[flow] != group])
-            yield self._metric(
-                "mean_rate_bps", mean_rate(self._rates_bps(flows)), len(flows), flows=flows, group=group
-            )
-            yield self._metric("max_min", max_min_ratio(amounts), len(flows), flows=flows, group=group)
-            for name, compared in (
+        for group, own in self._groups.items():
+            rate = mean_rate(self._rates_bps(own))
+            yield self._metric("mean_rate_bps", rate, len(own), flows=own, group=group)
+            for name, flows in self._with_and_without("max_min", own):
+                value = max_min_ratio(self._amounts(flows))
+                yield self._metric(
+                    name, value, len(flows), flows=flows, group=group, reason=self._reason(flows)
+                )
+            for of_protocols, compared in (
                 ("inter_protocol_normalized", inter_protocol_normalized),
                 ("inter_protocol_ratio", inter_protocol_ratio),
             ):
-                yield self._metric(name, compared(amounts, others), len(self._set.flows), group=group)
+                for name, flows in self._with_and_without(of_protocols, self._set.flows):
+                    mine = [flow for flow in flows if self._group_of[flow] == group]
+                    others = [flow for flow in flows if self._group_of[flow] != group]
+                    value = compared(self._amounts(mine), self._amounts(others))
+                    reason = self._reason(mine) or (None if others else "one group only")
+                    yield self._metric(name, value, len(flows), flows=flows, group=group, reason=reason)
+
+    @staticmethod
+    def _reason(flows: Sequence[int]) -> str | None:
+        """Return why a group has no value without its sparse flows; None if any flow is left."""
+        return None if flows else "all flows of the group are sparse"
 
     def _equivalence(self) -> Iterator[Metric]:
         """Give the mean over the pairs of each two groups, as Floyd et al. do for TCP and TFRC."""

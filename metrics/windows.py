@@ -84,6 +84,10 @@ class FlowBins:
         """Width of the bins; None if there are none."""
         return int(self._bins["width_ns"][0]) if len(self._bins) else None
 
+    def has(self, column: str) -> bool:
+        """Return whether bins have a column."""
+        return column in self._bins.columns
+
     def first_ns(self, flow: int) -> int | None:
         """Return when the first bin of a flow begins; None if it has none."""
         start, end = self._places.get(flow, (0, 0))

@@ -108,6 +108,15 @@ def _metrics() -> JsonSchema:
         "start_ns": _TYPES["int64"],
         "end_ns": _TYPES["int64"],
     }
+    small_flow = {
+        "flow": _COUNT,
+        "of_mean": {"type": "number"},
+        "is_sparse": {"type": "boolean"},
+        "evidence": _TEXT,
+    }
+    sets = _open_object(competing_set)
+    # results of earlier releases lack it
+    sets["properties"]["small_flows"] = {"type": "array", "items": _open_object(small_flow)}
     metric = {
         "name": _TEXT,
         "value": number_or_null,
@@ -121,7 +130,7 @@ def _metrics() -> JsonSchema:
     return _open_object(
         {
             "window_s": {"type": "number"},
-            "competing_sets": {"type": "array", "items": _open_object(competing_set)},
+            "competing_sets": {"type": "array", "items": sets},
             "metrics": {"type": "array", "items": _open_object(metric)},
         }
     )

@@ -39,7 +39,7 @@ def write_junit(file: BinaryIO, verdicts: Sequence[Mapping[str, Any]], problems:
             failure.text = "\n".join(map(plain_text, (one["check"], value_words(one), one["reason"])))
         elif one["effect"] == "warn":
             ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(one)}")
-        elif one["flows_left_out"]:
+        elif one["flows_left_out"] or one["sparse_flows"]:
             ET.SubElement(case, "system-out").text = plain_text(words(one))
     for problem in unread:
         case = _case(suite, "tfrctrace.input", problem["source"])

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.base.errors import InputError, describe, input_problem
+from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
 from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.parsers.csv_text import frame_csv
@@ -156,9 +157,19 @@ def _check_against(document: dict[str, Any], flows: pl.DataFrame, path: str) -> 
     if document["metrics"] is None:
         return
     known = set(flows["flow"].to_list())
-    for metric in (*document["metrics"]["competing_sets"], *document["metrics"]["metrics"]):
-        if not metric["flows"] or not known.issuperset(metric["flows"]):
+    sets, metrics = document["metrics"]["competing_sets"], document["metrics"]["metrics"]
+    small = [[flow["flow"] for flow in one.get("small_flows", ())] for one in sets]
+    for named in (*(one["flows"] for one in (*sets, *metrics)), *small):
+        if not known.issuperset(named):
             raise _refused(path, "metrics of flows that are not in the table of flows")
+    for one in (*sets, *(metric for metric in metrics if not _may_be_empty(metric["name"]))):
+        if not one["flows"]:
+            raise _refused(path, "metrics of no flow")
+
+
+def _may_be_empty(name: str) -> bool:
+    """Return whether a metric may be of no flow: of sparse ones, or of a group without these."""
+    return name == "sparse_flows" or name.endswith(WITHOUT_SPARSE)
 
 
 def _frame(folder: str, name: str) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable, source_name
-from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.catalogue import BY_NAME, WITHOUT_SPARSE
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.printers.aligned import aligned
@@ -70,11 +70,12 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"{counted(document['flows'], 'flow')}, {sets}; {windows}"
     for one in document["competing_sets"]:
         own = [metric for metric in document["metrics"] if metric["competing_set"] == one["number"]]
-        yield from ("", _title(one), *_of_set(own))
+        yield from ("", _title(one), *_small_flows(one), *_of_set(own))
     whole = [metric for metric in document["metrics"] if metric["competing_set"] is None]
     if whole:
         yield from ("", "whole flows", *_of_flows(whole))
-    yield from _left_out(document)
+    for line in left_out(document):
+        yield from ("", line)
 
 
 def _title(one: Mapping[str, Any]) -> str:
@@ -85,6 +86,19 @@ def _title(one: Mapping[str, Any]) -> str:
     )
 
 
+def _small_flows(one: Mapping[str, Any]) -> Iterator[str]:
+    """Give a line for each flow with a rate far below a share, sparse ones first."""
+    small = sorted(one["small_flows"], key=lambda flow: (not flow["is_sparse"], flow["flow"]))
+    for flow in small[:_FLOWS_SHOWN]:
+        kind = "sparse" if flow["is_sparse"] else "small, not sparse"
+        yield (
+            f"{kind}: flow {flow['flow']}, {format_share(flow['of_mean'])} of the mean rate; "
+            f"{flow['evidence']}"
+        )
+    if len(small) > _FLOWS_SHOWN:
+        yield f"and {len(small) - _FLOWS_SHOWN} more flows far below the mean"
+
+
 def _flows(flows: Sequence[int]) -> str:
     shown = ", ".join(map(str, flows[:_FLOWS_SHOWN]))
     more = f" and {len(flows) - _FLOWS_SHOWN} more" if len(flows) > _FLOWS_SHOWN else ""
@@ -93,7 +107,15 @@ def _flows(flows: Sequence[int]) -> str:
 
 def _of_set(metrics: Sequence[Facts]) -> Iterator[str]:
     """Give the lines about the set and its groups, then the table of its flows."""
-    together = [metric for metric in metrics if BY_NAME[metric["name"]].subject != "flow"]
+    has_sparse = any(metric["name"] == "sparse_flows" and metric["value"] for metric in metrics)
+    names = {metric["name"] for metric in metrics}
+    together = [
+        metric
+        for metric in metrics
+        if BY_NAME[metric["name"]].subject != "flow"
+        # without a sparse flow they are the same numbers again
+        and (has_sparse or metric["name"].removesuffix(WITHOUT_SPARSE) not in names - {metric["name"]})
+    ]
     rows = [
         (
             metric["name"],
@@ -150,12 +172,12 @@ def _value(metric: Facts) -> str:
     return f"{value:.3g} s" if metric["unit"] == "s" else f"{value:.4g}"
 
 
-def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
+def left_out(document: Mapping[str, Any]) -> Iterator[str]:
+    """Give a line for flows, and one for sets, that no metric counts."""
     if document["flows_left_out"]:
-        yield from (
-            "",
+        yield (
             f"left out: {counted(document['flows_left_out'], 'flow')} "
-            "with few data packets (`--least-packets`)",
+            "with few data packets (`--least-packets`)"
         )
     if document["sets_left_out"]:
-        yield from ("", f"left out: {counted(document['sets_left_out'], 'smaller competing set')}")
+        yield f"left out: {counted(document['sets_left_out'], 'smaller competing set')}"

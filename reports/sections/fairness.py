@@ -75,7 +75,10 @@ def fairness_section(
     return Section(
         "fairness",
         "Fairness",
-        paragraphs=((_COMPETED,), *((words,) for one in sets for words in _words(one, measured["metrics"]))),
+        paragraphs=(
+            (_COMPETED,),
+            *((words,) for one in sets for words in (*_words(one, measured["metrics"]), *_small_flows(one))),
+        ),
         figures=tuple(filter(None, figures)),
         tables=tuple(_shares(one, rows, measured) for one in sets),
     )
@@ -113,30 +116,66 @@ def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iter
         f"{metric['group']} {format_rate_bps(metric['value'])} (mean of {counted(metric['n'], 'flow')})"
         for metric in _of_set(one, metrics, "mean_rate_bps")
     ]
+    sparse = [flow for flow in one.get("small_flows", ()) if flow["is_sparse"]]
+    rest = _of_set(one, metrics, "jain_without_sparse")
+    if sparse and rest:
+        words += (
+            f". Without {counted(len(sparse), 'sparse flow')}: {rest[0]['value']:.3f} of "
+            f"{counted(rest[0]['n'], 'flow')}"
+        )
     yield f"{words}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
+
+
+def _small_flows(one: Mapping[str, Any]) -> Iterator[str]:
+    """Give a paragraph on the flows with a rate far below a share, sparse or not."""
+    for is_sparse, words in (
+        (True, "Sparse, asked for far less than a share"),
+        (False, "Far below the mean, but counted, as nothing shows that they asked for little"),
+    ):
+        found = [flow for flow in one.get("small_flows", ()) if flow["is_sparse"] is is_sparse]
+        if found:
+            named = "; ".join(
+                f"flow {flow['flow']} ({format_share(flow['of_mean'])} of the mean rate; {flow['evidence']})"
+                for flow in found[:_MOST_NAMED]
+            )
+            rest = len(found) - _MOST_NAMED
+            yield f"{words}: {named}" + (f"; and {format_count(rest)} more." if rest > 0 else ".")
 
 
 def _members(one: Mapping[str, Any]) -> str:
     """Return which flows competed: `flows 1, 3, 4`, of many the first."""
-    return f"flows {', '.join(map(str, one['flows'][:_MOST_NAMED]))}{_more(one)}"
+    return f"flows {', '.join(map(str, one['flows'][:_MOST_NAMED]))}{_more(one['flows'])}"
 
 
-def _more(one: Mapping[str, Any]) -> str:
-    rest = len(one["flows"]) - _MOST_NAMED
+def _without_sparse(one: Mapping[str, Any]) -> list[int]:
+    """Return the flows of a set that are not sparse; none if all are there anyway, or one is left."""
+    sparse = {flow["flow"] for flow in one.get("small_flows", ()) if flow["is_sparse"]}
+    rest = [flow for flow in one["flows"] if flow not in sparse]
+    return rest if sparse and len(rest) > 1 else []
+
+
+def _more(flows: Sequence[int]) -> str:
+    rest = len(flows) - _MOST_NAMED
     return f" and {format_count(rest)} more" if rest > 0 else ""
 
 
 def _index_figure(
     one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame, trace: DrawnTrace
 ) -> Figure | None:
+    import polars as pl
+
     own = _data_bins(one, rows, bins)
     if own.is_empty():
         return None
     windows = _windows(one, own, trace.window_ns)
     if windows.count < _FEWEST_WINDOWS:
         return None
-    index = jain_over_time(windowed(own, windows, "unique_bytes"), len(one["flows"]))
-    by_window = dict(index.iter_rows())
+    frame = windowed(own, windows, "unique_bytes")
+    by_window = dict(jain_over_time(frame, len(one["flows"])).iter_rows())
+    curves = [(one["flows"], by_window)]
+    if rest := _without_sparse(one):
+        of_rest = frame.filter(pl.col("flow").is_in(rest))
+        curves.append((rest, dict(jain_over_time(of_rest, len(rest)).iter_rows())))
     middles_ns = [
         windows.start_ns + windows.width_ns * place + windows.width_ns // 2 for place in range(windows.count)
     ]
@@ -153,14 +192,15 @@ def _index_figure(
         unit="",
         is_share=True,
         value_label="Jain's index",
-        curves=(
+        curves=tuple(
             Curve(
-                ", ".join(direction_label(rows[flow]) for flow in one["flows"][:_MOST_NAMED] if flow in rows)
-                + _more(one),
-                1,
+                ", ".join(direction_label(rows[flow]) for flow in flows[:_MOST_NAMED] if flow in rows)
+                + _more(flows),
+                style,
                 trace.seconds(middles_ns),
-                tuple(by_window.get(place) for place in range(windows.count)),
-            ),
+                tuple(index.get(place) for place in range(windows.count)),
+            )
+            for style, (flows, index) in enumerate(curves, start=1)
         ),
         lasted_s=trace.lasted_s,
         linked=trace.linked,

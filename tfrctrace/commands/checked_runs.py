@@ -78,6 +78,7 @@ class CheckTask:
             "reason": OPTIONAL_TEXT,
             "made_of": int,
             "flows_left_out": int,
+            "sparse_flows": int,
         }
         return {**COMMON, "taken": {one.name: values for one in self.quantities}}
 

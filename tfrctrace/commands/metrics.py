@@ -29,7 +29,12 @@ def metrics(
     Flows are compared only if they were active at the same time, over the windows they have in common; the
     output lists these sets of competing flows. docs/all-metrics.md defines every metric.
     """
-    from tfrctrace.reports.printers.metrics import write_metrics_json, write_metrics_table, write_metrics_text
+    from tfrctrace.reports.printers.metrics import (
+        left_out,
+        write_metrics_json,
+        write_metrics_table,
+        write_metrics_text,
+    )
 
     names = metric or []
     measuring.check(names)
@@ -37,9 +42,14 @@ def metrics(
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, bin_ns=measuring.bin_ns)
     measurement = trace.measure(*names, **measuring.arguments())
+    facts = measurement.facts()
+    if result.chosen in {"csv", "parquet"}:
+        # rows have no place for what they do not count
+        for line in left_out(facts):
+            console.note(line)
     result.write(
-        table=lambda file: write_metrics_text(file, measurement.facts()),
-        json=lambda file: write_metrics_json(file, measurement.facts(), version=__version__),
+        table=lambda file: write_metrics_text(file, facts),
+        json=lambda file: write_metrics_json(file, facts, version=__version__),
         rows=lambda file, form: write_metrics_table(file, form, measurement.frame(), raw=result.raw),
     )
     return console.exit_status

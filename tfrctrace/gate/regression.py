@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.gate.verdict import Verdict, effect_of, with_left_out
+from tfrctrace.gate.verdict import Verdict, effect_of, with_counts
 from tfrctrace.runs.compare_groups import GroupComparison, compare_groups, corrected_p_values
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class _Pair:
     now: tuple[float, ...]
     test: str = ""
     flows_left_out: int = 0
+    sparse_flows: int = 0
     p_value: float | None = None
     reason: str | None = None
 
@@ -67,6 +68,7 @@ def _pair(comparison: BaselineComparison, baseline: Baseline, runs: Sequence[Che
     taken = [run.take(comparison.quantity) for run in runs]
     now = tuple(value for one in taken for value in one.values)
     left_out = sum(one.flows_left_out for one in taken)
+    sparse = sum(one.sparse_flows for one in taken)
     reason = None
     if text not in baseline.values:
         reason = "the baseline does not have it: write the baseline anew"
@@ -74,7 +76,7 @@ def _pair(comparison: BaselineComparison, baseline: Baseline, runs: Sequence[Che
         reason = "the baseline has no value of it"
     elif lacking := [one.reason for one in taken if not one.values]:
         reason = f"{len(lacking)} of {len(runs)} runs have no value: {lacking[0]}"
-    return _Pair(comparison, before, now, flows_left_out=left_out, reason=reason)
+    return _Pair(comparison, before, now, flows_left_out=left_out, sparse_flows=sparse, reason=reason)
 
 
 def _tested(pairs: Sequence[_Pair], test: TestName) -> Iterator[_Pair]:
@@ -104,8 +106,9 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
         value=now,
         against=before,
         runs=len(pair.now),
-        reason=with_left_out(reason, pair.flows_left_out),
+        reason=with_counts(reason, pair.flows_left_out, pair.sparse_flows),
         flows_left_out=pair.flows_left_out,
+        sparse_flows=pair.sparse_flows,
         p_value=pair.p_value,
     )
 

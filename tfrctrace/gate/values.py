@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
 from tfrctrace.runs.quantity import aggregate
 from tfrctrace.runs.quantity_values import QuantityValues, aggregated, column_value, divided, metric_value
 
@@ -106,7 +107,14 @@ class _Source:
             # one metric is there for several timescales
             if one.name == term.name and flows.issuperset(one.flows) and one.window_s in {None, window_s}
         ]
-        return aggregated(found, term, "no flows are compared in these windows")
+        taken = aggregated(found, term, "no flows are compared in these windows")
+        return (
+            replace(taken, sparse_flows=self._sparse_flows(flows)) if term.name in SPOILT_BY_SPARSE else taken
+        )
+
+    def _sparse_flows(self, flows: set[int]) -> int:
+        small = (one for own in self._measured.small_flows.values() for one in own)
+        return len({one.flow for one in small if one.is_sparse and one.flow in flows})
 
     def _take_samples(self, term: Term, flows: pl.DataFrame) -> QuantityValues:
         own = self._rtts.join(flows.select("flow", "direction"), on=["flow", "direction"], how="semi")

@@ -40,6 +40,8 @@ class Verdict:
     """Why it is so, for a person."""
     flows_left_out: int
     """Flows of all runs with too few data packets for the quantity."""
+    sparse_flows: int
+    """Flows of all runs that asked for far less than a share and are counted."""
     p_value: float | None = None
 
 
@@ -73,6 +75,7 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
     else:
         reason = _partial_note([one for _, one in taken])
     left_out = sum(one.flows_left_out for _, one in taken)
+    sparse = sum(one.sparse_flows for _, one in taken)
     return Verdict(
         check=limit.text,
         kind="limit",
@@ -83,15 +86,20 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
         value=limit.worst(values) if values else None,
         against=limit.bound,
         runs=sum(bool(one.values) for _, one in taken),
-        reason=with_left_out(reason, left_out),
+        reason=with_counts(reason, left_out, sparse),
         flows_left_out=left_out,
+        sparse_flows=sparse,
     )
 
 
-def with_left_out(reason: str, flows: int) -> str:
-    """Return `reason`, and how many flows were left out."""
-    note = f"left out: {_counted(flows, 'flow')} with few data packets (`--least-packets`)" if flows else ""
-    return "; ".join(filter(None, (reason, note)))
+def with_counts(reason: str, left_out: int, sparse: int) -> str:
+    """Return `reason`, how many flows were left out, and how many sparse ones were not."""
+    notes = [reason]
+    if left_out:
+        notes.append(f"left out: {_counted(left_out, 'flow')} with few data packets (`--least-packets`)")
+    if sparse:
+        notes.append(f"counts {_counted(sparse, 'sparse flow')} (`..._without_sparse` does not)")
+    return "; ".join(filter(None, notes))
 
 
 def _is_unknown(limit: Limit, taken: QuantityValues) -> bool:

@@ -51,13 +51,7 @@ _MORE_IS_BETTER: Final = frozenset(
         "received_bytes",
         "pdr",
         "goodput_share",
-        "jain",
-        "jain_weighted",
-        "jain_window_mean",
-        "jain_window_p5",
-        "jain_window_p50",
-        "jain_window_p95",
-        "max_min",
+        *(name for name in BY_NAME if name.startswith(("jain", "max_min"))),
         "equivalence_ratio",
         "link_utilisation",
     }
@@ -71,7 +65,7 @@ _LESS_IS_BETTER: Final = re.compile(
 )
 _AT_MOST_1: Final = re.compile(
     r".*_share|pdr|plr|drop_ratio|loss_event_rate|vantage_confidence"
-    r"|jain(?:_.*)?|max_min|equivalence_ratio|inter_protocol_normalized"
+    r"|jain(?:_.*)?|max_min(?:_.*)?|equivalence_ratio|inter_protocol_normalized(?:_.*)?"
 )
 
 

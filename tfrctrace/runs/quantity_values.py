@@ -41,6 +41,8 @@ class QuantityValues:
     """Sum of `n` of those that have a value."""
     flows_left_out: int = 0
     """Flows with too few data packets, which fulfil the conditions."""
+    sparse_flows: int = 0
+    """Flows that asked for far less than a share, of those that a metric counts which they spoil."""
 
 
 def metric_value(metric: Mapping[str, Any]) -> SingleValue:
@@ -81,12 +83,14 @@ def divided(own: QuantityValues, other: QuantityValues, divisor: str) -> Quantit
     """Return the ratio of two aggregated quantities; `divisor` names the second one."""
     made_of = own.made_of + other.made_of
     left_out = max(own.flows_left_out, other.flows_left_out)
+    sparse = max(own.sparse_flows, other.sparse_flows)
     if own.values and other.values and other.values[0]:
         value = own.values[0] / other.values[0]
-        return replace(own, values=(value,), made_of=made_of, flows_left_out=left_out)
+        return replace(own, values=(value,), made_of=made_of, flows_left_out=left_out, sparse_flows=sparse)
     lacking = own if not own.values else other
     reason = f"{divisor} is 0" if lacking.values else lacking.reason
-    return QuantityValues((), 0 if lacking.values else lacking.known, lacking.of, reason, made_of, left_out)
+    known = 0 if lacking.values else lacking.known
+    return QuantityValues((), known, lacking.of, reason, made_of, left_out, sparse)
 
 
 def _finite(value: float | None) -> float | None:

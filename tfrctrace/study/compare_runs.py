@@ -16,6 +16,7 @@ from tfrctrace.runs.problems import merge_problems
 from tfrctrace.runs.quantity import Quantity, Term
 from tfrctrace.study.definition import GROUP
 from tfrctrace.study.find_runs import Run
+from tfrctrace.study.left_out import left_out_notes
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
 from tfrctrace.study.results.run_quantities import run_values
@@ -96,6 +97,7 @@ def differences(
     read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)
+    problems += left_out_notes([run.name for run in runs], measured.records, quantities)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
     values = [
         (run, one)

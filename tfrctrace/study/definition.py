@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tfrctrace.trace.measuring import LEAST_PACKETS
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,9 @@ class MeasuringPlan:
     labels: tuple[str, ...] = ()
     """Rules as `reno=port 5201`."""
     only_labelled: bool = False
-    least_packets: int = LEAST_PACKETS
+    least_packets: int | None = None
+    """Of all quantities; None if metrics alone leave out flows with few data packets."""
+    sparse_share: float = SPARSE_SHARE
     capacity: str | None = None
     weight: Mapping[str, float] = field(default_factory=dict)
     step: str | None = None

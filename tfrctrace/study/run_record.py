@@ -47,6 +47,7 @@ _SHAPE: Final[Mapping[str, Any]] = {
     **COMMON,
     "sets": int,
     "set": (NoneType, {"source": str, "flows": [int], "start_ns": int, "end_ns": int}),
+    "least_packets": int,
     "flows_left_out": int,
     "metrics": [
         {
@@ -170,6 +171,8 @@ def _of_run(problem: Problem, path: str, called: str) -> Problem:
 
 
 def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
+    import polars as pl
+
     import tfrctrace
 
     window_ns = parse_duration_ns(measuring.window)
@@ -193,11 +196,14 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         capacity=measuring.capacity,
         weight=measuring.weight,
         step=measuring.step,
+        sparse_share=measuring.sparse_share,
     )
-    if measured.flows_beyond:
+    flows = measured.asked.filter(pl.col("is_data_direction") & pl.col("is_counted"))
+    if (beyond := flows.height - MAX_FLOWS) > 0:
+        flows = flows.filter(pl.col("size").rank("ordinal", descending=True) <= MAX_FLOWS)
         warn(
             "flows",
-            f"flows left out beside the {MAX_FLOWS:,} with most data packets: {measured.flows_beyond:,}",
+            f"flows left out beside the {MAX_FLOWS:,} with most data packets: {beyond:,}",
             "a `filter`, `only_labelled` or more `least_packets` below `[measure]` chooses",
         )
     replayed = mean_rates(trace, measuring.replay) if measuring.replay else {}
@@ -206,6 +212,7 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
     return {
         "sets": len(measured.sets) + measured.sets_left_out,
         "set": None if chosen is None else _set_facts(chosen),
+        "least_packets": measured.least_packets,
         "flows_left_out": measured.flows_left_out,
         "metrics": [
             {**{name: getattr(one, name) for name in _OF_METRIC}, "flows": list(one.flows)}
@@ -214,7 +221,7 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         ],
         "flows": [
             {**flow, "replayed": replayed.get(flow["flow"], {})}
-            for flow in measured.looked_at.select("group", *_NUMBERS).iter_rows(named=True)
+            for flow in flows.select("group", *_NUMBERS).iter_rows(named=True)
         ],
         "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
     }

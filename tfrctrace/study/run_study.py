@@ -10,6 +10,7 @@ from tfrctrace.base.errors import InputError, input_problem
 from tfrctrace.runs.pool import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.find_runs import find_runs
+from tfrctrace.study.left_out import left_out_notes
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
@@ -178,7 +179,11 @@ def perform(
             for test in differences_between(cells, plan, scenario, study.confidence)
         ],
         verdicts=[check_claim(cells, expectation, scenario) for expectation in study.expectations],
-        problems=[*problems, *_several_sets(runs, measured.records)],
+        problems=[
+            *problems,
+            *_several_sets(runs, measured.records),
+            *left_out_notes([run.name for run in runs], measured.records, study.quantities),
+        ],
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.metric import Assumptions, Metric
     from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
+    from tfrctrace.metrics.sets.sparse import SmallFlow
 
 Basis = Literal["goodput", "throughput", "received"]
 
@@ -48,21 +50,27 @@ class MeasuredMetrics:
 
     metrics: list[Metric]
     sets: list[CompetingSet]
+    small_flows: dict[int, list[SmallFlow]]
+    """By the number of a set, its flows with a rate far below a share, sparse or not."""
     sets_left_out: int
     looked_at: pl.DataFrame
     """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
     asked: pl.DataFrame
     """Both rows of each flow, however short (with `only_labelled` of those with a label), with `group`.
 
-    `is_data_direction` marks the row with more payload, `is_counted` a flow with `least_packets`, if given.
+    `is_data_direction` marks the row with more payload, `is_counted` a flow with `least_packets`, if given;
+    `size` has the data packets of that row.
     """
     flows_left_out: int
     """Flows with fewer data packets than needed, or of a trace without what counts as a rate."""
     flows_beyond: int
     """Others that were more than asked for."""
+    least_packets: int
+    """Fewest data packets of a flow that metrics count."""
     basis: Basis
     window_s: float
     warmup_s: float
+    sparse_share: float
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each metric."""
@@ -88,6 +96,7 @@ class MeasuredMetrics:
             "basis": self.basis,
             "window_s": self.window_s,
             "warmup_s": self.warmup_s,
+            "sparse_share": self.sparse_share,
             "flows": self.looked_at.height,
             "flows_left_out": self.flows_left_out,
             "competing_sets": [
@@ -95,6 +104,7 @@ class MeasuredMetrics:
                     "number": one.number,
                     "source": one.source,
                     "flows": list(one.flows),
+                    "small_flows": [asdict(small) for small in self.small_flows[one.number]],
                     "start_ns": one.windows.start_ns,
                     "end_ns": one.windows.end_ns,
                     "windows": one.windows.count,
@@ -109,6 +119,12 @@ class MeasuredMetrics:
 def base_width_ns(window_ns: int) -> int:
     """Return the width in ns of the bins that windows of `window_ns` and the timescales are made of."""
     return math.gcd(window_ns, FINEST_BASE_NS)
+
+
+def check_sparse_share(share: float) -> None:
+    """Raise `UsageError` if `share` is not from 0 to below 1."""
+    if not 0 <= share < 1:
+        raise UsageError(f"`{share:g}` is no share of sparse flows", hint="it is from 0 (off) to below 1")
 
 
 def check_names(names: Iterable[str], **needed: object) -> None:
@@ -132,6 +148,7 @@ def measure(
     most_flows: int | None = None,
     only_labelled: bool = False,
     names: Sequence[str] = (),
+    sparse_share: float = SPARSE_SHARE,
     given: Assumptions = NO_ASSUMPTIONS,
 ) -> MeasuredMetrics:
     """Return the metrics of `flows`, in the direction of each that carried more payload.
@@ -139,7 +156,8 @@ def measure(
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. Metrics that need more
     than the trace are computed if that is `given`. They leave out flows with fewer data packets than
     `least_packets`, or than `LEAST_PACKETS` if that is None. Of more than `most_flows` those with
-    most data packets count. `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
+    most data packets count. Flows that asked for less than `sparse_share` of a share are sparse.
+    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
     `tfrctrace.metrics.flow.arrivals` if what was received counts. They are `base_width_ns` wide.
     """
     import polars as pl
@@ -156,33 +174,38 @@ def measure(
     of_enough = chosen.height
     if most_flows is not None and of_enough > most_flows:
         chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
+    begin_ns = flows.select(time_zero_ns().alias("begin_ns"))["begin_ns"]
     looked_at = flows[chosen["row"]].with_columns(
-        time_zero_ns().alias("begin_ns"), pl.coalesce("label", "transport").alias("group")
+        begin_ns[chosen["row"]], pl.coalesce("label", "transport").alias("group")
     )
     own_bins = _bins_of_directions(bins, stretches, looked_at)
     sets, sets_left_out = competing_sets(
         _flow_lifetimes(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
-    metrics = evaluate(
+    found = evaluate(
         looked_at,
         own_bins,
         sets,
         column=BYTES_OF[basis],
         window_ns=window_ns,
         warmup_ns=warmup_ns,
+        sparse_share=sparse_share,
         assumptions=given,
     )
     return MeasuredMetrics(
-        metrics=[metric for metric in metrics if not names or metric.name in names],
+        metrics=[metric for metric in found.metrics if not names or metric.name in names],
         sets=sets,
+        small_flows=found.small_flows,
         sets_left_out=sets_left_out,
         looked_at=looked_at,
         asked=_asked(flows, every, least_packets),
         flows_left_out=every.height - of_enough,
         flows_beyond=of_enough - looked_at.height,
+        least_packets=least,
         basis=basis,
         window_s=window_ns / 1e9,
         warmup_s=warmup_ns / 1e9,
+        sparse_share=sparse_share,
     )
 
 
@@ -227,7 +250,7 @@ def _asked(flows: pl.DataFrame, every: pl.DataFrame, least_packets: int | None) 
     """Return both rows of each flow in `every`, and whether they count."""
     import polars as pl
 
-    is_counted = every.select("flow", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
+    is_counted = every.select("flow", "size", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
     return flows.with_columns(
         pl.coalesce("label", "transport").alias("group"),
         pl.int_range(pl.len(), dtype=pl.UInt32).is_in(every["row"].implode()).alias("is_data_direction"),

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.signatures import with_parameters_of
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
@@ -96,6 +97,7 @@ class Trace(Tables):
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
         step: str | None = None,
+        sparse_share: float = SPARSE_SHARE,
     ) -> MeasuredMetrics:
         """Return fairness, burstiness, smoothness, delivery and more of the flows, and the competing sets.
 
@@ -106,15 +108,24 @@ class Trace(Tables):
         payload, `throughput` frames, `received` what arrived, in a trace that shows both ends. Flows with
         fewer data packets than `least_packets` (20 if None) are left out; of more than `most_flows` those
         with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
-        of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`.
+        of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`. Flows that their
+        application limited to less than `sparse_share` of the mean of the others are sparse: metrics
+        "without sparse" leave them out; 0 makes none sparse.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.metric import Assumptions
         from tfrctrace.trace.labels import check_weights, parse_rule, with_labels
-        from tfrctrace.trace.measuring import assumption_warnings, base_width_ns, check_names, measure
+        from tfrctrace.trace.measuring import (
+            assumption_warnings,
+            base_width_ns,
+            check_names,
+            check_sparse_share,
+            measure,
+        )
 
         check_names(names, capacity=capacity, weight=weight, step=step)
+        check_sparse_share(sparse_share)
         check_weights(weight or {})
         given = Assumptions(
             capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
@@ -141,6 +152,7 @@ class Trace(Tables):
             most_flows=most_flows,
             only_labelled=only_labelled,
             names=names,
+            sparse_share=sparse_share,
             given=given,
         )
         self._report_problems_once(list(assumption_warnings(measured, given)))

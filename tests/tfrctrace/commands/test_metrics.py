@@ -223,3 +223,51 @@ def test_what_arrived_is_counted_once(monkeypatch):
     counted = trace.counted("received", 10**8)
     monkeypatch.setattr(tfrctrace.Trace, "packets", None)
     assert trace.counted("received", 10**8) is counted
+
+
+SHARES = Path(__file__).parents[2] / "data" / "ns2"
+
+
+def test_a_sparse_flow_is_named_and_every_index_is_there_with_and_without_it(run):
+    (small,) = told(run, SHARES / "shares-probe.tr.xz")["competing_sets"][0]["small_flows"]
+    assert (small["flow"], small["is_sparse"]) == (3, True)
+    text = run("metrics", SHARES / "shares-probe.tr.xz").out
+    assert "sparse: flow 3, 1.06 % of the mean rate; it sent at a constant rate" in text
+    assert "all flows of the group are sparse" in text
+    off = run("metrics", SHARES / "shares-probe.tr.xz", "--sparse-share", "0").out
+    assert "sparse:" not in off
+    assert "without_sparse" not in off
+    assert run("metrics", SHARES / "shares-probe.tr.xz", "--sparse-share", "1").status == 2
+
+
+def test_a_starved_flow_is_listed_and_counted(run):
+    text = run("metrics", SHARES / "shares-far.tr.xz").out
+    assert "small, not sparse: flow 3, 5.97 % of the mean rate; 1.00 packets outstanding on average" in text
+
+
+def test_rows_have_the_numbers_of_sparse_flows(run):
+    document = run("metrics", SHARES / "shares-probe.tr.xz", "--format", "csv", "-m", "sparse_flows")
+    assert document.out.splitlines()[1].split(",")[:7] == ["sparse_flows", "1.0", "", "3", "1.0", "0.0", "3"]
+
+
+def test_csv_says_on_stderr_what_it_leaves_out(run):
+    assert CONTROL in run("metrics", TWO_FLOWS, "--format", "csv").err
+    assert CONTROL not in run("metrics", TWO_FLOWS, "--format", "csv", "--quiet").err
+
+
+def test_a_step_counts_from_the_first_packet_of_the_trace(run):
+    def responses(*more):
+        metrics = told(run, TWO_FLOWS, "--step", "8s", "-m", "aggressiveness_bps", *more)["metrics"]
+        return {metric["flows"][0]: (metric["value"], metric["n"]) for metric in metrics}
+
+    every = responses()
+    # the flow that began later, alone
+    late = responses("--label", "late=port 5202", "--only-labelled")
+    assert late == {4: every[4]}
+
+
+def test_compare_says_what_its_metrics_leave_out(run):
+    done = run("compare", TWO_FLOWS, SHARES / "shares-probe.tr.xz", "-m", "jain")
+    assert "metrics leave out 2 flows with fewer than 20 data packets" in done.err
+    assert "`jain` count 1 flow that asked for little" in done.err
+    assert "`jain_without_sparse` leave such flows out" in done.err

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tfrctrace.commands.options.grouped_help import measuring_option
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.measuring import LEAST_PACKETS, Basis
 
 if TYPE_CHECKING:
@@ -77,6 +78,15 @@ class MeasuringOptions:
         ),
     ] = None
 
+    sparse_share: Annotated[
+        float,
+        measuring_option(
+            "--sparse-share",
+            metavar="SHARE",
+            help="Report indices also without flows that asked for less than SHARE of the mean; 0: off.",
+        ),
+    ] = SPARSE_SHARE
+
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `Trace.measure`."""
         from tfrctrace.trace.labels import parse_weights
@@ -91,6 +101,7 @@ class MeasuringOptions:
             "capacity": self.capacity,
             "weight": parse_weights(self.weight or ()),
             "step": self.step,
+            "sparse_share": self.sparse_share,
         }
 
     def check(self, names: Sequence[str] = ()) -> None:
@@ -98,10 +109,11 @@ class MeasuringOptions:
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.trace.labels import parse_rule, parse_weights
-        from tfrctrace.trace.measuring import check_names
+        from tfrctrace.trace.measuring import check_names, check_sparse_share
 
         weights = parse_weights(self.weight or ())
         check_names(names, capacity=self.capacity, weight=weights, step=self.step)
+        check_sparse_share(self.sparse_share)
         if self.capacity is not None:
             parse_capacity_bps(self.capacity)
         for duration in (self.window, self.warmup, self.step):

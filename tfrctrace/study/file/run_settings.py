@@ -27,7 +27,7 @@ from tfrctrace.study.replayed_rates import parse_replay_plan
 from tfrctrace.study.run_record import check_reading
 from tfrctrace.study.run_table import table_parameters
 from tfrctrace.trace.labels import check_weights, parse_rule
-from tfrctrace.trace.measuring import Basis
+from tfrctrace.trace.measuring import Basis, check_sparse_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,17 @@ def parse_measuring_plan(
     """
     refuse_unknown(
         table,
-        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight", "replay"},
+        {
+            *_MEASURED_TEXTS,
+            "basis",
+            "only_labelled",
+            "least_packets",
+            "sparse_share",
+            "dissect",
+            "tfrc",
+            "weight",
+            "replay",
+        },
         "`[measure]`",
     )
     if not allow_code:
@@ -108,10 +118,7 @@ def parse_measuring_plan(
         given["basis"] = one_of(table["basis"], get_args(Basis), "basis")
     if "only_labelled" in table:
         given["only_labelled"] = flag(table["only_labelled"], "only_labelled")
-    if "least_packets" in table:
-        given["least_packets"] = whole(table["least_packets"], "least_packets")
-        if not given["least_packets"]:
-            raise UsageError("`least_packets` is not 1 or more, but `0`")
+    given |= _counted_flows(table)
     if "dissect" in table:
         given["dissect"] = tuple(_in_folder(one, folder) for one in texts(table["dissect"], "dissect"))
     if "weight" in table:
@@ -129,6 +136,19 @@ def parse_measuring_plan(
     found = MeasuringPlan(labels=labels, **given)
     check_reading(found)
     return found
+
+
+def _counted_flows(table: Table) -> dict[str, Any]:
+    """Parse which flows metrics count, and which of them are sparse."""
+    given: dict[str, Any] = {}
+    if "least_packets" in table:
+        given["least_packets"] = whole(table["least_packets"], "least_packets")
+        if not given["least_packets"]:
+            raise UsageError("`least_packets` is not 1 or more, but `0`")
+    if "sparse_share" in table:
+        given["sparse_share"] = number(table["sparse_share"], "sparse_share")
+        check_sparse_share(given["sparse_share"])
+    return given
 
 
 def _refuse_code(table: Table) -> None:

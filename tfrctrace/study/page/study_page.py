@@ -9,6 +9,7 @@ from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
+from tfrctrace.trace.measuring import LEAST_PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -193,6 +194,12 @@ def _runs(results: StudyResults) -> Section:
     return Section("runs", "Runs", tables=(table,))
 
 
+def _counted_flows(least_packets: int | None) -> str:
+    if least_packets is None:
+        return f"all; metrics those with at least {counted(LEAST_PACKETS, 'data packet')}"
+    return f"with at least {counted(least_packets, 'data packet')}"
+
+
 def _measured(results: StudyResults) -> Section:
     import tfrctrace
 
@@ -206,8 +213,7 @@ def _measured(results: StudyResults) -> Section:
         ),
         Term(
             "Flows",
-            f"with at least {counted(measure.least_packets, 'data packet')}"
-            + (", with a label" if measure.only_labelled else ""),
+            _counted_flows(measure.least_packets) + (", with a label" if measure.only_labelled else ""),
         ),
         Term(
             "Intervals",
