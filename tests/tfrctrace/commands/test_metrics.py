@@ -247,7 +247,15 @@ def test_a_starved_flow_is_listed_and_counted(run):
 
 def test_rows_have_the_numbers_of_sparse_flows(run):
     document = run("metrics", SHARES / "shares-probe.tr.xz", "--format", "csv", "-m", "sparse_flows")
-    assert document.out.splitlines()[1].split(",")[:7] == ["sparse_flows", "1.0", "", "3", "1.0", "0.0", "3"]
+    assert document.out.splitlines()[1].split(",")[:7] == [
+        "sparse_flows",
+        "1.0",
+        '""',
+        "3",
+        "1.0",
+        "0.0",
+        "3",
+    ]
 
 
 def test_csv_says_on_stderr_what_it_leaves_out(run):
