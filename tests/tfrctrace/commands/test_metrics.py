@@ -229,7 +229,7 @@ SHARES = Path(__file__).parents[2] / "data" / "ns2"
 
 
 def test_a_sparse_flow_is_named_and_every_index_is_there_with_and_without_it(run):
-    (small,) = told(run, SHARES / "shares-probe.tr.xz")["competing_sets"][0]["small_flows"]
+    (small,) = printed(run, SHARES / "shares-probe.tr.xz")["competing_sets"][0]["small_flows"]
     assert (small["flow"], small["is_sparse"]) == (3, True)
     text = run("metrics", SHARES / "shares-probe.tr.xz").out
     assert "sparse: flow 3, 1.06 % of the mean rate; it sent at a constant rate" in text
@@ -265,7 +265,7 @@ def test_csv_says_on_stderr_what_it_leaves_out(run):
 
 def test_a_step_counts_from_the_first_packet_of_the_trace(run):
     def responses(*more):
-        metrics = told(run, TWO_FLOWS, "--step", "8s", "-m", "aggressiveness_bps", *more)["metrics"]
+        metrics = printed(run, TWO_FLOWS, "--step", "8s", "-m", "aggressiveness_bps", *more)["metrics"]
         return {metric["flows"][0]: (metric["value"], metric["n"]) for metric in metrics}
 
     every = responses()
