@@ -346,7 +346,9 @@ class _SetMetrics:
                     mine = [flow for flow in flows if self._group_of[flow] == group]
                     others = [flow for flow in flows if self._group_of[flow] != group]
                     value = compared(self._amounts(mine), self._amounts(others))
-                    reason = self._reason(mine) or (None if others else "one group only")
+                    reason = self._reason(mine)
+                    if self._sparse and not others:
+                        reason = reason or "one group only"
                     yield self._metric(name, value, len(flows), flows=flows, group=group, reason=reason)
 
     @staticmethod

@@ -157,7 +157,8 @@ def test_samples_of_a_short_flow_are_those_of_tshark(run, flow):
 def test_flows_left_out_are_counted_in_every_output(run, tmp_path):
     limits = ("-r", "sum(payload_bytes) > 1", "-r", "min(jain) > 0.1", "-r", "count(rtt_ms) > 1")
     note = "left out: 2 flows with few data packets (`--least-packets`)"
-    arguments = ("check", TWO_FLOWS, *limits, "--format", "json", "--junit", "j.xml", "--summary", "s.md")
+    files = ("--format", "json", "--junit", "j.xml", "--summary", "s.md")
+    arguments = ("check", TWO_FLOWS, *limits, *files, "--sparse-share", "0")
 
     def left_out_counts(*more):
         document, found = checks(run(*arguments, *more))
@@ -171,6 +172,20 @@ def test_flows_left_out_are_counted_in_every_output(run, tmp_path):
     assert left_out_counts() == [0, 2, 0]
     assert left_out_counts("--least-packets", "20") == [2, 2, 2]
     assert left_out_counts("--least-packets", "1") == [0, 0, 0]
+
+
+def test_sparse_flows_that_an_index_counts_are_in_every_output(run, tmp_path):
+    # with the two control connections of iperf3, which carry a few hundred bytes
+    limits = ("-r", "min(jain) > 0.1", "-r", "min(jain_without_sparse) > 0.9", "-r", "goodput_bps > 1")
+    files = ("--format", "json", "--junit", "j.xml", "--summary", "s.md")
+    document, _ = checks(run("check", TWO_FLOWS, *limits, *files, "--least-packets", "1"))
+    assert [one["sparse_flows"] for one in document["checks"]] == [2, 0, 0]
+    assert [one["outcome"] for one in document["checks"]] == ["pass"] * 3
+    for text in (
+        document["checks"][0]["reason"],
+        *((tmp_path / name).read_text() for name in ("j.xml", "s.md")),
+    ):
+        assert "counts 2 sparse flows" in text
 
 
 def test_a_direction_of_samples_is_selected_by_its_source(run):
