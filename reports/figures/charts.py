@@ -62,6 +62,10 @@ class Series:
     """All values at each position, for boxes."""
     reference_of: int | None = None
     """Number of the series for which these are reported values of another author; drawn as hollow marks."""
+    colour: int | None = None
+    """Number of its colour, where the same name has it in all charts; None for that of its place."""
+    category_colours: tuple[int, ...] = ()
+    """The same of each of its bars, where categories have colours and the series has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +194,11 @@ def _draw_lines(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
             values,
             yerr=errors,
             label=series.label,
-            color=_colour(own, look),
+            color=_colour(chart, own, look),
             linestyle="none" if is_reference else _DASHES[own % len(_DASHES)],
             marker=_MARKERS[own % len(_MARKERS)],
             markersize=look.line_pt * (4.2 if is_reference else 3.2),
-            markerfacecolor=look.paper if is_reference else _colour(own, look),
+            markerfacecolor=look.paper if is_reference else _colour(chart, own, look),
             linewidth=look.line_pt,
             elinewidth=look.line_pt * 0.7,
             capsize=look.line_pt * 1.6,
@@ -217,7 +221,8 @@ def _draw_bars(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None
             width=width * 0.92,
             yerr=_errors(series, scale),
             label=series.label,
-            color=_colour(place, look),
+            color=[_colour_number(number, look) for number in series.category_colours]
+            or _colour(chart, place, look),
             edgecolor=look.paper,
             hatch=_HATCHES[place % len(_HATCHES)],
             linewidth=0.4,
@@ -251,7 +256,7 @@ def _draw_boxes(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
     boxes = [series for series in chart.series if series.reference_of is None]
     width = _GROUP_SHARE / max(len(boxes), 1)
     for place, series in enumerate(boxes):
-        colour = _colour(place, look)
+        colour = _colour(chart, place, look)
         offset = _offset(place, len(boxes))
         stats = [_box(samples, scale) for samples in series.samples if samples]
         places = [x + offset for x, samples in zip(series.x, series.samples, strict=True) if samples]
@@ -303,7 +308,7 @@ def _draw_shares(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> No
             [rank / len(ordered) for rank in range(len(ordered) + 1)],
             where="post",
             label=series.label,
-            color=_colour(place, look),
+            color=_colour(chart, place, look),
             linestyle=_DASHES[place % len(_DASHES)],
             linewidth=look.line_pt,
         )
@@ -315,7 +320,7 @@ def _draw_times(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
             series.x,
             _scaled(series.values, scale),
             label=series.label,
-            color=_colour(place, look),
+            color=_colour(chart, place, look),
             linestyle=_DASHES[place % len(_DASHES)],
             linewidth=look.line_pt,
             drawstyle="steps-post" if chart.is_stepped else "default",
@@ -331,8 +336,14 @@ _DRAWN: Final = {
 }
 
 
-def _colour(place: int, look: ChartStyle) -> str:
-    return look.colours[place % len(look.colours)]
+def _colour(chart: Chart, place: int, look: ChartStyle) -> str:
+    """Return the colour of the series at `place`."""
+    own = chart.series[place].colour
+    return _colour_number(place if own is None else own, look)
+
+
+def _colour_number(number: int, look: ChartStyle) -> str:
+    return look.colours[number % len(look.colours)]
 
 
 def _scaled(values: Sequence[float | None], scale: float) -> list[float]:

@@ -122,6 +122,13 @@ def view(grid: Grid) -> TableView:
     return TableView(grid.name, grid.title, tuple(heads), tuple(rows), sortable=len(rows) > 1)
 
 
+def estimate_text(one: Estimate, unit: str) -> str:
+    """Return a single estimate in words, with its unit: `326 ± 74 kbit/s`."""
+    scale, prefix = _fitting_scale([one.value], unit)
+    shown = f"{prefix}{unit}"
+    return f"{_estimate(one, scale)} {shown}" if shown and one.value is not None else _estimate(one, scale)
+
+
 def _with_references(grid: Grid, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
     """Give each estimate, and after it the reference if its column has one."""
     for place, one in enumerate(estimates):
@@ -162,10 +169,14 @@ def _texts(grid: Grid) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 
 def _scale(grid: Grid, place: int) -> tuple[float, str]:
     """Return what the values of a column are divided by, and the prefix of their unit."""
-    if grid.columns[place].unit not in _PREFIXED:
+    return _fitting_scale([estimates[place].value for _, estimates in grid.rows], grid.columns[place].unit)
+
+
+def _fitting_scale(values: Sequence[float | None], unit: str) -> tuple[float, str]:
+    if unit not in _PREFIXED:
         return 1.0, ""
-    values = [abs(estimates[place].value or 0.0) for _, estimates in grid.rows]
-    return next((fit for fit in _PREFIXES if max(values, default=0.0) >= fit[0]), _PREFIXES[-1])
+    largest = max((abs(value or 0.0) for value in values), default=0.0)
+    return next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])
 
 
 def _estimate(one: Estimate, scale: float) -> str:

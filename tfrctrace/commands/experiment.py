@@ -10,7 +10,7 @@ import typer
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
 from tfrctrace.commands.options.common import Jobs, Quiet, RawText, RunCache, Strict
-from tfrctrace.commands.options.grouped_help import other_option, output_option
+from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.study.page.output_formats import FORMATS, check_formats
 
@@ -23,6 +23,15 @@ def experiment(
         str, typer.Argument(metavar="STUDY", help="The study, a TOML file.", show_default=False)
     ],
     *,
+    runs: Annotated[
+        str | None,
+        reading_option(
+            "--runs",
+            metavar="DIR",
+            show_default="that of the study",
+            help="Directory to which the paths of runs are relative.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         output_option(
@@ -55,8 +64,8 @@ def experiment(
 ) -> int:
     """Run a study and write its tables, figures and page.
 
-    Cached runs are not measured again. The exit status is 1 if a claim of the study is not as expected, 3 if
-    a run cannot be read (the rest is done).
+    Cached runs are not measured again. The exit status is 1 if the means of a required claim are not as
+    expected, 3 if a run cannot be read or was not made (the rest is done).
     """
     from tfrctrace.reports.output import check_folder
     from tfrctrace.reports.units import counted
@@ -66,7 +75,7 @@ def experiment(
     from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
-    plan = read_study(study, allow_code=allow_code)
+    plan = read_study(study, runs=runs, allow_code=allow_code)
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
@@ -90,24 +99,30 @@ def experiment(
                 )
             ]
         )
-    _print_claims(results)
+    _print_findings(results)
     console.note(
         f"{counted(len(results.runs), 'run')}, {results.cached} from the cache; results in `{folder}`"
     )
     if console.exit_status:
         return console.exit_status
-    return DONE if all(verdict.is_as_expected for verdict in results.verdicts) else CHECK_FAILED
+    required = (verdict for verdict in results.verdicts if verdict.expectation.is_required)
+    return DONE if all(verdict.is_as_expected for verdict in required) else CHECK_FAILED
 
 
-def _print_claims(results: StudyResults) -> None:
-    """Print the findings of the claims."""
+def _print_findings(results: StudyResults) -> None:
+    """Print the rows of the paper, and the findings of all other claims."""
     from tfrctrace.base.errors import printable
-    from tfrctrace.study.page.study_page import failing
+    from tfrctrace.study.page.paper_table import paper_lines
+    from tfrctrace.study.results.paper_rows import finding_text, ours_text, paper_rows
 
-    for verdict in results.verdicts:
-        expected = "" if verdict.is_as_expected else " (unexpected)"
-        where = failing(verdict) if verdict.finding != "holds" else ""
-        line = (
-            f"{verdict.finding}{expected}: {verdict.expectation.claim.text}{f' [{where}]' if where else ''}"
-        )
+    for line in paper_lines(paper_rows(results)):
         print(printable(line))
+    for verdict in results.verdicts:
+        unexpected = verdict.expectation.is_required and not verdict.is_as_expected
+        if unexpected or not verdict.expectation.figures:
+            marked = " (unexpected)" if unexpected else ""
+            has_values = unexpected or verdict.finding != "holds"
+            values = ours_text(verdict) if has_values else ""
+            reasons = "; ".join(filter(None, (verdict.reason if has_values else "", values)))
+            shown = f" [{reasons}]" if reasons else ""
+            print(printable(f"{finding_text(verdict)}{marked}: {verdict.expectation.claim.text}{shown}"))

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tfrctrace.trace.conditions import Condition
 
 Better = Literal["higher", "lower", "same"]
-Kind = Literal["column", "metric", "samples", "replay"]
+Kind = Literal["column", "metric", "samples", "replay", "series"]
+OverTime = Literal["mean", "std", "cov", "min", "max"]
+"""How a series over time becomes one value; `cov` is std/mean."""
 
 RTT_SAMPLES: Final = "rtt_ms"
 """Every RTT sample of the flows, where columns have statistics of one flow."""
@@ -80,11 +82,16 @@ class Term:
     """A label, whose flows alone count."""
     timescale_s: float | None = None
     """Which of the windows of `cov`; None for those in which rates are taken."""
+    over_time: OverTime | None = None
+    """Of a series."""
+    from_s: float | None = None
+    """Start of the part of a series that counts, since the first flow; None for all of it."""
+    until_s: float | None = None
 
     @property
     def unit(self) -> str:
-        """The unit; empty for counts and ratios."""
-        if self.aggregation == "count":
+        """The unit; empty for counts and ratios, and for a series, whose values name theirs."""
+        if self.aggregation == "count" or self.kind == "series":
             return ""
         if self.kind in {"samples", "replay"}:
             return "ms" if self.kind == "samples" else "bit/s"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def perform_study(
     path: str | os.PathLike[str],
     *,
+    runs: str | os.PathLike[str] | None = None,
     jobs: int = 1,
     cache: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -25,10 +26,10 @@ def perform_study(
 ) -> StudyResults:
     """Perform the study in the file `path`, with `jobs` runs measured at a time.
 
-    `cache` is the folder in which what was measured is kept, the user's own if not given; with `force`
-    nothing is taken from there. A study that names classes (`module:Class`) is refused unless `allow_code`.
-    What is wrong with some of the runs is in `problems` of the result. Raises
-    `InputError` if the study or all of its runs cannot be read.
+    Its runs are in the folder `runs`, that of the file if not given. `cache` is the folder in which what was
+    measured is kept, the user's own if not given; with `force` nothing is taken from there. A study that
+    names classes (`module:Class`) is refused unless `allow_code`. What is wrong with some of the runs is in
+    `problems` of the result. Raises `InputError` if the study or all of its runs cannot be read.
     """
     import os
 
@@ -37,5 +38,6 @@ def perform_study(
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
-    study = read_study(os.fspath(path), allow_code=allow_code)
+    runs_folder = None if runs is None else os.fspath(runs)
+    study = read_study(os.fspath(path), runs=runs_folder, allow_code=allow_code)
     return perform(study, jobs=jobs, cache=Cache(folder), force=force)

@@ -23,11 +23,17 @@ Where: TypeAlias = "Mapping[str, tuple[Value, ...]]"
 """Values of parameters (or of the group) that are looked at; of what is not named, all."""
 
 FigureKind = Literal["line", "bars", "box", "cdf", "time series"]
+FigureStatus = Literal["drawn", "drawing", "text only", "not run"]
+"""What a study has of a figure of its paper; of a drawing there is nothing to measure."""
+
 Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 """How the flows of one group in one run become one value, or stay a value each."""
 
 GROUP: Final = "group"
 """Stands for the labels of flows where a parameter may stand."""
+
+NOT_APPLICABLE: Final = ""
+"""The value of a parameter that a run does not have."""
 
 NO_FLOW: Final = "no flow of this group"
 """The reason why a run has no value for a label that fits none of its flows."""
@@ -42,7 +48,7 @@ RATE: Final = "rate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRule:
-    """Where the runs are, and how the parameters of each are known."""
+    """Where runs are, how the parameters of each are known, and how they are measured."""
 
     files: tuple[str, ...]
     """Patterns of a shell, relative to the study file; a directory that fits is one run."""
@@ -50,9 +56,27 @@ class RunRule:
     """Path with `{name}` for each parameter; it is compared with the end of a run's path."""
     table: str | None = None
     """CSV file with a column `file` and one for each parameter."""
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    """Parameters that all of these runs have in common."""
     parameters: tuple[str, ...] = ()
     repetition: str | None = None
+    measure: MeasuringPlan | None = None
+    """How these runs are measured, if not as all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRules:
+    """All runs of a study."""
+
+    rules: tuple[RunRule, ...]
+    parameters: tuple[str, ...] = ()
+    """Those of all rules; a run lacks those of other rules."""
+    repetition: str | None = None
     """The parameter in which repetitions of one scenario differ."""
+    is_paired: bool = False
+    """Whether runs of different scenarios with the same repetition belong together."""
+    made_by: str | None = None
+    """The command that makes the runs."""
 
     @property
     def scenario(self) -> tuple[str, ...]:
@@ -99,6 +123,21 @@ class MeasuringPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaperPlace:
+    """What a table or figure stands for in the paper that the study repeats."""
+
+    id: str | None = None
+    """As the paper calls it, `figure 7`; several panels may have the same."""
+    setting: str = ""
+    """The paper's set-up, and this study's where it differs."""
+    status: FigureStatus = "drawn"
+    states: str = ""
+    """What the paper says of it, where no claim does."""
+    reason: str = ""
+    """Why there is nothing of ours, or why it differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
     """A table: a row for each combination of `rows` (parameters or `group`), a column for each quantity."""
 
@@ -107,6 +146,7 @@ class TablePlan:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     where: Where
+    paper: PaperPlace = PaperPlace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +157,18 @@ class FigurePlan:
     title: str
     kind: FigureKind
     y: str
+    """Empty for a figure of the paper that is not drawn here."""
     x: str | None = None
     series: str | None = None
     where: Where
     x_label: str | None = None
     y_label: str | None = None
+    paper: PaperPlace = PaperPlace()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is anything to draw."""
+        return bool(self.y)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +190,16 @@ class Expectation:
     says: str
     where: Where
     holds: bool = True
+    figures: tuple[str, ...] = ()
+    """Figures and tables of the paper that the claim is about."""
+    holds_in_paper: bool | None = None
+    """What the paper states; None for a question of the study's own."""
+    reason: str = ""
+    """Why these runs do not show what the paper states."""
+    share: Literal["all", "most"] = "all"
+    """In how many of the scenarios that it covers the claim must hold."""
+    is_required: bool = True
+    """Whether the exit status depends on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +211,7 @@ class Reference:
     where: Where
     group: str | None
     value: float
+    figure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +221,12 @@ class Study:
     path: str
     folder: str
     title: str
+    paper: str
+    """The paper that the study repeats; empty if it is about none."""
     description: str
     confidence: float
-    """Level of the intervals, such as 0.95."""
-    runs: RunRule
+    """Level of the intervals and of verdicts, such as 0.95."""
+    runs: RunRules
     measure: MeasuringPlan
     quantities: tuple[Quantity, ...]
     tables: tuple[TablePlan, ...]

@@ -23,6 +23,7 @@ from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.pool import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
 from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_NUMBER, OPTIONAL_TEXT
+from tfrctrace.study.find_runs import FAILED
 from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
 from tfrctrace.trace.measuring import base_width_ns
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 MAX_FLOWS: Final = 1_000
 """Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each,
 and those of all runs are in memory together."""
+
+_LONGEST_REASON: Final = 2_000
+"""Characters of the reason why a run was not made."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 _OF_METRIC: Final = [field.name for field in fields(Metric)]
@@ -107,6 +111,8 @@ class StudyTask:
     def measure(self) -> Record:
         """Return the record; whatever happens to this run must not end the others."""
         try:
+            if not os.path.exists(self.run.path) and os.path.isfile(self.run.path + FAILED):
+                return _failed_to_be_made(self.run)
             return record_run(self.run.path, self.run.name, self.measuring, self.series)
         except Exception as error:
             lacking = shortage(error)
@@ -115,13 +121,19 @@ class StudyTask:
             return failed_record(self.run.name, f"internal error: {type(error).__name__}: {error}")
 
 
+def _failed_to_be_made(run: Run) -> Record:
+    """Return the record of a run of which there is the reason only why there is no trace."""
+    with open(run.path + FAILED, encoding="utf-8", errors="replace") as file:
+        reason = " ".join(file.read(_LONGEST_REASON).split())
+    return failed_record(run.name, f"was not made: {reason or 'no reason was written'}")
+
+
 def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[str]) -> list[StudyTask]:
     """Return a task for each run, with the replays that are meant for it."""
     return [
-        StudyTask(
-            run, replace(measuring, replay=plan_for_run(measuring.replay, run.parameters)), tuple(series)
-        )
+        StudyTask(run, replace(own, replay=plan_for_run(own.replay, run.parameters)), tuple(series))
         for run in runs
+        for own in (run.measure or measuring,)
     ]
 
 

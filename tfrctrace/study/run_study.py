@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfrctrace.base.errors import InputError, input_problem
 from tfrctrace.runs.pool import measure_runs
 from tfrctrace.runs.problems import merge_problems
+from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.find_runs import find_runs
 from tfrctrace.study.left_out import left_out_notes
 from tfrctrace.study.results.cells import summarise
@@ -139,7 +140,10 @@ def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str
     import polars as pl
 
     schema = {name: getattr(pl, types[name]) if name in types else None for name in names}
-    return pl.DataFrame(rows, schema=schema, infer_schema_length=None)
+    known = [
+        {name: None if value == NOT_APPLICABLE else value for name, value in row.items()} for row in rows
+    ]
+    return pl.DataFrame(known, schema=schema, infer_schema_length=None)
 
 
 def perform(
@@ -150,13 +154,16 @@ def perform(
     Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
     """
     runs, problems = find_runs(study)
-    series = sorted({plan.y for plan in study.figures if plan.kind == "time series"})
+    drawn = {plan.y for plan in study.figures if plan.kind == "time series"}
+    measured_series = {quantity.term.name for quantity in study.quantities if quantity.term.kind == "series"}
+    series = sorted(drawn | measured_series)
     tasks = study_tasks(runs, study.measure, series)
     measured = measure_runs(tasks, jobs=jobs, cache=cache, force=force, progress=progress)
     problems += merge_problems(measured, needed_once=True)
     if all(record["failed"] for record in measured.records):
         raise InputError(problems)
-    labels = list(dict.fromkeys(parse_rule(rule).label for rule in study.measure.labels))
+    plans = [rule.measure or study.measure for rule in study.runs.rules]
+    labels = list(dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels))
     values = [
         (run, one)
         for run, record in zip(runs, measured.records, strict=True)
@@ -178,7 +185,10 @@ def perform(
             for plan in study.comparisons
             for test in differences_between(cells, plan, scenario, study.confidence)
         ],
-        verdicts=[check_claim(cells, expectation, scenario) for expectation in study.expectations],
+        verdicts=[
+            check_claim(cells, expectation, study.runs, study.confidence)
+            for expectation in study.expectations
+        ],
         problems=[
             *problems,
             *_several_sets(runs, measured.records),

@@ -4,9 +4,12 @@
     limit     = quantity SIGN NUMBER [unit] ["where" flows]
     quantity  = term ["/" term] ["where" flows]
     term      = NAME | NAME "(" NAME ")"
-    claim     = side SIGN side | side ("rising" | "falling") "in" NAME
-    side      = NUMBER | NAME ["[" [selector {"," selector}] "]"]
-    selector  = LABEL | NAME "=" VALUE
+    claim     = side SIGN multiple | side "within" number "of" multiple | side "about" multiple
+              | side ("rising" | "falling") "in" NAME
+    multiple  = [NUMBER "*" | "half" ["of"] | "twice"] side
+    side      = number | NAME ["[" [selector {"," selector}] "]"]
+    number    = NUMBER [unit]
+    selector  = LABEL | NAME "=" VALUE | ("before" | "after") "=" TIME
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
               | ("flow" | "flow_id" | "dscp") NUMBER | ("agent" | "transport" | "source" | "label") NAME

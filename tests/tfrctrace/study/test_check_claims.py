@@ -9,16 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.runs.quantity import Quantity, Term, parse_quantity
-from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Reference
+from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Reference, RunRules
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.results.cells import sorted_values, summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
+from tfrctrace.study.results.paper_rows import reason_text
 from tfrctrace.study.results.pivot import pivot
 from tfrctrace.study.results.run_quantities import RunValue, run_values
 
 SCENARIO = ("queue", "n")
+RUNS = RunRules(rules=(), parameters=(*SCENARIO, "run"), repetition="run")
+PAIRED = replace(RUNS, is_paired=True)
 
 
 def values_of(queue, n, group, *values, quantity="rate"):
@@ -42,10 +45,10 @@ FOUR = cells(
 )  # fmt: skip
 
 
-def verdict(claim, found=FOUR, **where):
+def verdict(claim, found=FOUR, runs=RUNS, share="all", **where):
     wanted = {name: (value,) for name, value in where.items()}
-    expectation = Expectation(claim=parse_claim(claim), says="", where=wanted)
-    return check_claim(found, expectation, SCENARIO)
+    expectation = Expectation(claim=parse_claim(claim), says="", where=wanted, share=share)
+    return check_claim(found, expectation, runs, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -68,39 +71,169 @@ def test_intervals_have_no_value_that_cannot_be(quantity, values, low, high):
 
 
 @pytest.mark.parametrize(
-    ("claim", "where", "finding", "looks"),
+    ("claim", "where", "means", "checks"),
     [
-        ("rate[tcp] > rate[tfrc]", {}, "fails", 3),
-        ("rate[tcp] > rate[tfrc]", {"n": 2}, "holds", 2),
-        ("rate[tcp] > 5", {}, "holds", 3),
-        ("5 < rate[tcp]", {}, "holds", 3),
+        ("rate[tcp] > rate[tfrc]", {}, False, 3),
+        ("rate[tcp] > rate[tfrc]", {"n": 2}, True, 2),
+        ("rate[tcp] > 5", {}, True, 3),
+        ("5 < rate[tcp]", {}, True, 3),
+        ("rate[tcp] > 1.2 * rate[tfrc]", {"queue": "red"}, False, 2),
+        ("rate[tcp] > half rate[tfrc]", {"queue": "red"}, True, 2),
+        ("rate[tcp] within 2.5 of rate[tfrc]", {"queue": "red"}, True, 2),
+        ("rate[tcp] within 2.4 of rate[tfrc]", {"queue": "red"}, False, 2),
+        ("rate[tcp] within 30 % of rate[tfrc]", {"queue": "red"}, True, 2),
+        ("rate[tcp] within 1 bit/s of 11", {"queue": "red", "n": 2}, True, 1),
+        ("rate[tcp] about rate[tfrc]", {"queue": "red"}, True, 2),
+        ("rate[tfrc, queue=red] about half rate[tcp, queue=fifo]", {}, True, 1),
+        ("rate[tcp, queue=fifo] about twice rate[tfrc, queue=red]", {}, True, 1),
+        # one label in one scenario, another one in another
+        ("rate[tcp, queue=fifo] > rate[tfrc, queue=red]", {}, True, 1),
         # for n = 10 there is no fifo, so nothing is compared there
-        ("rate[tcp, queue=fifo] > rate[tcp, queue=red]", {}, "holds", 1),
-        ("rate[tcp, queue=fifo] > rate[tcp, queue=red]", {"n": 2}, "holds", 1),
-        ("rate[tcp] falling in n", {"queue": "red"}, "holds", 1),
-        ("rate[tcp] rising in n", {"queue": "red"}, "fails", 1),
-        ("rate[tcp] falling in n", {"queue": "fifo"}, "unknown", 0),
-        ("rate > 5", {}, "unknown", 0),
-        ("rate > 5", {"group": "tcp"}, "holds", 3),
-        ("rate[sctp] > 5", {}, "unknown", 0),
-        ("rate[tcp] > rate[sctp]", {}, "unknown", 0),
+        ("rate[tcp, queue=fifo] > rate[tcp, queue=red]", {}, True, 1),
+        ("rate[tcp, queue=fifo] > rate[tcp, queue=red]", {"n": 2}, True, 1),
+        ("rate[tcp] falling in n", {"queue": "red"}, True, 1),
+        ("rate[tcp] rising in n", {"queue": "red"}, False, 1),
+        ("rate[tcp] falling in n", {"queue": "fifo"}, None, 0),
+        ("rate > 5", {}, None, 0),
+        ("rate > 5", {"group": "tcp"}, True, 3),
+        ("rate[sctp] > 5", {}, None, 0),
+        ("rate[tcp] > rate[sctp]", {}, None, 0),
     ],
 )
-def test_a_claim_is_looked_at_in_every_scenario(claim, where, finding, looks):
+def test_a_claim_is_checked_in_every_scenario(claim, where, means, checks):
     found = verdict(claim, **where)
-    assert (found.finding, len(found.looks)) == (finding, looks)
-    assert (found.reason is not None) == (not found.looks)
+    assert (found.is_in_order, len(found.checks)) == (means, checks)
+    if not checks:
+        assert (found.finding, found.reason is not None) == ("cannot tell", True)
 
 
-def test_a_claim_about_a_scenario_without_a_value_is_unknown():
+FIRST = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
+SECOND = (1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4)
+"""R's data set `sleep`: of these two Welch's test has p = 0.07939, the paired one 0.002833."""
+
+
+@pytest.mark.parametrize(
+    ("claim", "runs", "finding", "confidence", "test"),
+    [
+        ("rate[b, queue=y] > rate[a, queue=x]", RUNS, "cannot tell", None, "Welch's t"),
+        ("rate[b, queue=y] > rate[a, queue=x]", PAIRED, "holds", 1 - 0.002833, "paired t"),
+        ("rate[b, queue=y] < rate[a, queue=x]", PAIRED, "does not hold", 1 - 0.002833, "paired t"),
+        # R: t.test(sleep$extra[11:20], mu = 0): p = 0.005076
+        ("rate[b, queue=y] > 0", PAIRED, "holds", 1 - 0.005076, "Student's t"),
+        # the 95 % interval of the paired difference is 0.7001 to 2.4599
+        ("rate[b, queue=y] within 2.45 of rate[a, queue=x]", PAIRED, "cannot tell", None, "paired t"),
+        ("rate[b, queue=y] within 2.47 of rate[a, queue=x]", PAIRED, "holds", None, "paired t"),
+        ("rate[b, queue=y] within 0.69 of rate[a, queue=x]", PAIRED, "does not hold", None, "paired t"),
+    ],
+)
+def test_a_verdict_is_by_a_test_over_the_runs(claim, runs, finding, confidence, test):
+    found = verdict(claim, cells(values_of("x", 2, "a", *FIRST), values_of("y", 2, "b", *SECOND)), runs)
+    assert (found.finding, found.checks[0].test) == (finding, test)
+    assert found.confidence is None or found.confidence >= 0.95
+    if confidence is not None:
+        assert found.confidence == pytest.approx(confidence, abs=1e-6)
+
+
+def test_labels_of_the_same_runs_are_paired_whatever_the_study_says():
+    found = verdict(
+        "rate[b] > rate[a]", cells(values_of("x", 2, "a", *FIRST), values_of("x", 2, "b", *SECOND))
+    )
+    assert (found.finding, found.checks[0].test, found.checks[0].runs) == ("holds", "paired t", (10,))
+
+
+def test_pairs_of_which_one_run_is_missing_are_left_out():
+    first = cells(values_of("x", 2, "a", *FIRST), values_of("x", 2, "b", *SECOND[:3], None, *SECOND[4:]))
+    assert verdict("rate[b] > rate[a]", first).checks[0].runs == (9,)
+
+
+def test_of_one_run_nothing_can_be_told_but_its_means():
+    found = verdict("rate[a] > 5", cells(values_of("x", 2, "a", 6)))
+    assert (found.finding, found.confidence) == ("cannot tell", None)
+    assert found.reason == "a single run does not show how much runs vary"
+    assert (found.is_in_order, found.is_as_expected) == (True, True)
+
+
+def test_runs_that_do_not_vary_decide_by_their_values():
+    still = cells(values_of("x", 2, "a", 0, 0, 0), values_of("x", 2, "b", 1, 1, 1))
+    assert verdict("rate[a] <= 0", still).finding == "holds"
+    assert verdict("rate[a] > 0", still).finding == "does not hold"
+    assert verdict("rate[b] > rate[a]", still).confidence == 1
+
+
+def test_a_trend_needs_all_levels_and_no_step_the_other_way():
+    rising = [list(values_of("x", n, "a", 10 * n, 10 * n + 1, 10 * n + 2)) for n in (1, 2, 3)]
+    assert verdict("rate[a] rising in n", cells(*rising)).finding == "holds"
+    assert verdict("rate[a] falling in n", cells(*rising)).finding == "does not hold"
+    back = cells(*rising, values_of("x", 4, "a", 15, 16, 17))
+    found = verdict("rate[a] rising in n", back)
+    assert (found.finding, found.is_in_order) == ("does not hold", False)
+    alone = cells(*rising, values_of("x", 4, "a", 50))
+    assert verdict("rate[a] rising in n", alone).finding == "cannot tell"
+    # paired runs that move together show a trend that their spread alone would hide
+    together = cells(values_of("x", 1, "a", 10, 20, 30), values_of("x", 2, "a", 11, 21.1, 30.9))
+    assert verdict("rate[a] rising in n", together).finding == "cannot tell"
+    assert verdict("rate[a] rising in n", together, PAIRED).finding == "holds"
+
+
+def test_most_scenarios_are_enough_where_the_claim_says_so():
+    many = [list(values_of("x", n, "a", 10, 10.1, 10.2)) for n in (1, 2, 3)]
+    odd = cells(*many, values_of("x", 4, "a", 1, 1.1, 1.2))
+    assert verdict("rate[a] > 5", odd).finding == "does not hold"
+    most = verdict("rate[a] > 5", odd, share="most")
+    assert (most.finding, most.is_in_order) == ("holds", True)
+    assert verdict("rate[a] < 5", odd, share="most").finding == "does not hold"
+
+
+def test_one_scenario_of_many_fails_by_chance_now_and_then():
+    """Of ten scenarios one is contrary with p = 0.018: alone that is evidence, ten times as much is not."""
+    doubtful = list(values_of("x", 9, "a", 3, 4.5, 4.2, 3.9))
+    alone = verdict("rate[a] > 5", cells(doubtful))
+    assert alone.finding == "does not hold"
+    fine = (values_of("x", n, "a", 10, 10.1, 10.2) for n in range(9))
+    assert verdict("rate[a] > 5", cells(*fine, doubtful)).finding == "cannot tell"
+
+
+def test_a_claim_about_a_scenario_without_a_value_cannot_be_values_of():
     found = verdict("rate[tfrc] > 0", cells(values_of("red", 2, "tfrc", None)))
-    assert (found.finding, found.is_as_expected) == ("unknown", False)
+    assert (found.finding, found.is_in_order, found.is_as_expected) == ("cannot tell", None, False)
+
+
+def test_a_label_that_some_scenarios_lack_is_checked_in_the_others():
+    some = cells(
+        values_of("red", 2, "tcp", 6, 7),
+        values_of("fifo", 2, "tcp", None),
+        values_of("fifo", 2, "tfrc", 1, 2),
+    )
+    ghost = [replace(cell, reason=NO_FLOW) if cell.missing else cell for cell in some]
+    assert len(verdict("rate[tcp] > 5", ghost).checks) == 1
+    # nor need it be named where it is the only one
+    assert verdict("rate > 5", ghost, queue="red").is_in_order
+    assert len(verdict("rate[queue=fifo] < rate[queue=red]", ghost).checks) == 1
 
 
 def test_a_claim_that_is_known_to_fail_is_as_expected():
     failing = verdict("rate[tcp] > 100")
     assert not failing.is_as_expected
     assert replace(failing, expectation=replace(failing.expectation, holds=False)).is_as_expected
+
+
+@pytest.mark.parametrize(
+    ("stated", "claim", "agrees"),
+    [
+        (True, "rate[a] > 5", True),
+        (False, "rate[a] > 5", False),
+        (True, "rate[a] < 5", False),
+        (False, "rate[a] < 5", True),
+        (None, "rate[a] > 5", None),
+        (True, "rate[a] > 10.1", None),
+    ],
+)
+def test_a_finding_is_beside_what_the_paper_states(stated, claim, agrees):
+    found = verdict(claim, cells(values_of("x", 1, "a", 10, 10.1, 10.2)))
+    said = replace(found.expectation, holds_in_paper=stated, reason="other radios")
+    verdict_of_paper = replace(found, expectation=said)
+    assert verdict_of_paper.agrees_with_paper is agrees
+    assert ("other radios" in reason_text(verdict_of_paper)) is (stated is not None and not agrees)
 
 
 def test_a_test_is_made_for_each_combination_of_the_rest():
@@ -219,8 +352,8 @@ def test_a_whole_number_in_a_claim_is_that_among_fractions():
     found = cells(
         values_of("red", 0.5, "tcp", 10), values_of("red", 1.0, "tcp", 20), values_of("red", 2.0, "tcp", 5)
     )
-    assert verdict("rate[tcp, n=1] > rate[tcp, n=0.5]", found).finding == "holds"
-    assert verdict("rate[tcp, n=1.0] > rate[tcp, n=2]", found).finding == "holds"
+    assert verdict("rate[tcp, n=1] > rate[tcp, n=0.5]", found).is_in_order
+    assert verdict("rate[tcp, n=1.0] > rate[tcp, n=2]", found).is_in_order
 
 
 def test_numbers_come_in_order_of_size_and_texts_as_they_are():
@@ -242,6 +375,7 @@ def metric(name, group, value, n, *flows, window_s=1.0):
 
 
 RECORD = {
+    "series": {},
     "flows": [
         {"group": "tcp", "flow": 1, "sent_packets": 10, "rtt_mean_ms": None},
         {"group": "tcp", "flow": 2, "sent_packets": 30, "rtt_mean_ms": 5.0},

@@ -19,9 +19,13 @@ from tfrctrace.study import time_series as series_module
 from tfrctrace.study.definition import Expectation, MeasuringPlan
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.file.study_file import read_study
-from tfrctrace.study.page.charts_and_grids import chart_of
-from tfrctrace.study.page.study_page import failing
+from tfrctrace.study.find_runs import Run
+from tfrctrace.study.page.charts_and_grids import chart_of, grid_of, label_colours
+from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import ClaimCheck, ClaimVerdict
+from tfrctrace.study.results.claim_sides import Sides
+from tfrctrace.study.results.paper_rows import ours_text, paper_rows
+from tfrctrace.study.results.run_quantities import RunValue
 from tfrctrace.study.run_record import record_run
 
 STUDY = Path(__file__).parents[2] / "data" / "study"
@@ -34,6 +38,7 @@ FILES = {
         for form in ("svg", "pdf", "png")
     ),
     "report.html",
+    "study.json",
 }
 
 
@@ -145,8 +150,9 @@ def test_one_command_makes_tables_figures_and_the_page(performed_study):
     done, folder = performed_study
     assert (done.status, done.err) == (0, "12 runs, 0 from the cache; results in `results`\n")
     assert done.out.splitlines() == [
-        "holds: delay[sack, queue=red] < delay[sack, queue=droptail]",
-        "holds: rate falling in flows",
+        "holds (> 99.9 %): delay[sack, queue=red] < delay[sack, queue=droptail]",
+        "cannot tell: rate falling in flows [the runs vary too much; queue = droptail: 272 ± 76 kbit/s at 2, "
+        "201 ± 56 kbit/s at 4 (3 runs); queue = red: 353 ± 204 kbit/s at 2, 233 ± 23 kbit/s at 4 (3 runs)]",
     ]
     assert written(folder / "results") == FILES
     # the documentation shows this table
@@ -233,7 +239,8 @@ def test_claims_that_fail_give_exit_status_1_unless_that_is_known(perform_study,
     study.write_text(text)
     done = perform_study(study, "--format", "csv")
     assert done.status == 1
-    assert "fails (unexpected): rate[tfrc] > 1e9 [queue = droptail, flows = 2: " in done.out
+    assert "cannot tell (unexpected): rate[tfrc] > 1e9 [a single run does not show" in done.out
+    assert "; queue = droptail, flows = 2: " in done.out
     study.write_text(text + "holds = false\n")
     assert perform_study(study, "--format", "csv").status == 0
 
@@ -343,12 +350,15 @@ value = 0.9
     assert "Somebody" not in captions["droptail"]
 
 
-def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_listed():
-    looks = tuple(ClaimCheck((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
+def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_shown():
+    run = Run("", "a", {"n": 1})
+    value = RunValue(quantity="rate", group=None, value=1.0, unit="", made_of=1)
+    (cell,) = summarise([(run, value)], ["n"], 0.95)
+    checks = tuple(ClaimCheck(Sides((("n", n),), (cell,)), False) for n in range(5000))
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
-    text = failing(ClaimVerdict(expectation, looks, None))
-    assert text.startswith("n = 0: 1 against 2; n = 1: 1 against 2; ")
-    assert text.endswith("n = 19: 1 against 2; and 4980 more")
+    shown = ours_text(ClaimVerdict(expectation, checks, "does not hold", 1.0))
+    assert shown.startswith("n = 0: 1 (1 run); n = 1: 1 (1 run); ")
+    assert shown.endswith("; and 4994 more")
 
 
 def test_a_table_may_hold_the_parameters(perform_study, study_folder, tmp_path):
@@ -397,3 +407,217 @@ def test_wrong_arguments_are_reported(perform_study, tmp_path):
 def test_a_record_is_plain_names_and_values():
     found = record(RUNS[0])
     assert json.loads(json.dumps(found)) == found
+
+
+PAPER = """
+title = "TFRC beside Sack1"
+paper = "Somebody: Queues"
+made_by = "make queues"
+paired = true
+[values]
+warmup = "1s"
+[[runs]]
+files = ["runs/droptail-*.xz", "more/*.xz"]
+pattern = "{queue}-n{flows}-{run}.tr.xz"
+repetition = "run"
+[[runs]]
+files = "runs/red-*.xz"
+pattern = "red-n{flows}-{run}.tr.xz"
+parameters = { queue = "red", gentle = "no" }
+repetition = "run"
+measure = { warmup = "2s" }
+labels = { early = "transport tfrc", sack = "transport tcp" }
+[measure]
+basis = "received"
+window = "500ms"
+warmup = "${warmup}"
+[labels]
+tfrc = "transport tfrc"
+sack = "transport tcp"
+[[quantity]]
+name = "rate"
+metric = "rate_bps"
+[[quantity]]
+name = "late_rate"
+series = "rate"
+from = "5s"
+[[quantity]]
+name = "course"
+series = "rate"
+[[figure]]
+id = "figure 10"
+title = "Rates"
+setting = "one link of 600 kbit/s"
+kind = "bars"
+x = "queue"
+y = "rate"
+series = "group"
+[[figure]]
+id = "figure 2"
+title = "Topology"
+status = "drawing"
+[[figure]]
+id = "figure 3"
+title = "Rates over time"
+kind = "time series"
+y = "rate"
+where = { queue = "droptail", flows = 2, run = 1 }
+[[table]]
+id = "table 1"
+title = "Means"
+rows = ["queue"]
+columns = ["rate"]
+[[reference]]
+figure = "table 1"
+quantity = "rate"
+by = ["queue", "group"]
+values = [["droptail", "tfrc", 3e5], ["red", "early", 2e5]]
+[[expect]]
+figure = ["figure 10", "table 1"]
+claim = "rate[tfrc, queue=droptail] < 0.2 * rate[early, queue=red]"
+holds_in_paper = true
+reason = "another queue"
+[[expect]]
+figure = "figure 3"
+claim = "course[tfrc, before=5s, queue=droptail] < 1 Gbit/s"
+where = { flows = 2 }
+"""
+
+
+@pytest.fixture
+def paper_study(study_folder):
+    """Return the study of a paper, of two queues with two flows."""
+    keep(study_folder, *(f"{queue}-n2-{run}" for queue in ("droptail", "red") for run in (1, 2, 3)))
+    study = study_folder / "study.toml"
+    study.write_text(PAPER)
+    return study
+
+
+def test_each_figure_and_table_of_a_paper_is_a_row(perform_study, paper_study, tmp_path):
+    done = perform_study(paper_study, "-o", "results")
+    # a claim of a paper that does not hold fails no gate
+    assert done.status == 0
+    assert "warning: `more/*.xz`: fits no run\nhint:    `make queues` makes them" in done.err
+    rows = json.loads((tmp_path / "results" / "study.json").read_text())["figures"]
+    assert [(row["figure"], row["verdict"]) for row in rows] == [
+        ("figure 2", "drawing without data"),
+        ("figure 3", "holds"),
+        ("figure 10", "does not hold"),
+        ("table 1", "values"),
+        ("table 1", "does not hold"),
+    ]
+    claim = rows[2]
+    assert (claim["stated"], claim["agrees"], claim["reason"]) == ("holds", False, "another queue")
+    assert claim["confidence"] > 0.95
+    assert claim["setting"] == "one link of 600 kbit/s"
+    assert rows[3]["paper"].startswith(
+        "rate [tfrc, queue = droptail] 300 kbit/s; rate [early, queue = red] 200"
+    )
+    assert re.match(r"rate \[tfrc, queue = droptail\] 2\d\d ± .* \(3 runs\); rate \[early", rows[3]["ours"])
+    assert pl.read_csv(tmp_path / "results" / "paper.csv").height == 5
+    written_table = (tmp_path / "results" / "paper.md").read_text()
+    assert written_table.count("\n| ") == 7
+    page = (tmp_path / "results" / "report.html").read_text()
+    assert "Figures and tables of the paper" in page
+    assert "Somebody: Queues" in page
+    assert len(re.findall(r'<tr id="paper-', page)) == 5
+    assert "Figure 10: Rates" in page
+    shown = done.out.splitlines()
+    assert shown[:2] == ["figure 2: Topology", "  drawing without data"]
+    assert any(line.startswith("  does not hold (") for line in shown)
+
+
+def test_runs_may_have_patterns_labels_and_measures_of_their_own(paper_study):
+    results = performed(paper_study, cache=paper_study.parent / "cache")
+    droptail, *_, red = results.runs
+    assert dict(droptail.parameters) == {"queue": "droptail", "flows": 2, "run": 1, "gentle": ""}
+    assert dict(red.parameters) == {"queue": "red", "flows": 2, "run": 3, "gentle": "no"}
+    assert results.study.measure.warmup == "1s"
+    assert (red.measure.warmup, red.measure.window) == ("2s", "500ms")
+    groups = {(cell.scenario["queue"], cell.group) for cell in results.cells if cell.values}
+    assert groups == {("droptail", "tfrc"), ("droptail", "sack"), ("red", "early"), ("red", "sack")}
+    assert set(results.values()["gentle"]) == {None, "no"}
+
+
+def test_a_series_is_a_quantity_of_all_of_it_or_of_a_part(paper_study):
+    results = performed(paper_study, cache=paper_study.parent / "cache")
+    (run, record), *_ = results.read()
+    (series,) = [one for one in record["series"]["rate"] if one["group"] == "tfrc"]
+    found = {
+        value.quantity: value.value
+        for other, value in results.run_values
+        if other == run and value.group == "tfrc"
+    }
+    pairs = list(zip(series["time_s"], series["values"], strict=True))
+    late = [rate for time_s, rate in pairs if time_s >= 5]
+    early = [rate for time_s, rate in pairs if time_s < 5]
+    assert late
+    assert early
+    assert found["late_rate"] == pytest.approx(sum(late) / len(late))
+    assert found["course_before_5s"] == pytest.approx(sum(early) / len(early))
+
+
+def test_a_row_of_a_table_is_about_one_label(paper_study):
+    results = performed(paper_study, cache=paper_study.parent / "cache")
+    (plan,) = results.study.tables
+    grid = grid_of(results, plan)
+    assert grid.axes == ("queue", "group")
+    assert [axes for axes, _ in grid.rows] == [
+        ("droptail", "sack"), ("droptail", "tfrc"), ("red", "sack"), ("red", "early"),
+    ]  # fmt: skip
+    assert [column.label for column in grid.columns] == ["rate"]
+
+
+def test_a_label_has_one_colour_in_all_figures(paper_study):
+    results = performed(paper_study, cache=paper_study.parent / "cache")
+    colours = label_colours(results.study)
+    assert colours == {"tfrc": 0, "sack": 1, "early": 2}
+    drawn = {plan.name: chart_of(results, plan, colours) for plan in results.study.figures if plan.is_drawn}
+    bars, curves = drawn["figure-10"], drawn["figure-3"]
+    own = {one.label: one.colour for one in bars.series if one.reference_of is None}
+    assert own == {"sack": 1, "tfrc": 0, "early": 2}
+    assert {one.label: one.colour for one in curves.series} == {"tfrc": 0, "sack": 1}
+
+
+def test_a_run_that_was_not_made_is_one_failed_run(perform_study, paper_study, tmp_path):
+    folder = paper_study.parent
+    (folder / "runs" / "droptail-n2-2.tr.xz").unlink()
+    (folder / "runs" / "droptail-n2-2.tr.xz.failed").write_text("ns: no such queue\n")
+    # one that was made after all counts
+    (folder / "runs" / "red-n2-2.tr.xz.failed").write_text("ns: interrupted")
+    done = perform_study(paper_study, "-o", "results", "--format", "json")
+    assert done.status == 3
+    assert "error: `runs/droptail-n2-2.tr.xz`: was not made: ns: no such queue\n" in done.err
+    assert "interrupted" not in done.err
+    found = json.loads((tmp_path / "results" / "study.json").read_text())
+    assert (found["runs"], found["failed_runs"]) == (6, 1)
+
+
+def test_a_study_without_traces_says_how_to_make_them(perform_study, tmp_path):
+    (tmp_path / "study.toml").write_text(PAPER)
+    done = perform_study(tmp_path / "study.toml")
+    assert done.status == 3
+    assert "has no runs\nhint:  `make queues` makes them" in done.err
+
+
+def test_runs_may_be_in_another_folder(perform_study, paper_study, tmp_path):
+    moved = tmp_path / "elsewhere" / "study.toml"
+    moved.parent.mkdir()
+    paper_study.rename(moved)
+    assert "has no runs" in perform_study(moved).err
+    done = perform_study(moved, "--runs", paper_study.parent, "--format", "json")
+    assert "6 runs, 0 from the cache" in done.err
+
+
+def test_a_required_claim_of_a_paper_fails_the_gate(perform_study, paper_study):
+    text = paper_study.read_text()
+    paper_study.write_text(text.replace("holds_in_paper = true", "holds_in_paper = true\nrequired = true"))
+    done = perform_study(paper_study, "--format", "json")
+    assert done.status == 1
+    assert "does not hold (" in done.out
+    assert "(unexpected)" in done.out
+
+
+def test_published_values_of_a_place_are_those_of_its_figure(paper_study):
+    rows = paper_rows(performed(paper_study, cache=paper_study.parent / "cache"))
+    assert [row.paper for row in rows if row.figure == "figure 10"] == [""]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfrctrace.base.errors import InputError
-from tfrctrace.study.file.claims import Inequality, ScenarioMean, Trend, parse_claim
+from tfrctrace.study.file.claims import ABOUT, Bound, Comparison, Number, ScenarioMean, Trend, parse_claim
 from tfrctrace.study.file.study_file import read_study
 from tfrctrace.study.file_pattern import compile_pattern, typed_values
 from tfrctrace.study.run_table import runs_of_table
@@ -40,7 +40,7 @@ def study(tmp_path):
 
 
 def test_the_study_that_the_documentation_shows_can_be_read(study):
-    (shown,) = re.findall(r"```toml\n(.*?)```", (DOCS / "experiments.md").read_text(), flags=re.DOTALL)
+    shown, paper = re.findall(r"```toml\n(.*?)```", (DOCS / "experiments.md").read_text(), flags=re.DOTALL)
     found = study(shown)
     assert found.title == "TFRC beside TCP"
     assert found.runs.scenario == ("queue", "flows")
@@ -50,6 +50,17 @@ def test_the_study_that_the_documentation_shows_can_be_read(study):
     assert found.figures[0].where == {"flows": (2, 4, 8)}
     assert [reference.where["flows"] for reference in found.references] == [(2,), (4,), (8,)]
     assert [expectation.holds for expectation in found.expectations] == [True, False]
+    found = study(paper)
+    assert found.runs.parameters == ("variant", "flows", "run", "network", "topology")
+    assert (found.runs.is_paired, found.runs.made_by) == (True, "make studies")
+    assert found.runs.rules[0].measure.warmup == "60s"
+    assert [plan.paper.status for plan in found.figures] == ["drawn", "drawing"]
+    assert [(reference.group, reference.value) for reference in found.references] == [
+        ("tcp", 11.5),
+        ("tcp", 14),
+    ]
+    assert found.expectations[0].figures == ("figure 4",)
+    assert not found.expectations[0].is_required
 
 
 def test_what_is_left_out_has_a_default(study):
@@ -107,7 +118,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         ("confidence = 1" + SMALL, "`confidence` is not between 0 and 1"),
         (SMALL + "[[quantity]]\nmetric = 'beauty'", "`metric` cannot be `beauty`"),
         (SMALL + "[[quantity]]\ncolumn = 'src'", "has no numbers `src`"),
-        (SMALL + "[[quantity]]\nname = 'x'", "needs one of `metric`, `column` and `replay`"),
+        (SMALL + "[[quantity]]\nname = 'x'", "needs one of `metric`, `column`, `replay` and `series`"),
         (SMALL + "[[quantity]]\nmetric = 'jain'", "there is more than one quantity `jain`"),
         (SMALL + "[[quantity]]\nmetric = 'cov'", "needs a `timescale`"),
         (SMALL + "[[quantity]]\nname = '../x'\nmetric = 'pdr'", "letters, digits"),
@@ -126,6 +137,28 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[[expect]]\nclaim = 'loss > 1'", "there is no `loss`"),
         (SMALL + "[[expect]]\nclaim = 'jain rising in speed'", "there is no `speed`"),
         (SMALL + "[[reference]]\nquantity = 'jain'\nsource = 'x'", "needs a `value`"),
+        (SMALL + "[[reference]]\nquantity = 'jain'\nvalue = 1", "needs a `source` or a `figure`"),
+        (SMALL + "[[reference]]\nquantity = 'jain'\nfigure='figure 1'\nvalue = 1", "there is no `figure 1`"),
+        (SMALL + "[[reference]]\nquantity='rate'\nsource='x'\nvalue=1", "so `group` must name one"),
+        (SMALL + "[[expect]]\nclaim = 'jain > 1'\nfigure = 'figure 1'", "figure: there is no `figure 1`"),
+        (SMALL + "[[expect]]\nclaim = 'rate[x] > 5 ms'", "`rate` is not in `ms`"),
+        (SMALL + "[[expect]]\nclaim = 'rate[x, before=5s] > 5'", "known of the whole run only"),
+        (SMALL + "[[expect]]\nclaim = 'jain > 1'\nin = 'some'", "`in` cannot be `some`"),
+        (SMALL + "[[figure]]\nstatus = 'drawing'", "needs the `id`"),
+        (SMALL + "[[figure]]\nid = 'figure 1'\nstatus = 'drawing'\ny = 'jain'", "so it has no `y`"),
+        (SMALL + "[[figure]]\nid = 'figure 1'\nstatus = 'lost'", "`status` cannot be `lost`"),
+        (SMALL + "[[quantity]]\nmetric = 'pdr'\nuntil = '5s'", "`until` needs a `series`"),
+        (SMALL + "[[quantity]]\nseries='cwnd'\nfrom='5s'\nuntil='4s'", "`until` is not after `from`"),
+        (SMALL + "[[quantity]]\nseries = 'cwnd'\nover_time = 'sum'", "`over_time` cannot be `sum`"),
+        ("paired = true\n[runs]\nfiles = 'a'", "`paired` runs need a `repetition`"),
+        ("[[runs]]\nfiles='a'\npattern='{a}.tr'\nparameters={a=1}", "in `parameters` and in the name"),
+        ("[[runs]]\nfiles='a'\npattern='{a}.tr'\nparameters={mean=1}", "can be called `mean`"),
+        (
+            "[[runs]]\nfiles='a'\npattern='{a}'\nrepetition='a'\n[[runs]]\nfiles='b'\npattern='{b}'\nrepetition='b'",
+            "must be called alike in all `[[runs]]`",
+        ),
+        ("title = '${x}'\n[runs]\nfiles = 'a'", "`${x}` is used, but the study has no `[values]`"),
+        ("title = '${x}'\n[values]\ny = 'z'", "`[values]`: there is no `x`"),
         (SMALL + "[[reference]]\nquantity='jain'\nsource='x'\nby='flows'\nvalues=[[1]]", "has pairs"),
         (SMALL + "[measure]\nwindow = 'soon'", "`soon` is not a duration"),
         (SMALL + "[measure]\nbasis = 'joy'", "`basis` cannot be `joy`"),
@@ -159,27 +192,65 @@ def test_a_study_that_is_not_there_is_an_error(tmp_path):
         read_study(str(tmp_path / "none.toml"))
 
 
+def mean(quantity, group=None, *where, times=()):
+    return ScenarioMean(quantity, group, where, times)
+
+
 @pytest.mark.parametrize(
-    ("text", "claim"),
+    ("text", "left", "right", "bounds"),
     [
-        ("a > 0.5", Inequality("a > 0.5", ScenarioMean("a", None, ()), ">", 0.5)),
+        ("a > 0.5", mean("a"), Number(0.5), [Bound(">")]),
+        ("0.5 <= a", mean("a"), Number(0.5), [Bound(">=")]),
+        ("a < 384 kbit/s", mean("a"), Number(384e3, "bit/s"), [Bound("<")]),
+        ("a<=5%", mean("a"), Number(0.05), [Bound("<=")]),
         (
             "a[tcp] <= b[tfrc, queue=red]",
-            Inequality(
-                "a[tcp] <= b[tfrc, queue=red]",
-                ScenarioMean("a", "tcp", ()),
-                "<=",
-                ScenarioMean("b", "tfrc", (("queue", "red"),)),
-            ),
+            mean("a", "tcp"),
+            mean("b", "tfrc", ("queue", "red")),
+            [Bound("<=")],
         ),
-        ("a falling in n", Trend("a falling in n", ScenarioMean("a", None, ()), False, "n")),
+        ("a > 1.5 * b", mean("a"), mean("b"), [Bound(">", 1.5)]),
+        ("a > half of b", mean("a"), mean("b"), [Bound(">", 0.5)]),
+        ("a about b", mean("a"), mean("b"), [Bound(">=", 1 / ABOUT), Bound("<=", ABOUT)]),
+        ("a about half b", mean("a"), mean("b"), [Bound(">=", 0.5 / ABOUT), Bound("<=", 0.5 * ABOUT)]),
+        ("a about twice b", mean("a"), mean("b"), [Bound(">=", 2 / ABOUT), Bound("<=", 2 * ABOUT)]),
+        ("a within 20 % of b", mean("a"), mean("b"), [Bound(">=", 0.8), Bound("<=", 1.2)]),
+        ("a within 0.1 of 0.6", mean("a"), Number(0.6), [Bound(">=", 1, -0.1), Bound("<=", 1, 0.1)]),
+        (
+            "a[tcp, before=35s] > a[tcp, after=1 min]",
+            mean("a", "tcp", times=(("before", "35s"),)),
+            mean("a", "tcp", times=(("after", "1 min"),)),
+            [Bound(">")],
+        ),
     ],
 )
-def test_claims_have_terms_with_selectors(text, claim):
-    assert parse_claim(text) == claim
+def test_claims_have_terms_with_selectors(text, left, right, bounds):
+    assert parse_claim(text) == Comparison(text, left, right, tuple(bounds))
 
 
-@pytest.mark.parametrize("text", ["1 > 2", "a", "a[b, c] > 1", "a[ > 1", "2 rising in n", "a > ", " " * 999])
+def test_a_trend_is_along_a_parameter():
+    text = "a[tcp] falling in n"
+    assert parse_claim(text) == Trend(text, mean("a", "tcp"), False, "n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 > 2",
+        "a",
+        "a[b, c] > 1",
+        "a[ > 1",
+        "2 rising in n",
+        "a > ",
+        " " * 999,
+        "a within b of c",
+        "a within 2 ms b",
+        "a about",
+        "a > 0 * b",
+        "a > 1.2.3 * b",
+        "1 within 2 of a",
+    ],
+)
 def test_other_claims_are_refused(text):
     with pytest.raises(ValueError, match="claim"):
         parse_claim(text)
@@ -190,7 +261,7 @@ def test_other_claims_are_refused(text):
     [
         (
             "jain is good",
-            "expected >, >=, <, <=, `rising in` or `falling in` at character 6, before `is good`",
+            "`within`, `about`, `rising in` or `falling in` at character 6, before `is good`",
         ),
         ("a[b > 1", "expected `,` or `]` at character 5, before `> 1`"),
         ("a rising with n", "expected `in` at character 10, before `with n`"),

@@ -1,4 +1,4 @@
-"""Claims about the means of scenarios: `rate[tfrc] > rate[tcp]`, `jain falling in flows`."""
+"""Claims about scenarios: `rate[tfrc] > rate[tcp]`, `jain falling in flows`, `rtt within 2 ms of 50 ms`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,28 @@ from tfrctrace.trace.conditions import SIGNS, Scanner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SYNTAX: Final = "write `a[group] > b[group, parameter=value]`, `a > 0.9` or `a[group] rising in parameter`"
-_NEXT: Final = ">, >=, <, <=, `rising in` or `falling in`"
+_SYNTAX: Final = (
+    "write `a[group] > b[group, parameter=value]`, `a > 0.9`, `a within 5 % of b`, `a about half b` or "
+    "`a[group] rising in parameter`"
+)
+_NEXT: Final = ">, >=, <, <=, `within`, `about`, `rising in` or `falling in`"
 
 MAX_LENGTH: Final = 500
+
+ABOUT: Final = 4 / 3
+"""Two values are about the same if neither is larger than so many times the other."""
+
+_TIMES: Final = ("before", "after")
+_UNITS: Final = {
+    "%": ("", 0.01),
+    **{
+        f"{prefix}bit/s": ("bit/s", factor)
+        for prefix, factor in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9))
+    },
+    "ms": ("ms", 1.0),
+    "s": ("s", 1.0),
+}
+_FLIPPED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +43,44 @@ class ScenarioMean:
     quantity: str
     group: str | None
     where: tuple[tuple[str, str], ...]
+    times: tuple[tuple[str, str], ...] = ()
+    """`before` or `after`, and a time since the start of the first flow."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inequality:
-    """One term or number beside another."""
+class Number:
+    """A number, with the unit that it was written in; empty if there was none."""
 
-    text: str
-    left: ScenarioMean | float
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`left SIGN factor * right + margin`."""
+
     sign: str
-    right: ScenarioMean | float
+    factor: float = 1.0
+    margin: float = 0.0
 
     def holds(self, left: float, right: float) -> bool:
         """Return whether the two values are as claimed."""
-        return SIGNS[self.sign](left, right)
+        return SIGNS[self.sign](left, self.factor * right + self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One term beside another or a number; all of the bounds must hold."""
+
+    text: str
+    left: ScenarioMean
+    right: ScenarioMean | Number
+    bounds: tuple[Bound, ...]
+    margin_unit: str = ""
+
+    def holds(self, left: float, right: float) -> bool:
+        """Return whether the two values are as claimed."""
+        return all(bound.holds(left, right) for bound in self.bounds)
 
     def terms(self) -> Iterator[ScenarioMean]:
         """Give the terms that are no numbers."""
@@ -63,7 +105,7 @@ class Trend:
         yield self.term
 
 
-Claim = Inequality | Trend
+Claim = Comparison | Trend
 
 
 def parse_claim(text: str) -> Claim:
@@ -72,40 +114,97 @@ def parse_claim(text: str) -> Claim:
         raise UsageError(f"a claim of {len(text)} characters, more than {MAX_LENGTH}", hint=_SYNTAX)
     scanner = Scanner(text.strip(), "claim", _SYNTAX)
     left = _side(scanner)
-    if isinstance(left, ScenarioMean) and (trend := scanner.accept(r"(?:rising|falling)(?=\s)")):
-        scanner.expect(r"in(?=\s)", "`in`")
-        parameter = scanner.expect(r"\S+", "a parameter")
-        scanner.end()
-        return Trend(text, left, trend == "rising", parameter)
+    if isinstance(left, ScenarioMean):
+        if trend := scanner.accept(r"(?:rising|falling)(?=\s)"):
+            scanner.expect(r"in(?=\s)", "`in`")
+            parameter = scanner.expect(r"\S+", "a parameter")
+            scanner.end()
+            return Trend(text, left, trend == "rising", parameter)
+        if scanner.accept(r"within(?=\s)"):
+            return _within(scanner, text, left)
+        if scanner.accept(r"about(?=\s)"):
+            factor, right = _multiple(scanner)
+            scanner.end()
+            return Comparison(text, left, right, (Bound(">=", factor / ABOUT), Bound("<=", factor * ABOUT)))
     sign = scanner.expect(">=|<=|>|<", _NEXT)
-    right = _side(scanner)
+    factor, right = _multiple(scanner)
     scanner.end()
-    if not isinstance(left, ScenarioMean) and not isinstance(right, ScenarioMean):
+    if isinstance(left, ScenarioMean):
+        return Comparison(text, left, right, (Bound(sign, factor),))
+    if isinstance(right, Number):
         raise UsageError(f"`{text}` is not a claim: it compares two numbers", hint=_SYNTAX)
-    return Inequality(text, left, sign, right)
+    return Comparison(text, right, Number(left.value / factor, left.unit), (Bound(_FLIPPED[sign]),))
 
 
-def _side(scanner: Scanner) -> ScenarioMean | float:
-    written = scanner.expect(r"[^\[\],=<>\s]+", "a number or a quantity")
-    if (number := _number(written)) is not None:
-        return number
+def _within(scanner: Scanner, text: str, left: ScenarioMean) -> Comparison:
+    margin = _number(scanner)
+    if margin is None:
+        raise scanner.error("a number, such as `within 2 ms of` or `within 5 % of`")
+    is_relative = margin.unit == "%"
+    scanner.expect(r"of(?=\s)", "`of`")
+    factor, right = _multiple(scanner)
+    scanner.end()
+    if is_relative:
+        bounds = (Bound(">=", factor * (1 - margin.value)), Bound("<=", factor * (1 + margin.value)))
+        return Comparison(text, left, right, bounds)
+    bounds = (Bound(">=", factor, -margin.value), Bound("<=", factor, margin.value))
+    return Comparison(text, left, right, bounds, _base_unit(margin.unit))
+
+
+def _multiple(scanner: Scanner) -> tuple[float, ScenarioMean | Number]:
+    """Return a side and its factor: `half b`, `twice b`, `1.5 * b`."""
+    for word, factor in (("half", 0.5), ("twice", 2.0)):
+        if scanner.accept(rf"{word}(?=\s)"):
+            scanner.accept(r"of(?=\s)")
+            return factor, _side(scanner)
+    if (factor_text := scanner.accept(r"[0-9.]+(?=\s*\*)")) is not None:
+        multiple = _finite(factor_text)
+        scanner.expect(r"\*", "`*`")
+        if not multiple:
+            raise UsageError(f"`{scanner.text}` is not a claim: `{factor_text}` is no factor", hint=_SYNTAX)
+        return multiple, _side(scanner)
+    return 1.0, _side(scanner)
+
+
+def _side(scanner: Scanner) -> ScenarioMean | Number:
+    if (number := _number(scanner)) is not None:
+        return Number(number.value, _base_unit(number.unit))
+    written = scanner.expect(r"[^\[\],=<>*\s]+", "a number or a quantity")
     groups: list[str] = []
     where: list[tuple[str, str]] = []
+    times: list[tuple[str, str]] = []
     if scanner.accept(r"\["):
         while not scanner.accept(r"\]"):
             name = (scanner.accept(r"[^\[\],=<>]+") or "").strip()
             if scanner.accept("="):
-                where.append((name, (scanner.accept(r"[^\[\],<>]+") or "").strip()))
+                value = (scanner.accept(r"[^\[\],<>]+") or "").strip()
+                (times if name in _TIMES else where).append((name, value))
             elif name:
                 groups.append(name)
             if not scanner.accept(","):
                 scanner.expect(r"(?=\])", "`,` or `]`")
     if len(groups) > 1:
         raise UsageError(f"`{scanner.text}` is not a claim: `{written}` names two groups", hint=_SYNTAX)
-    return ScenarioMean(written, groups[0] if groups else None, tuple(where))
+    return ScenarioMean(written, groups[0] if groups else None, tuple(where), tuple(times))
 
 
-def _number(written: str) -> float | None:
+def _number(scanner: Scanner) -> Number | None:
+    """Return a number in the base unit of its unit, and that unit as written; None if there is none."""
+    position = scanner.position
+    written = scanner.accept(r"[-+0-9.][-+0-9.eE]*(?=[\s%<>=,\]]|$|[kMG]?bit/s|ms|s)")
+    value = None if written is None else _finite(written)
+    if value is None:
+        scanner.position = position
+        return None
+    unit = scanner.accept(r"(?:%|[kMG]?bit/s(?!\S)|ms(?!\S)|s(?!\S))") or ""
+    return Number(value * _UNITS[unit][1] if unit else value, unit)
+
+
+def _base_unit(unit: str) -> str:
+    return _UNITS[unit][0] if unit else ""
+
+
+def _finite(written: str) -> float | None:
     try:
         number = float(written)
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from tfrctrace.base.bitrates import parse_capacity_bps
@@ -20,8 +21,8 @@ from tfrctrace.base.toml import (
     whole,
 )
 from tfrctrace.parsers.tfrc import PROFILE, RTT
-from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule
-from tfrctrace.study.file.names import unknown
+from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule, RunRules
+from tfrctrace.study.file.names import parameter_value, unknown
 from tfrctrace.study.file_pattern import parameter_names
 from tfrctrace.study.replayed_rates import parse_replay_plan
 from tfrctrace.study.run_record import check_reading
@@ -30,14 +31,51 @@ from tfrctrace.trace.labels import check_weights, parse_rule
 from tfrctrace.trace.measuring import Basis, check_sparse_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tfrctrace.base.toml import Table
 
 
-def run_rule(table: Table, folder: str) -> RunRule:
-    """Parse `[runs]`; paths in it are relative to `folder`."""
-    refuse_unknown(table, {"files", "pattern", "table", "repetition"}, "`[runs]`")
+def run_rules(
+    content: Table, folder: str, read_measure: Callable[[Table, Table, Sequence[str]], MeasuringPlan]
+) -> RunRules:
+    """Parse `[runs]`, or several `[[runs]]`, of a study; paths in them are relative to `folder`.
+
+    `read_measure` parses `[measure]` and `[labels]` with what some of the runs have instead.
+    """
+    tables = content.get("runs", {})
+    rules = [
+        _run_rule(table_of(table, "`[runs]`"), folder)
+        for table in (tables if isinstance(tables, list) else [tables])
+    ]
+    parameters = tuple(dict.fromkeys(name for rule, _ in rules for name in rule.parameters))
+    repetitions = {rule.repetition for rule, _ in rules} - {None}
+    if len(repetitions) > 1:
+        raise UsageError(
+            f"`repetition` is {' and '.join(f'`{name}`' for name in sorted(map(str, repetitions)))}",
+            hint="it must be called alike in all `[[runs]]`",
+        )
+    is_paired = flag(content.get("paired", False), "paired")
+    if is_paired and not repetitions:
+        raise UsageError("`paired` runs need a `repetition`, by which they belong together")
+    return RunRules(
+        rules=tuple(
+            replace(rule, measure=read_measure(*own, parameters) if any(own) else None) for rule, own in rules
+        ),
+        parameters=parameters,
+        repetition=next(iter(repetitions), None),
+        is_paired=is_paired,
+        made_by=optional_text(content, "made_by"),
+    )
+
+
+def _run_rule(table: Table, folder: str) -> tuple[RunRule, tuple[Table, Table]]:
+    """Parse one `[[runs]]`, and return with it its own `measure` and `labels`."""
+    refuse_unknown(
+        table,
+        {"files", "pattern", "table", "repetition", "parameters", "measure", "labels"},
+        "`[runs]`",
+    )
     pattern = optional_text(table, "pattern")
     listing = optional_text(table, "table")
     if "files" not in table and listing is None:
@@ -51,6 +89,13 @@ def run_rule(table: Table, folder: str) -> RunRule:
         parameters = parameter_names(pattern)
     elif listing is not None:
         parameters = table_parameters(folder, listing)
+    constants = {
+        name: parameter_value(value, name)
+        for name, value in table_of(table.get("parameters", {}), "`parameters` of `[runs]`").items()
+    }
+    if twice := [name for name in constants if name in parameters]:
+        raise UsageError(f"the parameter `{twice[0]}` is in `parameters` and in the name of each run")
+    parameters = (*parameters, *constants)
     for name in parameters:
         if name in RESERVED:
             raise UsageError(
@@ -60,12 +105,16 @@ def run_rule(table: Table, folder: str) -> RunRule:
         files=texts(table["files"], "files") if "files" in table else (),
         pattern=pattern,
         table=listing,
+        constants=constants,
         parameters=parameters,
         repetition=optional_text(table, "repetition"),
     )
     if rule.repetition is not None and rule.repetition not in parameters:
         raise unknown("repetition", rule.repetition, parameters)
-    return rule
+    return rule, (
+        table_of(table.get("measure", {}), "`measure` of `[runs]`"),
+        table_of(table.get("labels", {}), "`labels` of `[runs]`"),
+    )
 
 
 def label_rules(table: Table) -> tuple[str, ...]:

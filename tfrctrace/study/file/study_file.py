@@ -9,15 +9,18 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import FilterError, InputError, UsageError, input_problem
-from tfrctrace.base.toml import listed, number, read_toml, refuse_unknown, table_of, text
+from tfrctrace.base.toml import listed, number, optional_text, read_toml, refuse_unknown, table_of, text
 from tfrctrace.study.definition import Study
-from tfrctrace.study.file.names import refuse_twice, unknown
-from tfrctrace.study.file.outputs import OutputParser, quantity_of
-from tfrctrace.study.file.run_settings import label_rules, parse_measuring_plan, run_rule
+from tfrctrace.study.file.claims_and_references import ClaimParser, check_figures
+from tfrctrace.study.file.named_values import with_values
+from tfrctrace.study.file.names import OutputNames, refuse_twice, unknown
+from tfrctrace.study.file.outputs import OutputParser
+from tfrctrace.study.file.quantities import quantity_of
+from tfrctrace.study.file.run_settings import label_rules, parse_measuring_plan, run_rules
 from tfrctrace.trace.measuring import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tfrctrace.base.toml import Table
     from tfrctrace.runs.quantity import Quantity
@@ -29,52 +32,68 @@ MAX_PARTS: Final = 1_000
 
 _DEFAULT_CONFIDENCE: Final = 0.95
 _PARTS: Final = ("quantity", "table", "figure", "compare", "expect", "reference")
+_KEYS: Final = {
+    *("title", "paper", "description", "confidence", "paired", "made_by", "runs", "measure", "labels"),
+    *_PARTS,
+}
 
 
-def read_study(path: str, *, allow_code: bool = False) -> Study:
+def read_study(path: str, *, runs: str | None = None, allow_code: bool = False) -> Study:
     """Return the study in the file `path`, which may name classes (`module:Class`) only if `allow_code`.
 
-    Raises `InputError` for what cannot be read or cannot be.
+    Its runs are in the folder `runs`, that of the file if not given. Raises `InputError` for what cannot be
+    read or cannot be.
     """
+    folder = os.path.dirname(path) if runs is None else runs
     try:
-        return _study(path, read_toml(path, MAX_FILE_BYTES), allow_code=allow_code)
+        return _study(path, folder, with_values(read_toml(path, MAX_FILE_BYTES)), allow_code=allow_code)
     except (UsageError, FilterError) as error:
         raise InputError([input_problem(path, "study", str(error), hint=error.hint)]) from error
 
 
-def _study(path: str, content: Table, *, allow_code: bool) -> Study:
-    refuse_unknown(
-        content, {"title", "description", "confidence", "runs", "measure", "labels", *_PARTS}, "the study"
-    )
-    folder = os.path.dirname(path)
-    runs = run_rule(table_of(content.get("runs", {}), "`[runs]`"), folder)
-    quantities = tuple(_parse_each(content, "quantity", quantity_of))
+def _study(path: str, folder: str, content: Table, *, allow_code: bool) -> Study:
+    refuse_unknown(content, _KEYS, "the study")
     labels = label_rules(table_of(content.get("labels", {}), "`[labels]`"))
-    measure = parse_measuring_plan(
-        table_of(content.get("measure", {}), "`[measure]`"),
-        labels,
-        folder,
-        runs.parameters,
-        allow_code=allow_code,
-    )
+    measuring = table_of(content.get("measure", {}), "`[measure]`")
+
+    def read_measure(own: Table, own_labels: Table, parameters: Sequence[str]) -> MeasuringPlan:
+        return parse_measuring_plan(
+            {**measuring, **own},
+            label_rules(own_labels) or labels,
+            os.path.dirname(path),
+            parameters,
+            allow_code=allow_code,
+        )
+
+    runs = run_rules(content, folder, read_measure)
+    measure = read_measure({}, {}, runs.parameters)
+    quantities = tuple(_parse_each(content, "quantity", quantity_of))
     metrics = [quantity.term.name for quantity in quantities if quantity.term.kind == "metric"]
-    check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
-    _check_replays(quantities, measure)
-    plans = OutputParser(quantities, runs)
+    for plan in (rule.measure or measure for rule in runs.rules):
+        check_names(metrics, capacity=plan.capacity, weight=plan.weight, step=plan.step)
+        _check_replays(quantities, plan)
+    names = OutputNames(quantities, runs)
+    outputs, claims = OutputParser(names), ClaimParser(names)
+    tables = _with_unique_names(_parse_each(content, "table", outputs.table), "table")
+    figures = _with_unique_names(_parse_each(content, "figure", outputs.figure), "figure")
+    expectations = tuple(_parse_each(content, "expect", claims.expectation))
+    references = tuple(one for many in _parse_each(content, "reference", claims.references) for one in many)
+    check_figures(tables, figures, expectations, references)
     return Study(
         path=path,
         folder=folder,
         title=text(content.get("title", os.path.splitext(os.path.basename(path))[0]), "title"),
-        description=text(content["description"], "description") if "description" in content else "",
+        paper=optional_text(content, "paper") or "",
+        description=optional_text(content, "description") or "",
         confidence=_confidence(content.get("confidence", _DEFAULT_CONFIDENCE)),
         runs=runs,
         measure=measure,
-        quantities=quantities,
-        tables=_with_unique_names(_parse_each(content, "table", plans.table), "table"),
-        figures=_with_unique_names(_parse_each(content, "figure", plans.figure), "figure"),
-        comparisons=tuple(_parse_each(content, "compare", plans.comparison)),
-        expectations=tuple(_parse_each(content, "expect", plans.expectation)),
-        references=tuple(one for many in _parse_each(content, "reference", plans.references) for one in many),
+        quantities=(*quantities, *claims.quantities_at_times()),
+        tables=tables,
+        figures=figures,
+        comparisons=tuple(_parse_each(content, "compare", outputs.comparison)),
+        expectations=expectations,
+        references=references,
     )
 
 

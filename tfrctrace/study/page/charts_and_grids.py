@@ -1,8 +1,12 @@
-"""The tables and figures of a study, made of the cells of its results."""
+"""The tables and figures of a study, made of the cells of its results.
+
+A label, or a value of a parameter, has the same colour in all figures.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.figures.charts import MAX_SERIES, Chart, Series
@@ -10,6 +14,7 @@ from tfrctrace.reports.printers.means_table import Column, Estimate, Grid
 from tfrctrace.study.definition import GROUP, RATE
 from tfrctrace.study.results.cells import is_same, sorted_values
 from tfrctrace.study.results.pivot import pivot
+from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,40 +29,57 @@ _TIME_LABEL: Final = "time (s)"
 
 
 def grid_of(results: StudyResults, plan: TablePlan) -> Grid:
-    """Return the table that `plan` asks for."""
+    """Return the table that `plan` asks for; a row is about one group at most."""
     study = results.study
-    columns: dict[tuple[str, str | None], str] = {}
-    rows: dict[tuple[Value, ...], dict[tuple[str, str | None], Estimate]] = {}
     cells = results.cells_by([*plan.rows, *plan.where])
-    for quantity in plan.columns:
-        for placed in pivot(
-            cells,
-            quantity,
-            plan.rows,
-            where=plan.where,
-            references=study.references,
-            level=study.confidence,
-        ):
-            key = (quantity, placed.rest)
-            columns[key] = placed.cell.unit
-            rows.setdefault(placed.at, {})[key] = _estimate(placed)
-    orders = [sorted_values(at[place] for at in rows) for place in range(len(plan.rows))]
+
+    def placed(axes: Sequence[str]) -> dict[str, list[PivotCell]]:
+        return {
+            quantity: pivot(
+                cells, quantity, axes, where=plan.where, references=study.references, level=study.confidence
+            )
+            for quantity in plan.columns
+        }
+
+    axes, found = plan.rows, placed(plan.rows)
+    if any(max(Counter(one.at for one in own).values(), default=0) > 1 for own in found.values()):
+        axes = (*plan.rows, GROUP)
+        found = placed(axes)
+    columns = {quantity: own[0].cell.unit for quantity, own in found.items() if own}
+    rows: dict[tuple[Value, ...], dict[str, Estimate]] = {}
+    for quantity, own in found.items():
+        for one in own:
+            rows.setdefault(one.at, {})[quantity] = _estimate(one)
+    orders = [sorted_values(at[place] for at in rows) for place in range(len(axes))]
     ordered = sorted(
         rows, key=lambda at: [order.index(value) for order, value in zip(orders, at, strict=True)]
     )
     return Grid(
         name=plan.name,
-        title=plan.title,
-        axes=plan.rows,
-        columns=tuple(
-            Column(label=quantity if rest is None else f"{quantity}, {rest}", unit=unit)
-            for (quantity, rest), unit in columns.items()
-        ),
+        title=_title(plan),
+        axes=axes,
+        columns=tuple(Column(label=quantity, unit=unit) for quantity, unit in columns.items()),
         rows=tuple(
             (tuple(map(str, at)), tuple(rows[at].get(key, Estimate(value=None)) for key in columns))
             for at in ordered
         ),
     )
+
+
+def _title(plan: TablePlan | FigurePlan) -> str:
+    """Return a title with what the paper calls the table or figure."""
+    return (
+        plan.title
+        if plan.paper.id is None
+        else f"{plan.paper.id[:1].upper()}{plan.paper.id[1:]}: {plan.title}"
+    )
+
+
+def label_colours(study: Study) -> dict[str, int]:
+    """Return the numbers of the colours of all labels; `chart_of` adds those of other series."""
+    plans = [study.measure, *(rule.measure for rule in study.runs.rules if rule.measure is not None)]
+    labels = dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels)
+    return {label: number for number, label in enumerate(labels)}
 
 
 def _estimate(placed: PivotCell) -> Estimate:
@@ -71,11 +93,15 @@ def _estimate(placed: PivotCell) -> Estimate:
     )
 
 
-def chart_of(results: StudyResults, plan: FigurePlan) -> Chart | None:
-    """Return the figure that `plan` asks for; None if no run has what it shows."""
+def chart_of(results: StudyResults, plan: FigurePlan, colours: dict[str, int] | None = None) -> Chart | None:
+    """Return the figure that `plan` asks for; None if no run has what it shows.
+
+    What `colours` has no number for gets the next one, and is added to it.
+    """
+    numbers = label_colours(results.study) if colours is None else colours
     found: list[PivotCell] = []
     if plan.kind == "time series":
-        series, unit = _times(results, plan), _time_unit(results, plan)
+        series, unit = _times(results, plan, numbers), _time_unit(results, plan)
         categories: list[Value] = []
     else:
         axes = [axis for axis in (plan.x, plan.series) if axis is not None]
@@ -88,14 +114,14 @@ def chart_of(results: StudyResults, plan: FigurePlan) -> Chart | None:
             level=results.study.confidence,
         )
         categories = _categories(plan, found)
-        series = list(_series(plan, found, categories))
+        series = list(_series(plan, found, categories, numbers))
         unit = found[0].cell.unit if found else ""
     if not series:
         return None
     return Chart(
         key=plan.name,
-        title=plan.title,
-        description=f"{plan.title}: {plan.y} of {', '.join(one.label for one in series[:MAX_SERIES])}",
+        title=_title(plan),
+        description=f"{_title(plan)}: {plan.y} of {', '.join(one.label for one in series[:MAX_SERIES])}",
         caption=_caption(results.study, plan, found, len(series)),
         kind=plan.kind,
         x_label=plan.x_label or (_TIME_LABEL if plan.kind == "time series" else plan.x or ""),
@@ -117,17 +143,26 @@ def _categories(plan: FigurePlan, found: Sequence[PivotCell]) -> list[Value]:
     return [] if plan.kind == "line" and is_numeric else values
 
 
-def _series(plan: FigurePlan, found: Sequence[PivotCell], categories: Sequence[Value]) -> Iterator[Series]:
+def _series(
+    plan: FigurePlan, found: Sequence[PivotCell], categories: Sequence[Value], colours: dict[str, int]
+) -> Iterator[Series]:
     by_label: dict[str, list[PivotCell]] = {}
     for placed in found:
         by_label.setdefault(_label(plan, placed), []).append(placed)
+    is_alone = len(by_label) == 1
     for label, members in by_label.items():
+        colour = _colour(_colour_name(plan, members[0]), colours)
         if plan.kind == "cdf":
             values = tuple(value for placed in members for value in placed.cell.values)
             if values:
-                yield Series(label=label, x=values, values=())
+                yield Series(label=label, x=values, values=(), colour=colour)
             continue
-        yield _line(label, members, categories)
+        line = _line(label, members, categories)
+        if is_alone and plan.kind == "bars" and plan.x == GROUP:
+            named = tuple(_colour(str(placed.at[0]), colours) for placed in members)
+            yield replace(line, category_colours=named)
+        else:
+            yield replace(line, colour=colour)
     for place, (label, members) in enumerate(by_label.items()):
         reported = [placed for placed in members if placed.reference is not None]
         if reported and plan.kind != "cdf":
@@ -137,6 +172,18 @@ def _series(plan: FigurePlan, found: Sequence[PivotCell], categories: Sequence[V
                 values=tuple(placed.reference.value for placed in reported if placed.reference),
                 reference_of=place,
             )
+
+
+def _colour_name(plan: FigurePlan, placed: PivotCell) -> str:
+    """Return the name whose colour a series has: its label, or the value of its parameter."""
+    if placed.rest or plan.series is None:
+        return placed.rest or placed.cell.group or plan.y
+    value = placed.at[-1]
+    return value if isinstance(value, str) else f"{plan.series} {value}"
+
+
+def _colour(name: str, colours: dict[str, int]) -> int:
+    return colours.setdefault(name, len(colours))
 
 
 def _line(label: str, members: Sequence[PivotCell], categories: Sequence[Value]) -> Series:
@@ -164,7 +211,7 @@ def _place(value: Value, categories: Sequence[Value]) -> float:
 
 
 def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series: int) -> str:
-    parts = []
+    parts = [f"{plan.paper.setting.rstrip('.')}."] if plan.paper.setting else []
     if plan.kind in {"line", "bars"}:
         parts.append(
             f"Means with {study.confidence:.0%} intervals (Student's t) where there are two runs or more."
@@ -197,8 +244,8 @@ def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, Record]]
     ]
 
 
-def _times(results: StudyResults, plan: FigurePlan) -> list[Series]:
-    """Return a curve for each flow of the runs that are looked at."""
+def _times(results: StudyResults, plan: FigurePlan, colours: dict[str, int]) -> list[Series]:
+    """Return a curve for each flow of the runs that are looked at; those of one label differ in dashes."""
     groups = plan.where.get(GROUP)
     shown = _shown_runs(results, plan.where)
     curves = [
@@ -215,6 +262,7 @@ def _times(results: StudyResults, plan: FigurePlan) -> list[Series]:
             ),
             x=tuple(series["time_s"]),
             values=tuple(series["values"]),
+            colour=_colour(str(series["group"]), colours),
         )
         for run, series in curves
     ]

@@ -9,7 +9,7 @@ from tfrctrace.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-StudyFormat = Literal["html", "csv", "parquet", "markdown", "latex", "svg", "pdf", "png"]
+StudyFormat = Literal["html", "csv", "parquet", "json", "markdown", "latex", "svg", "pdf", "png"]
 
 FORMATS: Final[tuple[StudyFormat, ...]] = get_args(StudyFormat)
 

@@ -1,7 +1,9 @@
-"""The page of a study: what was claimed and found, figures, tables, tests, and how it was measured."""
+"""The page of a study: the figures of its paper, claims, figures, tables, tests, and how it was measured."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Cell, Fact, Heading, Note, Report, Row, Section, TableView, Term
@@ -9,6 +11,14 @@ from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
+from tfrctrace.study.page.paper_table import paper_section
+from tfrctrace.study.results.paper_rows import (
+    confidence_text,
+    ours_text,
+    paper_rows,
+    reason_text,
+    scenario_text,
+)
 from tfrctrace.trace.measuring import LEAST_PACKETS
 
 if TYPE_CHECKING:
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.reports.figures.charts import Chart
     from tfrctrace.reports.printers.means_table import Grid
-    from tfrctrace.study.definition import Value
+    from tfrctrace.study.definition import Study
     from tfrctrace.study.results.check_claims import ClaimVerdict
     from tfrctrace.study.results.differences import TestResult
     from tfrctrace.study.run_study import StudyResults
@@ -27,17 +37,16 @@ _MOST_ROWS: Final = 2_000
 
 _MOST_NOTES: Final = 200
 
-_MOST_LOOKS: Final = 20
-
 _LARGEST_WITHOUT_EXPONENT: Final = 1e15
-"""Of the scenarios in which a claim fails."""
 
 
 def page_of(results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart]) -> str:
     """Return the page as the text of an HTML file."""
+    rows = paper_rows(results)
     sections = [
         _overview(results),
-        _claims(results),
+        paper_section(results.study, rows) if rows else None,
+        _claims(results, has_paper=bool(rows)),
         Section("figures", "Figures", charts=tuple(charts)) if charts else None,
         Section("tables", "Tables", tables=tuple(map(view, grids))) if grids else None,
         _tests(results),
@@ -57,16 +66,26 @@ def _overview(results: StudyResults) -> Section:
         Fact("Scenarios", format_count(len(scenarios)), ", ".join(study.runs.scenario)),
         Fact("Quantities", format_count(len(study.quantities))),
     ]
-    if results.verdicts:
-        right = sum(verdict.is_as_expected for verdict in results.verdicts)
-        facts.append(Fact("Claims", f"{right} of {len(results.verdicts)}", "as expected"))
+    facts += _claim_facts(results)
+    paper = f"Repeats {study.paper}." if study.paper else ""
     return Section(
         "overview",
         "Overview",
-        paragraphs=((study.description,),) if study.description else (),
+        paragraphs=tuple((text,) for text in (paper, study.description) if text),
         facts=tuple(facts),
         notes=tuple(_notes(results.problems)),
     )
+
+
+def _claim_facts(results: StudyResults) -> Iterator[Fact]:
+    """Give how many claims hold, do not hold, or cannot be told."""
+    if results.verdicts:
+        found = Counter(verdict.finding for verdict in results.verdicts)
+        detail = f"{found['does not hold']} do not, {found['cannot tell']} cannot be told"
+        yield Fact("Claims that hold", f"{found['holds']} of {len(results.verdicts)}", detail)
+    agrees = [one for one in (verdict.agrees_with_paper for verdict in results.verdicts) if one is not None]
+    if agrees:
+        yield Fact("As in the paper", f"{sum(agrees)} of {len(agrees)}", "claims that can be told")
 
 
 def _notes(problems: Sequence[Problem]) -> Iterator[Note]:
@@ -76,51 +95,53 @@ def _notes(problems: Sequence[Problem]) -> Iterator[Note]:
         yield Note("info", (f"{counted(len(problems) - _MOST_NOTES, 'more caveat')} not shown.",))
 
 
-def where_text(scenario: Sequence[tuple[str, Value]]) -> str:
-    """Return values of parameters as `queue = red, flows = 4`."""
-    return ", ".join(f"{name} = {value}" for name, value in scenario)
-
-
-def _claims(results: StudyResults) -> Section | None:
-    if not results.verdicts:
+def _claims(results: StudyResults, *, has_paper: bool) -> Section | None:
+    """Return the claims that stand in no row of the paper."""
+    verdicts = [one for one in results.verdicts if not one.expectation.figures]
+    if not verdicts:
         return None
-    rows = [_claim_row(number, verdict) for number, verdict in enumerate(results.verdicts, start=1)]
+    level = results.study.confidence
+    rows = [_claim_row(number, verdict) for number, verdict in enumerate(verdicts, start=1)]
     heads = (
-        Heading("Claim", numeric=False),
+        Heading("Claim", numeric=False, is_prose=True),
         Heading("In words", numeric=False, is_prose=True),
-        Heading("Finding", numeric=False),
-        Heading("Expected", numeric=False),
-        Heading("Where it fails", numeric=False, is_prose=True),
+        Heading("Verdict", numeric=False),
+        Heading("Means", numeric=False, meaning="whether means alone are as claimed, which gates go by"),
+        Heading("Values", numeric=False, is_prose=True),
+        Heading("Reason", numeric=False, is_prose=True),
     )
-    caption = "A claim holds if it holds in every scenario that it covers."
-    return Section("claims", "Claims", tables=(TableView("claims-table", caption, heads, tuple(rows)),))
+    caption = (
+        f"A verdict is by a test over repeated runs, at {level:.0%} confidence or more; one run cannot tell. "
+        "A claim holds if it does in every scenario that it covers."
+    )
+    title = "Questions of the study's own" if has_paper else "Claims"
+    return Section("claims", title, tables=(TableView("claims-table", caption, heads, tuple(rows)),))
 
 
 def _claim_row(number: int, verdict: ClaimVerdict) -> Row:
     expectation = verdict.expectation
-    where = failing(verdict)
     words = "" if expectation.says == expectation.claim.text else expectation.says
-    cells = (
-        expectation.claim.text,
-        words,
-        verdict.finding,
-        "holds" if expectation.holds else "fails",
-        where,
+    means = {True: "as claimed", False: "not as claimed", None: "unknown"}[verdict.is_in_order]
+    confidence = "" if verdict.confidence is None else confidence_text(verdict.confidence)
+    return Row(
+        f"claim-{number}",
+        (
+            Cell(expectation.claim.text),
+            Cell(words),
+            Cell(verdict.finding, back=confidence),
+            Cell(means, back=_gate_text(verdict)),
+            Cell(ours_text(verdict)),
+            Cell(reason_text(verdict)),
+        ),
     )
-    return Row(f"claim-{number}", tuple(map(Cell, cells)))
 
 
-def failing(verdict: ClaimVerdict) -> str:
-    """Return where a claim does not hold, or why that is unknown; of many scenarios the first."""
-    if verdict.reason:
-        return verdict.reason
-    looks = [look for look in verdict.looks if look.finding != "holds"]
-    shown = [
-        f"{where_text(look.scenario) or 'all runs'}: {_number(look.left)} against {_number(look.right)}"
-        for look in looks[:_MOST_LOOKS]
-    ]
-    more = [f"and {len(looks) - _MOST_LOOKS} more"] if len(looks) > _MOST_LOOKS else []
-    return "; ".join([*shown, *more])
+def _gate_text(verdict: ClaimVerdict) -> str:
+    """Return what a required claim means for the exit status, where it is not as it says."""
+    expectation = verdict.expectation
+    if not expectation.is_required or verdict.is_as_expected:
+        return "" if expectation.holds else "known not to hold"
+    return "required"
 
 
 def _number(value: float | None) -> str:
@@ -158,7 +179,7 @@ def _test_row(number: int, one: TestResult) -> Row:
         f"test-{number}",
         (
             Cell(one.quantity),
-            Cell(where_text(one.scenario) or "all runs"),
+            Cell(scenario_text(one.scenario) or "all runs"),
             Cell(", ".join(map(str, one.levels)), back=f"n = {', '.join(map(str, one.runs))}"),
             Cell(_with_unit(one.difference, one.unit), back=interval, sort=one.difference),
             Cell(_number(one.effect), sort=one.effect),
@@ -219,8 +240,29 @@ def _measured(results: StudyResults) -> Section:
             "Intervals",
             f"{study.confidence:.0%}, Student's t; the tables beside this page also have bootstrap intervals",
         ),
+        *_differing(study),
         Term("Program", f"tfrctrace {tfrctrace.__version__}"),
     ]
     if measure.labels:
         terms.insert(2, Term("Labels", "; ".join(measure.labels)))
     return Section("measured", "How it was measured", terms=tuple(terms))
+
+
+def _differing(study: Study) -> Iterator[Term]:
+    """Give what differs for some of the runs."""
+    for rule in study.runs.rules:
+        if rule.measure is not None:
+            changed = [
+                f"{field.name} {value}"
+                for field in fields(rule.measure)
+                if (value := getattr(rule.measure, field.name)) != getattr(study.measure, field.name)
+                and field.name not in {"labels", "replay"}
+            ]
+            labels = (
+                f"labels {'; '.join(rule.measure.labels)}"
+                if rule.measure.labels != study.measure.labels
+                else ""
+            )
+            words = "; ".join(filter(None, (*changed, labels)))
+            if words:
+                yield Term(f"Runs {', '.join(rule.files) or rule.table}", words)

@@ -10,8 +10,11 @@ from tfrctrace.reports.figures.publication import ImageForm, chart_file
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
-from tfrctrace.study.page.charts_and_grids import chart_of, grid_of
-from tfrctrace.study.page.study_page import failing, page_of, where_text
+from tfrctrace.study.page.charts_and_grids import chart_of, grid_of, label_colours
+from tfrctrace.study.page.paper_table import paper_markdown
+from tfrctrace.study.page.result_frames import claims_frame, paper_frame, study_json, tests_frame
+from tfrctrace.study.page.study_page import page_of
+from tfrctrace.study.results.paper_rows import paper_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +37,8 @@ def write_results(
     Text in CSV is made safe for spreadsheets and terminals unless `raw`.
     """
     grids = [grid_of(results, plan) for plan in results.study.tables]
-    drawn = [(plan.name, chart_of(results, plan)) for plan in results.study.figures]
+    colours = label_colours(results.study)
+    drawn = [(plan.name, chart_of(results, plan, colours)) for plan in results.study.figures if plan.is_drawn]
     charts = [chart for _, chart in drawn if chart is not None]
     for path, content in _files(results, grids, charts, forms, raw=raw):
         place = os.path.join(folder, path)
@@ -69,6 +73,10 @@ def _files(
         if form in get_args(ImageForm):
             for chart in charts:
                 yield f"figures/{chart.key}.{form}", chart_file(chart, cast("ImageForm", form))
+        if form == "markdown" and (rows := paper_rows(results)):
+            yield "paper.md", paper_markdown(results.study, rows).encode(errors="backslashreplace")
+        if form == "json":
+            yield "study.json", study_json(results).encode(errors="backslashreplace")
         if form == "html":
             yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
 
@@ -80,52 +88,5 @@ def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:
         yield "tests", tests_frame(results)
     if results.verdicts:
         yield "claims", claims_frame(results)
-
-
-def tests_frame(results: StudyResults) -> pl.DataFrame:
-    """Return a row for each test between groups or scenarios."""
-    import polars as pl
-
-    rows = [
-        {
-            "quantity": one.quantity,
-            "where": where_text(one.scenario),
-            "between": one.between,
-            "levels": ", ".join(map(str, one.levels)),
-            "runs": ", ".join(map(str, one.runs)),
-            "difference": one.difference,
-            "low": one.low,
-            "high": one.high,
-            "unit": one.unit,
-            "effect": one.effect,
-            "test": one.test,
-            "statistic": one.statistic,
-            "degrees": one.degrees,
-            "p_value": one.p_value,
-            "p_holm": one.p_holm,
-            "reason": one.reason,
-        }
-        for one in results.tests
-    ]
-    numbers = ("difference", "low", "high", "effect", "statistic", "degrees", "p_value", "p_holm")
-    return pl.DataFrame(
-        rows,
-        schema_overrides={**dict.fromkeys(numbers, pl.Float64), "reason": pl.String},
-        infer_schema_length=None,
-    )
-
-
-def claims_frame(results: StudyResults) -> pl.DataFrame:
-    """Return a row for each claim: what was found, and where it does not hold."""
-    import polars as pl
-
-    return pl.DataFrame(
-        {
-            "claim": [one.expectation.claim.text for one in results.verdicts],
-            "says": [one.expectation.says for one in results.verdicts],
-            "finding": [one.finding for one in results.verdicts],
-            "as_expected": [one.is_as_expected for one in results.verdicts],
-            "where_not": [failing(one) for one in results.verdicts],
-        },
-        schema_overrides=dict.fromkeys(("claim", "says", "finding", "where_not"), pl.String),
-    )
+    if (paper := paper_frame(results)) is not None:
+        yield "paper", paper

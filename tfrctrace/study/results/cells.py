@@ -27,6 +27,8 @@ class Cell:
     unit: str
     values: tuple[float, ...]
     """One of each run, or of each flow if the quantity keeps them apart."""
+    runs: tuple[Run, ...]
+    """The run of each value."""
     missing: int
     """How many have no value."""
     reason: str | None
@@ -60,13 +62,13 @@ def summarise(found: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], le
     cells = []
     for members in parts.values():
         run, first = members[0]
-        values = [one.value for _, one in members if one.value is not None]
+        known = [(run, one.value) for run, one in members if one.value is not None]
         cells.append(
             make_cell(
                 {name: run.parameters[name] for name in scenario},
                 first,
-                values,
-                missing=len(members) - len(values),
+                known,
+                missing=len(members) - len(known),
                 reasons=[one.reason for _, one in members],
                 level=level,
             )
@@ -77,17 +79,18 @@ def summarise(found: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], le
 def make_cell(
     scenario: Mapping[str, Value],
     first: RunValue | Cell,
-    values: Sequence[float],
+    known: Sequence[tuple[Run, float]],
     *,
     missing: int,
     reasons: Iterable[str | None],
     level: float,
 ) -> Cell:
-    """Return the cell of `values` of the quantity and group of `first`."""
+    """Return the cell of the values of runs that are `known`, of the quantity and group of `first`."""
     import polars as pl
 
     from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
 
+    values = [value for _, value in known]
     series = pl.Series(values, dtype=pl.Float64)
     student, bootstrap = mean_interval(series, level=level), bootstrap_interval(series, level=level)
     return Cell(
@@ -96,6 +99,7 @@ def make_cell(
         group=first.group,
         unit=first.unit,
         values=tuple(values),
+        runs=tuple(run for run, _ in known),
         missing=missing,
         reason="; ".join(dict.fromkeys(filter(None, reasons))) or None,
         student=student.within(first.bounds) if student else None,

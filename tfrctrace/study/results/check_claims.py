@@ -1,32 +1,50 @@
-"""Whether the means of scenarios are as a study claims."""
+"""Whether runs show what a study claims: by a test over repeated runs, and by the means alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise, product
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.study.file.claims import ScenarioMean, Trend
-from tfrctrace.study.results.cells import matches, sorted_values
+from tfrctrace.metrics.statistics.contrasts import contrast, paired_contrast, trend_weights
+from tfrctrace.study.file.claims import Trend
+from tfrctrace.study.results.cells import Cell, matches
+from tfrctrace.study.results.claim_sides import AmbiguousTermError, rows_of_runs, run_means, sides_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tfrctrace.study.definition import Expectation, Value
-    from tfrctrace.study.file.claims import Inequality
-    from tfrctrace.study.results.cells import Cell
+    from tfrctrace.metrics.statistics.contrasts import Contrast
+    from tfrctrace.study.definition import Expectation, RunRules
+    from tfrctrace.study.file.claims import Bound, Claim, Comparison
+    from tfrctrace.study.results.claim_sides import Scenario, Sides
 
-Finding = Literal["holds", "fails", "unknown"]
+Finding = Literal["holds", "does not hold", "cannot tell"]
+
+ONE_RUN: Final = "a single run does not show how much runs vary"
+NO_VALUE: Final = "a side has no value"
+NO_SCENARIO: Final = "no scenario has all that is compared"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """One comparison of two means: where, what they are, and whether they are as claimed."""
+    """A claim in one scenario: its means, and one-sided p values that it holds and that it does not."""
 
-    scenario: tuple[tuple[str, Value], ...]
-    left: float | None
-    right: float | None
-    finding: Finding
+    sides: Sides
+    is_in_order: bool | None
+    """Whether the means are as claimed; None if one of them is unknown."""
+    test: str = ""
+    runs: tuple[int, ...] = ()
+    """Runs of each side that was tested."""
+    p_holds: float | None = None
+    p_contrary: float | None = None
+    reason: str | None = None
+    """Why there is no test."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The parameters that all sides have in common."""
+        return self.sides.scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,88 +52,169 @@ class ClaimVerdict:
     """The result of checking a claim."""
 
     expectation: Expectation
-    looks: tuple[ClaimCheck, ...]
-    reason: str | None
-    """Why the finding is unknown, if it is."""
+    checks: tuple[ClaimCheck, ...]
+    finding: Finding
+    confidence: float | None
+    """The highest level of intervals that still give the finding; None if it cannot be told."""
+    reason: str | None = None
+    """Why it cannot be told, if it cannot."""
 
     @property
-    def finding(self) -> Finding:
-        """`fails` if it fails anywhere, `holds` if it holds wherever it was looked at."""
-        found = {look.finding for look in self.looks}
-        if "fails" in found:
-            return "fails"
-        return "unknown" if not found or "unknown" in found else "holds"
+    def is_in_order(self) -> bool | None:
+        """Whether the means are as claimed, in as many scenarios as they must be."""
+        known = [check.is_in_order for check in self.checks if check.is_in_order is not None]
+        if not known or (len(known) < len(self.checks) and self.expectation.share == "all" and all(known)):
+            return None
+        return sum(known) >= _needed(self.expectation, len(known))
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether the claim holds, or fails if the study knows that it does."""
-        return self.finding == ("holds" if self.expectation.holds else "fails")
+        """Whether the means are as claimed, or are not if the study knows that.
+
+        A gate must be able to decide by one run, so it goes by means.
+        """
+        return self.is_in_order is self.expectation.holds
+
+    @property
+    def agrees_with_paper(self) -> bool | None:
+        """Whether the finding is what the paper states; None if that cannot be told, or it states nothing."""
+        stated = self.expectation.holds_in_paper
+        if stated is None or self.finding == "cannot tell":
+            return None
+        return (self.finding == "holds") is stated
 
 
-def check_claim(cells: Sequence[Cell], expectation: Expectation, scenario: Sequence[str]) -> ClaimVerdict:
-    """Check a claim in each scenario that the expectation covers."""
+def check_claim(
+    cells: Sequence[Cell], expectation: Expectation, runs: RunRules, level: float
+) -> ClaimVerdict:
+    """Check a claim in each scenario that the expectation covers, at this level of confidence."""
     claim = expectation.claim
-    seen = [cell for cell in cells if matches(cell, expectation.where)]
+    covered = [cell for cell in cells if matches(cell, expectation.where)]
     try:
-        looks = (
-            _trend(seen, claim, scenario) if isinstance(claim, Trend) else _compared(seen, claim, scenario)
+        sides = list(sides_of(covered, claim, runs.scenario))
+    except AmbiguousTermError as error:
+        return ClaimVerdict(expectation, (), "cannot tell", None, str(error))
+    checks = tuple(_check(one, claim, runs) for one in sides)
+    if not checks:
+        return ClaimVerdict(expectation, (), "cannot tell", None, NO_SCENARIO)
+    finding, confidence = _together(expectation, checks, level)
+    reasons = dict.fromkeys(check.reason for check in checks if check.reason)
+    why = "; ".join(reasons) or "the runs vary too much"
+    return ClaimVerdict(expectation, checks, finding, confidence, why if finding == "cannot tell" else None)
+
+
+def _needed(expectation: Expectation, scenarios: int) -> int:
+    """Return in how many of so many scenarios a claim must hold."""
+    return scenarios if expectation.share == "all" else scenarios // 2 + 1
+
+
+def _together(
+    expectation: Expectation, checks: Sequence[ClaimCheck], level: float
+) -> tuple[Finding, float | None]:
+    """Return what checks in several scenarios say together: partial conjunction of their p values.
+
+    Of n scenarios k must hold, so the k-th smallest p value counts, n - k + 1 times (Y. Benjamini and
+    R. Heller, 2008): the largest if all must hold. The contrary is that n - k + 1 of them do not.
+    """
+    number = len(checks)
+    needed = _needed(expectation, number)
+    p_holds = _conjunction([check.p_holds for check in checks], needed)
+    p_contrary = _conjunction([check.p_contrary for check in checks], number - needed + 1)
+    sure_holds, sure_contrary = (None if p is None else 1 - 2 * p for p in (p_holds, p_contrary))
+    if sure_contrary is not None and sure_contrary >= level:
+        return "does not hold", sure_contrary
+    if sure_holds is not None and sure_holds >= level:
+        return "holds", sure_holds
+    return "cannot tell", None
+
+
+def _conjunction(p_values: Sequence[float | None], needed: int) -> float | None:
+    """Return the p value of at least `needed` of all; None if too many are unknown."""
+    known = sorted(p_value for p_value in p_values if p_value is not None)
+    if len(known) < needed:
+        return None
+    return min((len(p_values) - needed + 1) * known[needed - 1], 1.0)
+
+
+def _check(sides: Sides, claim: Claim, runs: RunRules) -> ClaimCheck:
+    means = [cell.mean if isinstance(cell, Cell) else cell for cell in sides.cells]
+    known = [mean for mean in means if mean is not None]
+    if len(known) < len(means):
+        reasons = dict.fromkeys(
+            cell.reason for cell in sides.cells if isinstance(cell, Cell) and not cell.values and cell.reason
         )
-        found = tuple(looks)
-    except _AmbiguousTermError as error:
-        return ClaimVerdict(expectation, (), str(error))
-    return ClaimVerdict(expectation, found, None if found else "no scenario has all that is compared")
+        return ClaimCheck(sides, None, reason="; ".join(reasons) or NO_VALUE)
+    is_in_order = all(claim.holds(before, after) for before, after in pairwise(known))
+    paired = rows_of_runs(sides, runs)
+    if paired is not None and len(paired) < 2:
+        return ClaimCheck(sides, is_in_order, reason=ONE_RUN)
+    groups = [run_means(cell) if isinstance(cell, Cell) else [cell] for cell in sides.cells]
+    tested = [group for group, cell in zip(groups, sides.cells, strict=True) if isinstance(cell, Cell)]
+    if paired is None and min(map(len, tested)) < 2:
+        return ClaimCheck(sides, is_in_order, reason=ONE_RUN)
+    values = _Values(groups, paired)
+    is_trend = isinstance(claim, Trend)
+    p_holds, p_contrary = (
+        _trend_p(values, claim) if isinstance(claim, Trend) else _comparison_p(values, claim)
+    )
+    name = "paired t" if paired is not None else "Welch's t" if len(tested) > 1 else "Student's t"
+    return ClaimCheck(
+        sides,
+        is_in_order,
+        test=f"{name} of the trend" if is_trend else name,
+        runs=(len(paired),) if paired is not None else tuple(map(len, tested)),
+        p_holds=p_holds,
+        p_contrary=p_contrary,
+    )
 
 
-class _AmbiguousTermError(Exception):
-    """A term that several values fit."""
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of runs on each side; in `paired` one row for each run, if they are paired."""
+
+    groups: Sequence[Sequence[float]]
+    paired: Sequence[Sequence[float]] | None
+
+    def contrast(self, weights: Sequence[float]) -> Contrast:
+        """Return the weighted sum of the sides; a number has no error."""
+        if self.paired is not None:
+            found = paired_contrast(self.paired, weights)
+        else:
+            pairs = zip(self.groups, weights, strict=True)
+            # a number counts as two runs that do not vary
+            used = [
+                (group if len(group) > 1 else [group[0]] * 2, weight) for group, weight in pairs if weight
+            ]
+            found = contrast([group for group, _ in used], [weight for _, weight in used])
+        if found is None:
+            raise ValueError("fewer than two runs")
+        return found
 
 
-def _compared(cells: Sequence[Cell], claim: Inequality, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
-    bound = {name for term in claim.terms() for name, _ in term.where}
-    free = [name for name in scenario if name not in bound]
-    left, right = (_values(cells, side, free) for side in (claim.left, claim.right))
-    for key in dict.fromkeys([*left, *right]):
-        if key is None:
-            continue  # a number, which stands beside every scenario
-        for a, b in product(left.get(key, left.get(None, [])), right.get(key, right.get(None, []))):
-            finding: Finding = "unknown"
-            if a is not None and b is not None:
-                finding = "holds" if claim.holds(a, b) else "fails"
-            yield ClaimCheck(tuple(zip(free, key, strict=True)), a, b, finding)
+def _comparison_p(values: _Values, claim: Comparison) -> tuple[float, float]:
+    """Return the p values of all bounds, and of the contrary of one of them."""
+    found = [_bound_p(values, bound) for bound in claim.bounds]
+    return max(holds for holds, _ in found), min(contrary for _, contrary in found)
 
 
-def _trend(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
-    bound = {name for name, _ in claim.term.where}
-    free = [name for name in scenario if name not in {*bound, claim.parameter}]
-    by_value = {
-        value: _values([cell for cell in cells if cell.axis(claim.parameter) == value], claim.term, free)
-        for value in sorted_values(cell.axis(claim.parameter) for cell in cells)
-    }
-    for key in dict.fromkeys(key for values in by_value.values() for key in values):
-        if key is None:
-            continue
-        steps = [(value, own) for value, values in by_value.items() for own in values.get(key, [])]
-        for (_, before), (value, after) in pairwise(steps):
-            finding: Finding = "unknown"
-            if before is not None and after is not None:
-                finding = "holds" if claim.holds(before, after) else "fails"
-            yield ClaimCheck((*zip(free, key, strict=True), (claim.parameter, value)), before, after, finding)
+def _bound_p(values: _Values, bound: Bound) -> tuple[float, float]:
+    difference = values.contrast([1.0, -bound.factor])
+    if not difference.error:
+        # no run varies: the values themselves decide, and equal ones fulfil >= and <=
+        is_held = bound.holds(difference.estimate, 0.0)
+        return float(not is_held), float(is_held)
+    above, below = difference.p_above(bound.margin), difference.p_below(bound.margin)
+    return (above, below) if bound.sign.startswith(">") else (below, above)
 
 
-def _values(
-    cells: Sequence[Cell], side: ScenarioMean | float, free: Sequence[str]
-) -> Mapping[tuple[Value, ...] | None, list[float | None]]:
-    """Return the means that a side stands for, by the values of the parameters that it leaves open."""
-    if not isinstance(side, ScenarioMean):
-        return {None: [side]}
-    where = {name: (value,) for name, value in side.where}
-    own = [cell for cell in cells if cell.quantity == side.quantity and matches(cell, where)]
-    groups = {cell.group for cell in own}
-    if side.group is None and len(groups) > 1:
-        names = ", ".join(sorted(str(group) for group in groups))
-        raise _AmbiguousTermError(f"`{side.quantity}` has several groups, so one must be named: {names}")
-    found: dict[tuple[Value, ...] | None, list[float | None]] = {}
-    for cell in own:
-        if side.group in {None, cell.group}:
-            found.setdefault(tuple(cell.scenario[name] for name in free), []).append(cell.mean)
-    return found
+def _trend_p(values: _Values, claim: Trend) -> tuple[float, float]:
+    """Return the p values of a trend over all levels, and of its contrary or that of one step."""
+    sign = 1.0 if claim.is_rising else -1.0
+    levels = len(values.groups)
+    slope = values.contrast([sign * weight for weight in trend_weights(levels)])
+    contrary = [slope.p_below()]
+    for place in range(levels - 1):
+        weights = [0.0] * levels
+        weights[place], weights[place + 1] = -sign, sign
+        contrary.append(min(values.contrast(weights).p_below() * (levels - 1), 1.0))
+    return slope.p_above(), min(contrary)

@@ -82,7 +82,7 @@ def merge_cells(cells: Sequence[Cell], level: float) -> Cell:
     return make_cell(
         common,
         first,
-        [value for cell in cells for value in cell.values],
+        [pair for cell in cells for pair in zip(cell.runs, cell.values, strict=True)],
         missing=sum(cell.missing for cell in cells),
         reasons=[cell.reason for cell in cells],
         level=level,

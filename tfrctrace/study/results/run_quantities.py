@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.runs.quantity_values import SingleValue, aggregated, column_value, divided, metric_value
 from tfrctrace.study.definition import NO_FLOW
+from tfrctrace.study.results.series_values import series_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +43,11 @@ def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Ite
     """Give the values of a quantity in the run of `record`; `labels` have one even if no flow has them."""
     term, over = quantity.term, quantity.over
     by_group = _by_group(record, term)
+    unit = _unit(record, quantity)
     if over is not None:
         own, other = (_of_group(by_group, one, one.group) for one in (term, over))
         ratio = divided(own, other, f"`{quantity.name}` of `{over.group}`")
-        yield _run_value(quantity, f"{term.group} over {over.group}", ratio)
+        yield _run_value(quantity, unit, f"{term.group} over {over.group}", ratio)
         return
     wanted: list[str | None]
     if term.group is not None:
@@ -57,9 +59,18 @@ def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Ite
     for group in wanted:
         if not term.aggregation and by_group.get(group):
             for one in by_group[group]:
-                yield _run_value(quantity, group, aggregated([one], term, ""), flow=one.flow)
+                yield _run_value(quantity, unit, group, aggregated([one], term, ""), flow=one.flow)
         else:
-            yield _run_value(quantity, group, _of_group(by_group, term, group))
+            yield _run_value(quantity, unit, group, _of_group(by_group, term, group))
+
+
+def _unit(record: Record, quantity: Quantity) -> str:
+    """Return the unit of a quantity; that of a series is in the record."""
+    term = quantity.term
+    if term.kind != "series" or quantity.over is not None or term.over_time == "cov":
+        return quantity.unit
+    units = (series["unit"] for series in record["series"].get(term.name, []))
+    return next(units, quantity.unit)
 
 
 def _by_group(record: Record, term: Term) -> dict[str | None, list[SingleValue]]:
@@ -78,6 +89,8 @@ def _by_group(record: Record, term: Term) -> dict[str | None, list[SingleValue]]
             of_group.append(SingleValue(rate, 1, flow["flow"], "was not replayed" if rate is None else None))
         elif term.kind == "column":
             of_group.append(column_value(flow, term.name))
+    for series in record["series"].get(term.name, []) if term.kind == "series" else ():
+        found[series["group"]].append(series_value(series, term))
     return dict(sorted(found.items(), key=lambda item: item[0] or ""))
 
 
@@ -95,13 +108,13 @@ def _of_group(
 
 
 def _run_value(
-    quantity: Quantity, group: str | None, found: QuantityValues, flow: int | None = None
+    quantity: Quantity, unit: str, group: str | None, found: QuantityValues, flow: int | None = None
 ) -> RunValue:
     return RunValue(
         quantity=quantity.name,
         group=group,
         value=found.values[0] if found.values else None,
-        unit=quantity.unit,
+        unit=unit,
         made_of=found.made_of,
         flow=flow,
         reason=None if found.values else found.reason,

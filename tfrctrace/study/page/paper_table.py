@@ -1,0 +1,103 @@
+"""The figures and tables of a paper beside what a study found: for the page, Markdown and the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
+from tfrctrace.reports.safe_text import markdown_text
+from tfrctrace.study.results.paper_rows import confidence_text, finding_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.study.definition import Study
+    from tfrctrace.study.results.paper_rows import PaperRow
+
+_HEADS: Final = ("In the paper", "Shows", "Claim", "Paper", "Ours", "Verdict", "Reason")
+_WIDTH: Final = 100
+"""Characters of a line on the terminal."""
+
+
+def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
+    """Return the section of a page with a row for each figure, table and claim of the paper."""
+    heads = tuple(
+        Heading(label, numeric=False, is_prose=place not in {0, 5}) for place, label in enumerate(_HEADS)
+    )
+    shown = tuple(
+        Row(
+            f"paper-{number}",
+            (
+                Cell(row.figure),
+                Cell(row.shows, back=row.setting),
+                Cell(row.claim, back=row.says),
+                Cell(_paper(row)),
+                Cell(row.ours),
+                Cell(row.verdict, back="" if row.confidence is None else confidence_text(row.confidence)),
+                Cell(row.reason),
+            ),
+        )
+        for number, row in enumerate(rows, start=1)
+    )
+    caption = (
+        f"A verdict is by a test over repeated runs, at {study.confidence:.0%} confidence or more; "
+        "one run cannot tell."
+    )
+    table = TableView("paper-table", caption, heads, shown)
+    paragraphs = ((study.paper,),) if study.paper else ()
+    return Section("paper", "Figures and tables of the paper", paragraphs=paragraphs, tables=(table,))
+
+
+def _paper(row: PaperRow) -> str:
+    """Return what the paper prints, or states of a claim."""
+    return "; ".join(filter(None, (row.paper, row.stated)))
+
+
+def paper_markdown(study: Study, rows: Sequence[PaperRow]) -> str:
+    """Return the same as a table of GitHub's Markdown."""
+    lines = [
+        _HEADS,
+        ("---",) * len(_HEADS),
+        *(
+            (
+                row.figure,
+                f"{row.shows} ({row.setting})" if row.setting else row.shows,
+                row.claim,
+                _paper(row),
+                row.ours,
+                finding_text(row),
+                row.reason,
+            )
+            for row in rows
+        ),
+    ]
+    table = "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+    return f"{markdown_text(study.paper or study.title)}\n\n{table}\n"
+
+
+def _cell(text: str) -> str:
+    return text if text == "---" else markdown_text(text)
+
+
+def paper_lines(rows: Sequence[PaperRow]) -> Iterator[str]:
+    """Give the lines of a terminal: each figure once, and below it its values and claims."""
+    figure = ""
+    for row in rows:
+        if row.figure != figure:
+            figure = row.figure
+            yield from _wrapped(f"{figure}: {row.shows}", "")
+        if row.stated:
+            yield from _wrapped(f"{finding_text(row)}: {row.claim} (paper: {row.stated})", "  ")
+        else:
+            yield from _wrapped(f"{row.verdict}: {row.claim}" if row.claim else row.verdict, "  ")
+        parts = (("ours", row.ours), ("paper", row.paper), ("reason", row.reason))
+        for name, text in parts:
+            if text:
+                yield from _wrapped(f"{name}: {text}", "    ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )

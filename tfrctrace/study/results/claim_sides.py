@@ -1,0 +1,131 @@
+"""The values that a claim is about: those of each of its sides, in each scenario that it covers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tfrctrace.study.definition import NOT_APPLICABLE
+from tfrctrace.study.file.claims import Number, ScenarioMean, Trend
+from tfrctrace.study.results.cells import Cell, matches, sorted_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tfrctrace.study.definition import RunRules, Value
+    from tfrctrace.study.file.claims import Claim, Comparison
+
+Scenario = tuple[tuple[str, "Value"], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared in one scenario: two sides, of which one may be a number, or the levels of a trend."""
+
+    scenario: Scenario
+    cells: tuple[Cell | float, ...]
+    levels: tuple[str, ...] = ()
+    """The values of the parameter of a trend."""
+
+
+class AmbiguousTermError(Exception):
+    """A term that several values fit."""
+
+
+def sides_of(cells: Sequence[Cell], claim: Claim, scenario: Sequence[str]) -> Iterator[Sides]:
+    """Give what is compared in each scenario that has all of it. Raises `AmbiguousTermError`."""
+    return _levels(cells, claim, scenario) if isinstance(claim, Trend) else _two(cells, claim, scenario)
+
+
+def _two(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str]) -> Iterator[Sides]:
+    bound = {name for term in claim.terms() for name, _ in term.where}
+    free = [name for name in scenario if name not in bound]
+    left = _by_scenario(cells, claim.left, free)
+    if isinstance(claim.right, Number):
+        for key, found in left.items():
+            for cell in found:
+                yield Sides(_applicable(free, key), (cell, claim.right.value))
+        return
+    right = _by_scenario(cells, claim.right, free)
+    for key, own in left.items():
+        for other_key, other in right.items():
+            if _is_alike(key, other_key):
+                for pair in product(own, other):
+                    yield Sides(_applicable(free, key), pair)
+
+
+def _levels(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iterator[Sides]:
+    bound = {name for name, _ in claim.term.where}
+    free = [name for name in scenario if name not in {*bound, claim.parameter}]
+    by_value = {
+        value: _by_scenario([cell for cell in cells if cell.axis(claim.parameter) == value], claim.term, free)
+        for value in sorted_values(cell.axis(claim.parameter) for cell in cells)
+        if value != NOT_APPLICABLE
+    }
+    for key in dict.fromkeys(key for found in by_value.values() for key in found):
+        steps = [(str(value), cell) for value, found in by_value.items() for cell in found.get(key, [])]
+        if len(steps) > 1:
+            levels, level_cells = zip(*steps, strict=True)
+            yield Sides(_applicable(free, key), level_cells, levels)
+
+
+def _is_alike(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    """Return whether two scenarios have the same values of all parameters that apply to both."""
+    return all(a == b or NOT_APPLICABLE in {a, b} for a, b in zip(one, other, strict=True))
+
+
+def _applicable(free: Sequence[str], key: Sequence[Value]) -> Scenario:
+    return tuple(pair for pair in zip(free, key, strict=True) if pair[1] != NOT_APPLICABLE)
+
+
+def _by_scenario(
+    cells: Sequence[Cell], side: ScenarioMean, free: Sequence[str]
+) -> Mapping[tuple[Value, ...], list[Cell]]:
+    """Return the cells that a side stands for, by the values of the parameters that it leaves open."""
+    where = {name: (value,) for name, value in side.where}
+    own = [cell for cell in cells if cell.quantity == side.quantity and matches(cell, where)]
+    if side.group is None:
+        # a label without a flow in these runs needs not be told apart
+        own = [cell for cell in own if cell.has_flows] or own
+        groups = {cell.group for cell in own}
+        if len(groups) > 1:
+            names = ", ".join(sorted(map(str, groups)))
+            raise AmbiguousTermError(f"`{side.quantity}` has several groups, so one must be named: {names}")
+    found: dict[tuple[Value, ...], list[Cell]] = {}
+    for cell in own:
+        if side.group in {None, cell.group} and cell.has_flows:
+            found.setdefault(tuple(cell.scenario[name] for name in free), []).append(cell)
+    return found
+
+
+def rows_of_runs(sides: Sides, runs: RunRules) -> list[tuple[float, ...]] | None:
+    """Return a row of values for each run, or repetition, that all sides have; None if sides are not paired.
+
+    Sides in the same runs are always paired. Those of different scenarios are by their repetition, if the
+    study says so.
+    """
+    cells = [cell for cell in sides.cells if isinstance(cell, Cell)]
+    is_same = all(cell.scenario == cells[0].scenario for cell in cells)
+    if len(cells) < 2 or not (is_same or runs.is_paired):
+        return None
+    keys = [
+        [
+            run.name if is_same or runs.repetition is None else str(run.parameters[runs.repetition])
+            for run in cell.runs
+        ]
+        for cell in cells
+    ]
+    if any(len(set(own)) < len(own) for own in keys):
+        return None  # several values of a run, one for each flow
+    values = [dict(zip(own, cell.values, strict=True)) for own, cell in zip(keys, cells, strict=True)]
+    return [tuple(one[key] for one in values) for key in values[0] if all(key in one for one in values)]
+
+
+def run_means(cell: Cell) -> list[float]:
+    """Return one value of each run: flows of one run do not repeat it."""
+    by_run: dict[str, list[float]] = {}
+    for run, value in zip(cell.runs, cell.values, strict=True):
+        by_run.setdefault(run.name, []).append(value)
+    return [math.fsum(values) / len(values) for values in by_run.values()]

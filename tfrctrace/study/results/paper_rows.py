@@ -1,0 +1,212 @@
+"""The figures and tables of a paper, row by row: what each shows, its value, ours, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.parsers.sources import natural_key
+from tfrctrace.reports.printers.means_table import Estimate, estimate_text
+from tfrctrace.reports.units import counted, enumerated
+from tfrctrace.study.results.cells import Cell, is_same, matches
+from tfrctrace.study.results.pivot import merge_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.study.definition import FigurePlan, Reference, TablePlan
+    from tfrctrace.study.results.check_claims import ClaimCheck, ClaimVerdict
+    from tfrctrace.study.results.claim_sides import Scenario
+    from tfrctrace.study.run_study import StudyResults
+
+_MOST_CHECKS: Final = 6
+"""Scenarios of a claim whose values are shown; `claims` has all."""
+
+_MOST_VALUES: Final = 8
+"""Published values of a figure that are shown; its table and drawing have all."""
+
+_SURE: Final = 0.9995
+
+_STATUS: Final = {
+    "drawn": "drawn",
+    "drawing": "drawing without data",
+    "text only": "text only",
+    "not run": "cannot tell",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRow:
+    """A figure or table of the paper, and one claim about it if there is any."""
+
+    figure: str
+    shows: str
+    setting: str
+    claim: str
+    """The claim in testable form, or what the paper says without one."""
+    says: str = ""
+    stated: str = ""
+    """What the paper states of the claim."""
+    ours: str = ""
+    paper: str = ""
+    """The values that the paper prints."""
+    verdict: str
+    confidence: float | None = None
+    agrees: bool | None = None
+    reason: str = ""
+
+
+def paper_rows(results: StudyResults) -> list[PaperRow]:
+    """Return the rows of all figures and tables that have an id, in order of the ids."""
+    study = results.study
+    plans: tuple[FigurePlan | TablePlan, ...] = (*study.figures, *study.tables)
+    by_id: dict[str, list[FigurePlan | TablePlan]] = {}
+    for plan in plans:
+        if plan.paper.id is not None:
+            by_id.setdefault(plan.paper.id, []).append(plan)
+    return [
+        row for name in sorted(by_id, key=natural_key) for row in _rows_of_figure(results, name, by_id[name])
+    ]
+
+
+def _rows_of_figure(
+    results: StudyResults, name: str, plans: Sequence[FigurePlan | TablePlan]
+) -> Iterator[PaperRow]:
+    shows = _joined(plan.title for plan in plans)
+    setting = _joined(plan.paper.setting for plan in plans)
+    reason = _joined(plan.paper.reason for plan in plans)
+    states = _joined(plan.paper.states for plan in plans)
+    published = [one for one in results.study.references if one.figure == name]
+    verdicts = [one for one in results.verdicts if name in one.expectation.figures]
+    if published or not verdicts:
+        ours, paper = _published(results, published)
+        status = _STATUS[plans[0].paper.status]
+        yield PaperRow(
+            figure=name,
+            shows=shows,
+            setting=setting,
+            claim=states,
+            ours=ours,
+            paper=paper,
+            verdict="values" if published and status == "drawn" else status,
+            reason=reason,
+        )
+    for verdict in verdicts:
+        expectation = verdict.expectation
+        yield PaperRow(
+            figure=name,
+            shows=shows,
+            setting=setting,
+            claim=expectation.claim.text,
+            says="" if expectation.says == expectation.claim.text else expectation.says,
+            stated=stated_text(verdict),
+            ours=ours_text(verdict),
+            verdict=verdict.finding,
+            confidence=verdict.confidence,
+            agrees=verdict.agrees_with_paper,
+            reason=reason_text(verdict),
+        )
+
+
+def _joined(texts: Iterator[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def stated_text(verdict: ClaimVerdict) -> str:
+    """Return what the paper states of a claim."""
+    stated = verdict.expectation.holds_in_paper
+    return "own question" if stated is None else "holds" if stated else "does not hold"
+
+
+def finding_text(verdict: ClaimVerdict | PaperRow) -> str:
+    """Return a finding with its confidence: `holds (99.2 %)`."""
+    finding = verdict.verdict if isinstance(verdict, PaperRow) else verdict.finding
+    return finding if verdict.confidence is None else f"{finding} ({confidence_text(verdict.confidence)})"
+
+
+def confidence_text(confidence: float) -> str:
+    """Return a confidence in percent, with what is left of it where it is nearly sure."""
+    if confidence >= _SURE:
+        return "> 99.9 %"
+    return f"{confidence:.1%}".replace("%", " %")
+
+
+def reason_text(verdict: ClaimVerdict) -> str:
+    """Return why a claim cannot be told, and why it is not what the paper states; empty where it is."""
+    expectation = verdict.expectation
+    if verdict.agrees_with_paper or (verdict.finding == "holds" and expectation.holds_in_paper is None):
+        return ""
+    return ". ".join(part.rstrip(".") for part in (verdict.reason, expectation.reason) if part)
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """Return values of parameters as `queue = red, flows = 4`."""
+    return ", ".join(f"{name} = {value}" for name, value in scenario)
+
+
+def ours_text(verdict: ClaimVerdict) -> str:
+    """Return the values that a claim compares, in each scenario; those that are not as claimed first."""
+    checks = sorted(verdict.checks, key=lambda check: check.is_in_order is True)
+    shown = [check_text(check) for check in checks[:_MOST_CHECKS]]
+    more = [f"and {len(checks) - _MOST_CHECKS} more"] if len(checks) > _MOST_CHECKS else []
+    return "; ".join([*shown, *more])
+
+
+def check_text(check: ClaimCheck) -> str:
+    """Return the values of one scenario: `queue = red: 326 ± 74 kbit/s against 272 ± 76 kbit/s (3 runs)`."""
+    pairs = zip(check.sides.levels or ("",) * len(check.sides.cells), check.sides.cells, strict=True)
+    sides = [
+        estimate_text(estimate_of(cell), cell.unit) + (f" at {at}" if at else "")
+        for at, cell in pairs
+        if isinstance(cell, Cell)
+    ]
+    joint = ", " if check.sides.levels else " against "
+    runs = sorted({len(cell.runs) for cell in check.sides.cells if isinstance(cell, Cell)})
+    shown = f"{joint.join(sides)} ({enumerated(list(map(str, runs)))} {'run' if runs == [1] else 'runs'})"
+    where = scenario_text(check.scenario)
+    return f"{where}: {shown}" if where else shown
+
+
+def estimate_of(cell: Cell) -> Estimate:
+    """Return the mean of a cell with its interval."""
+    student = cell.student
+    return Estimate(
+        value=cell.mean,
+        low=student.low if student else None,
+        high=student.high if student else None,
+        runs=len(cell.values),
+    )
+
+
+def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[str, str]:
+    """Return our values at the places of published ones, and these."""
+    ours, theirs = [], []
+    for reference in published[:_MOST_VALUES]:
+        own = [
+            cell
+            for cell in results.cells
+            if cell.quantity == reference.quantity
+            and matches(cell, reference.where)
+            and (reference.group is None or (cell.group is not None and is_same(cell.group, reference.group)))
+            and cell.values
+        ]
+        unit = own[0].unit if own else _unit(results, reference)
+        conditions = ", ".join(
+            f"{name} = {' or '.join(map(str, values))}" for name, values in reference.where.items()
+        )
+        place = ", ".join(filter(None, (reference.group, conditions)))
+        name = f"{reference.quantity} [{place}]" if place else reference.quantity
+        merged = merge_cells(own, results.study.confidence) if own else None
+        mean = "no run" if merged is None else estimate_text(estimate_of(merged), unit)
+        runs = f" ({counted(len(merged.values), 'run')})" if merged else ""
+        ours.append(f"{name} {mean}{runs}")
+        theirs.append(f"{name} {estimate_text(Estimate(value=reference.value), unit)}")
+    if len(published) > _MOST_VALUES:
+        theirs.append(f"and {len(published) - _MOST_VALUES} more")
+    sources = dict.fromkeys(one.source for one in published if one.source != one.figure)
+    note = f" ({'; '.join(sources)})" if sources else ""
+    return "; ".join(ours), "; ".join(theirs) + note
+
+
+def _unit(results: StudyResults, reference: Reference) -> str:
+    return next(one.unit for one in results.study.quantities if one.name == reference.quantity)
