@@ -1,15 +1,12 @@
 """Imports go one way: parsers, metrics, reports, and the tool on top of them."""
 
 import ast
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-
-from tfrctrace.base.hints import HINTS
+from import_circles import circle_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -115,15 +112,6 @@ def imports_between(groups):
             if name in groups and groups[name] != importer:
                 found[importer].add(groups[name])
     return found
-
-
-def circle_of(imports):
-    """Return a circle of imports as text, or None."""
-    try:
-        TopologicalSorter(imports).prepare()
-    except CycleError as error:
-        return " -> ".join(error.args[1])
-    return None
 
 
 def crowded_folders(root):
@@ -288,174 +276,3 @@ def test_nothing_installed_imports_scapy():
         if any(is_one_of(name, {"scapy"}) for name in imported_names(everywhere(path)))
     ]
     assert not wrong
-
-
-CORE = ROOT / "parsers/native/src"
-
-MAY_REPEAT = {"receiver", "sender", "tests", "vantage"}
-"""Words of the field, which name the same subject in parallel folders of the core."""
-
-
-@cache
-def core_files():
-    return sorted(CORE.rglob("*.rs"))
-
-
-def core_room(path):
-    return path.relative_to(CORE).parts[0].removesuffix(".rs")
-
-
-def rooms_named(path):
-    """Give the top-level modules of the core that a file names outside of tests and comments."""
-    source = path.read_text()
-    inline_tests = source.find("#[cfg(test)]\nmod tests {")
-    code = re.sub(r"//.*", "", source if inline_tests < 0 else source[:inline_tests])
-    nested = re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL)
-    inside = path.relative_to(CORE).parts
-    depth = len(inside) - (path.stem == "mod")
-    root = rf"\b(?:crate::|(?:super::){{{depth}}})"
-    return set(re.findall(rf"{root}(\w+)", code)) | {name for tree in nested for name in first_names(tree)}
-
-
-def first_names(tree):
-    return re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", tree))
-
-
-def rooms_of_the_core():
-    """Return the top-level modules of the core with those that each of them imports."""
-    known = {}
-    for path in core_files():
-        is_test = "tests" in path.parts or path.stem == "tests"
-        if not is_test and core_room(path) not in {"lib", "testing"}:
-            room = core_room(path)
-            known.setdefault(room, set()).update(rooms_named(path) - {room, "testing"})
-    return known
-
-
-def test_the_core_has_no_circle_of_rooms():
-    left = rooms_of_the_core()
-    assert {"packet", "wire", "flow", "input"} <= set(left)
-    while ready := {room for room, needed in left.items() if not needed & set(left)}:
-        left = {room: needed for room, needed in left.items() if room not in ready}
-    assert not left
-
-
-USED = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
-
-HALF_CONNECTION = (
-    "flow/tcp/half_connection",
-    "flow/tcp/classify",
-    "flow/tcp/recovery",
-    "flow/tcp/rtt",
-    "flow/tcp/wire_mss",
-)
-"""Files with methods of `HalfConnection`, which count as one."""
-
-
-def used_paths(tree, prefix=()):
-    """Give the paths of a `use`: `a::{b, c::d}` as `a::b` and `a::c::d`."""
-    depth, start = 0, 0
-    for at, letter in enumerate(f"{tree},"):
-        depth += (letter == "{") - (letter == "}")
-        if letter == "," and depth == 0:
-            head, brace, inner = tree[start:at].strip().partition("{")
-            path = (*prefix, *(part for part in head.split("::") if part))
-            start = at + 1
-            if brace:
-                yield from used_paths(inner.rstrip().removesuffix("}"), path)
-            elif path:
-                yield path
-
-
-def core_name(path):
-    """Return the path of a Rust module below `src`, without `mod.rs`."""
-    return path.parent if path.stem == "mod" else path.with_suffix("")
-
-
-@cache
-def core_modules():
-    return {core_name(file) for file in core_files()} - {CORE / "lib"}
-
-
-def files_used(path):
-    """Give the modules of the core that the `use` lines of a file name, but no folder it stands in."""
-    here = core_name(path)
-    for tree in USED.findall(path.read_text().split("#[cfg(test)]")[0]):
-        for used in used_paths(tree):
-            up = sum(part == "super" for part in used)
-            if up or used[0] == "crate":
-                start = here.parents[up - 1] if up else CORE
-                place = start.joinpath(*used[up or 1 :])
-                place = next((folder for folder in [place, *place.parents] if folder in core_modules()), here)
-                if place != here and place not in here.parents and here not in place.parents:
-                    yield place.relative_to(CORE).as_posix()
-
-
-def type_or_file(name):
-    return "HalfConnection" if name.startswith(HALF_CONNECTION) else name
-
-
-def imports_of_core_files():
-    """Return which file of the core uses which; a folder's `mod.rs` and the files there do not count."""
-    found = defaultdict(set)
-    for path in core_files():
-        if path.stem not in {"lib", "tests"} and "tests" not in path.parts:
-            name = type_or_file(core_name(path).relative_to(CORE).as_posix())
-            found[name] |= {type_or_file(used) for used in files_used(path)} - {name}
-    return found
-
-
-def test_the_core_has_no_circle_of_files():
-    imports = imports_of_core_files()
-    assert "wire/rtp" in imports["wire/udp"]
-    assert "tfrc/equation" in imports["tfrc/profile"]
-    assert circle_of(imports) is None
-
-
-def test_paths_of_a_use_are_found():
-    paths = list(used_paths("super::a::{b, c::{d, e}}"))
-    assert paths == [("super", "a", "b"), ("super", "a", "c", "d"), ("super", "a", "c", "e")]
-
-
-def test_decoding_imports_only_packets():
-    assert rooms_of_the_core()["wire"] <= {"packet", "error"}
-
-
-def test_no_folder_of_the_core_is_a_pile():
-    folders = Counter(path.parent for path in core_files())
-    assert {str(folder.relative_to(CORE)): n for folder, n in folders.items() if n > 20} == {}
-
-
-def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
-    names = Counter(
-        (core_room(path), path.parent.name if path.stem == "mod" else path.stem)
-        for path in core_files()
-        if path.parent.name != "tests"
-    )
-    assert {name for name, n in names.items() if n > 1 and name[1] not in MAY_REPEAT} == set()
-
-
-def core_hints():
-    text = (CORE / "error.rs").read_text(encoding="utf-8")
-    return set(re.findall(r'Self::\w+ => "(\w+)"', text.split("impl Hint {")[1].split("\n}")[0]))
-
-
-def test_every_hint_of_the_core_has_words():
-    assert core_hints() == set(HINTS) != set()
-
-
-def test_the_core_knows_no_option_of_the_command_line():
-    named = {
-        f"{path.relative_to(CORE)}: {string}"
-        for path in core_files()
-        for string in re.findall(r'"((?:[^"\\\n]|\\.)*)"', strings_outside_comments(path))
-        if re.search(r"--[a-z]", string)
-    }
-    assert named == set()
-
-
-def strings_outside_comments(path):
-    """Return the Rust source without its comment lines; strings may span lines by `\\`."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    code = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
-    return re.sub(r"\\\n\s*", "", code).replace("'\"'", "''")

@@ -1,18 +1,20 @@
 //! One direction of a connection: what one side sent, and what the other acknowledged.
 
+mod acknowledgements;
+mod results;
+
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
 use super::accurate_ecn::CeFeedback;
-use super::classify::class::{Class, ClassCounts, Evidence};
-use super::classify::ip_id_order::{IpIdOrder, RelativeAge};
+use super::classify::class::Class;
+use super::classify::ip_id_order::IpIdOrder;
 use super::ecn::Ecn;
 use super::loss_events::LossEvents;
-use super::recovery::recovery_state::{RareRecoveryCounts, RecoveryState, RetransmissionCounts};
+use super::recovery::recovery_state::RecoveryState;
 use super::recovery::scoreboard::Scoreboard;
-use super::recovery::upstream_loss::UpstreamLoss;
+use super::rounds::RepairCause;
 use super::rounds::flight::Flight;
-use super::rounds::{RepairCause, Round, RoundEnd, Rounds};
 use super::rtt::RoundTrips;
 use super::rtt::timestamp_echoes::TimestampEchoes;
 use super::window::Windows;
@@ -28,14 +30,6 @@ pub(super) const MAX_OUTSTANDING: usize = 65_536;
 /// Limit of timestamp values waiting for their echo; most clocks tick at most a thousand times a
 /// second.
 const MAX_TIMESTAMPS: usize = 4_096;
-
-/// Data segments after which the path to the sender is timed; before that it is not worth the
-/// memory.
-const MANY_SEGMENTS: u32 = 64;
-
-/// The shortest delayed-acknowledgement timer in wide use (Linux's 40 ms; RFC 1122 section 4.2.3.2
-/// and RFC 5681 section 4.2 allow 500 ms).
-const DELAYED_ACK_NS: u64 = 40_000_000;
 
 /// Maximum segment size assumed without a SYN: Ethernet with IPv4.
 const USUAL_MSS: u16 = 1_460;
@@ -145,113 +139,8 @@ pub struct HalfConnection {
 }
 
 impl HalfConnection {
-    /// Bytes skipped and never seen.
-    pub fn missing_bytes(&self) -> u64 {
-        self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.missing())
-    }
-
-    /// Whether there were more holes than the limit.
-    pub fn lost_track_of_holes(&self) -> bool {
-        self.upstream_loss().is_some_and(|upstream_loss| upstream_loss.holes.overflowed())
-    }
-
-    /// Losses upstream of the capture point: data retransmitted late or never seen.
-    pub fn lost_before(&self) -> LossEvents {
-        let Some(upstream_loss) = self.upstream_loss() else { return LossEvents::default() };
-        let (mut events, rtt_ns) = (upstream_loss.events, self.path_ns().unwrap_or(0));
-        for (bytes, opening) in upstream_loss.holes.never_filled() {
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            events.note(opening.time_ns, rtt_ns, self.packets_of(bytes));
-        }
-        events
-    }
-
-    /// Losses downstream of the capture point: retransmissions not known to be spurious.
-    pub fn lost_after(&self) -> LossEvents {
-        if self.is_simulated() {
-            return self.rare_state.as_ref().map_or_else(LossEvents::default, |state| state.losses);
-        }
-        self.recovery.as_ref().map_or_else(LossEvents::default, |recovery| recovery.after())
-    }
-
-    /// Loss events on the whole path; None if there were losses and no round-trip time to group
-    /// them.
-    pub fn loss_events(&self) -> Option<u32> {
-        let count = self.lost_before().count().saturating_add(self.lost_after().count());
-        (count == 0 || self.path_ns().is_some()).then_some(count)
-    }
-
-    /// Whether the ends of the peer's windows are known.
-    pub fn knows_window_ends(&self) -> bool {
-        self.window_shift.is_some()
-    }
-
-    /// Bytes acknowledged and never seen.
-    pub fn gap_bytes(&self) -> u64 {
-        self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.gap_bytes())
-    }
-
-    /// Data segments as the wire carried them; None if their length is unknown.
-    pub fn wire_segments(&self) -> Option<u64> {
-        self.known_longest()?;
-        Some(u64::from(self.segments).saturating_add(self.rare_counts().extra_segments))
-    }
-
-    /// Evidence that retransmission `number` was spurious.
-    pub fn verdict(&self, number: u32) -> Option<Evidence> {
-        self.recovery.as_ref()?.verdict(number)
-    }
-
-    /// Losses upstream of the capture point, if any.
-    pub(super) fn upstream_loss(&self) -> Option<&UpstreamLoss> {
-        self.recovery.as_ref()?.upstream_loss.as_deref()
-    }
-
-    pub fn tally(&self) -> RetransmissionCounts {
-        self.recovery.as_ref().map_or_else(RetransmissionCounts::default, |recovery| recovery.tally)
-    }
-
-    /// Segments on the wire by class.
-    pub fn classes(&self) -> ClassCounts {
-        self.recovery.as_ref().map_or_else(ClassCounts::default, |recovery| recovery.classes())
-    }
-
-    pub fn rare_counts(&self) -> RareRecoveryCounts {
-        self.recovery.as_ref().map_or_else(RareRecoveryCounts::default, |recovery| recovery.rare_counts())
-    }
-
-    /// Packets that filled the peer's window.
-    pub fn window_full(&self) -> u32 {
-        self.recovery.as_ref().map_or(0, |recovery| recovery.window_full)
-    }
-
-    /// Congestion marks in its packets.
-    pub fn ecn(&self) -> Ecn {
-        self.rare_state.as_ref().map_or_else(Ecn::default, |rare_state| rare_state.ecn)
-    }
-
-    /// Whether the trace shows fields of its IP headers.
-    pub fn shows_ip_header(&self) -> bool {
-        self.ttl > 0 || self.is_simulated() || self.ecn().ect_packets() > 0
-    }
-
-    /// Marks on its packets as the other side counts them, if that is accurate ECN.
-    pub fn ce_feedback(&self) -> Option<&CeFeedback> {
-        self.rare_state.as_ref()?.ce_feedback.as_deref()
-    }
-
     pub(super) fn ce_feedback_mut(&mut self) -> &mut CeFeedback {
         self.rare_state.get_or_insert_default().ce_feedback.get_or_insert_default()
-    }
-
-    /// Data segments without RTT sample because too many were outstanding.
-    pub fn unwatched(&self) -> u32 {
-        self.rounds().map_or(0, |rounds| rounds.unwatched)
-    }
-
-    /// RTT samples that seem to include a delayed-acknowledgement timer.
-    pub fn delayed_acks(&self) -> u32 {
-        self.rare_state.as_ref().map_or(0, |rare_state| rare_state.delayed_acks)
     }
 
     #[inline(never)]
@@ -346,26 +235,6 @@ impl HalfConnection {
     pub(super) fn outstanding_bytes(&self) -> i64 {
         let sacked = self.recovery.as_ref().map_or(0, |recovery| recovery.sacked.bytes());
         self.next - self.acknowledged - sacked as i64
-    }
-
-    /// Median round-trip time between the capture and this side, in ms.
-    pub fn sender_rtt_ms(&self) -> Option<f64> {
-        self.rare_state.as_ref()?.echoes.as_ref()?.median_ms()
-    }
-
-    /// Rounds of this side's data; None if it sent none.
-    pub fn rounds(&self) -> Option<&Rounds> {
-        self.flight.rounds()
-    }
-
-    /// Largest flight; None if it sent no data.
-    pub fn max_flight_bytes(&self) -> Option<u32> {
-        self.flight.max_bytes(self.outstanding_bytes())
-    }
-
-    /// Mean flight until `end_ns` over the time with data in flight.
-    pub fn mean_flight_bytes(&self, end_ns: i64) -> Option<f64> {
-        self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
     }
 
     /// Whether a segment of this side is the next and otherwise like the previous one, as most are:
@@ -505,153 +374,6 @@ impl HalfConnection {
         Some(by_value.then(by_echo))
     }
 
-    /// Process an acknowledgement: `segment`, sent by `acknowledger`, acknowledges data of this
-    /// half.
-    #[inline(always)]
-    pub(super) fn on_acknowledgement(
-        &mut self,
-        acknowledger: &mut HalfConnection,
-        segment: &Segment<'_>,
-        pool: &mut Pool,
-        outcome: &mut Outcome,
-    ) {
-        self.last_ack = segment.tcp.ack;
-        let Some(position) = self.position(segment.tcp.ack) else {
-            return;
-        };
-        let before = self.acknowledged;
-        if position >= before {
-            self.window_end = acknowledger.window_end_from(position, segment.tcp.window);
-        }
-        let in_flight = self.outstanding_bytes();
-        if position > before {
-            self.flight.note(in_flight);
-            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
-            if let Some((_, echo)) = segment.tcp.options.timestamp {
-                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
-            }
-            let bytes = self.acknowledged - before;
-            if let Some(rtt_ns) = outcome.ack_rtt_ns
-                && self.acknowledged == self.next
-                && self.is_late(rtt_ns)
-            {
-                outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, &segment.apart());
-            }
-        } else if position == before
-            && self.next > position
-            && segment.payload == 0
-            && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
-            && Some(segment.tcp.window) == acknowledger.windows.last()
-            && acknowledger.order.age(segment.ip.ip_id) != RelativeAge::Seen
-        {
-            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not a
-            // duplicate packet.
-            acknowledger.duplicate_acks += 1;
-            self.recovery_mut().on_duplicate_ack();
-        }
-        if self.segments > MANY_SEGMENTS
-            && let Some((value, _)) = segment.tcp.options.timestamp
-        {
-            let is_busy = segment.payload == 0 && self.acknowledged < self.next;
-            let echoes = self.rare_state.get_or_insert_default().echoes.get_or_insert_default();
-            echoes.ask(value, segment.time_ns, self.segments, is_busy);
-        }
-        self.note_recovery((before, position), acknowledger, segment);
-        let left = in_flight - self.outstanding_bytes();
-        if position > before {
-            if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
-                let measured = (in_flight, outcome.ack_rtt_ns);
-                outcome.round = self.end_round(acknowledger, &segment.apart(), measured);
-            }
-        } else if left != 0 {
-            self.flight.note(in_flight);
-            self.flight.on_sacked(left, segment.time_ns);
-        }
-    }
-
-    /// Update the recovery state with an acknowledgement.
-    #[inline(always)]
-    fn note_recovery(&mut self, moved: (i64, i64), acknowledger: &HalfConnection, segment: &Segment<'_>) {
-        match &mut self.recovery {
-            None if segment.sack.is_empty() => {}
-            Some(recovery) if recovery.is_over && segment.sack.is_empty() => {
-                recovery.last_ack_ns = segment.time_ns
-            }
-            _ => self.on_acknowledgement_in_recovery(moved, acknowledger, &segment.apart()),
-        }
-    }
-
-    /// End of the window that this side announces for data from `position` of the other's stream.
-    /// If the scale is unknown there is none, except that a closed window is closed at any scale.
-    #[inline(always)]
-    fn window_end_from(&self, position: i64, window: u16) -> i64 {
-        match self.window_shift {
-            Some(shift) => position + (i64::from(window) << shift),
-            None if window == 0 => position,
-            None => i64::MAX,
-        }
-    }
-
-    /// The acknowledgement advanced to `position`: its RTT, if it gives one.
-    #[inline(always)]
-    fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
-        let before = self.acknowledged;
-        let sent_ns = self.outstanding.pop_through(position as u32, pool);
-        // An acknowledgement of data that the capture never showed must not advance beyond the data
-        // shown.
-        self.acknowledged = position.min(self.next);
-        self.progress_ns = time_ns;
-        if let Some(recovery) = &mut self.recovery
-            && recovery.is_ambiguous(before, position, self.acknowledged)
-        {
-            return None;
-        }
-        let rtt_ns = elapsed(sent_ns?, time_ns)?;
-        self.round_trips.add_ack(rtt_ns);
-        Some(rtt_ns)
-    }
-
-    /// Whether an RTT exceeds the smallest by at least a delayed-acknowledgement timer.
-    #[inline(always)]
-    fn is_late(&self, rtt_ns: u64) -> bool {
-        rtt_ns >= self.round_trips.min_ns().saturating_add(DELAYED_ACK_NS)
-    }
-
-    /// All outstanding `bytes` were acknowledged late: whether the receiver delayed the
-    /// acknowledgement. It does so for less than two full-sized segments (RFC 5681 section 4.2),
-    /// and only without data of its own to send.
-    #[inline(never)]
-    fn note_delay(&mut self, bytes: i64, acknowledger: &HalfConnection, segment: &Segment<'_>) -> bool {
-        let is_control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
-        let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
-        let is_delayed = is_few && !is_control && segment.payload == 0;
-        if is_delayed {
-            let rare_state = self.rare_state.get_or_insert_default();
-            rare_state.delayed_acks = rare_state.delayed_acks.saturating_add(1);
-        }
-        is_delayed
-    }
-
-    /// End a round: all data sent when it began are acknowledged.
-    fn end_round(
-        &mut self,
-        acknowledger: &HalfConnection,
-        segment: &Segment<'_>,
-        (in_flight, rtt_ns): (i64, Option<u64>),
-    ) -> Option<Round> {
-        let has_sack = self.recovery.as_ref().is_some_and(|recovery| recovery.has_sack);
-        let close = RoundEnd {
-            time_ns: segment.time_ns,
-            window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
-            next_window: acknowledger.scaled(segment.tcp.window, self),
-            full_size: self.full_size(acknowledger),
-            in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
-            rtt_ns,
-        };
-        let outstanding = self.outstanding_bytes();
-        self.flight.end_round((self.acknowledged, self.next), outstanding, close)
-    }
-
     pub(super) fn on_repair(&mut self, class: Class, time_ns: i64) {
         let repair = if class == Class::Rto { RepairCause::Timeout } else { RepairCause::Recovery };
         self.flight.note(self.outstanding_bytes());
@@ -675,16 +397,6 @@ impl HalfConnection {
         {
             upstream_loss.holes.clear(pool);
         }
-    }
-
-    /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer
-    /// timestamp arrives.
-    #[inline(always)]
-    fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
-        let sent_ns = self.timestamps.pop_through(echo, pool)?;
-        let rtt_ns = elapsed(sent_ns, time_ns)?;
-        self.round_trips.add_echo(rtt_ns);
-        Some(rtt_ns)
     }
 }
 

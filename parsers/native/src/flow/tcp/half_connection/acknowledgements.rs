@@ -1,0 +1,175 @@
+//! Acknowledgements of a side's data: progress, round-trip times, rounds.
+
+use super::{HalfConnection, elapsed};
+use crate::flow::outstanding::Pool;
+use crate::flow::tcp::classify::ip_id_order::RelativeAge;
+use crate::flow::tcp::rounds::{Round, RoundEnd};
+use crate::flow::tcp::{Outcome, Segment};
+use crate::packet::event::TcpFlags;
+
+/// Data segments after which the path to the sender is timed; before that it is not worth the
+/// memory.
+const MANY_SEGMENTS: u32 = 64;
+
+/// The shortest delayed-acknowledgement timer in wide use (Linux's 40 ms; RFC 1122 section 4.2.3.2
+/// and RFC 5681 section 4.2 allow 500 ms).
+const DELAYED_ACK_NS: u64 = 40_000_000;
+
+impl HalfConnection {
+    /// Process an acknowledgement: `segment`, sent by `acknowledger`, acknowledges data of this
+    /// half.
+    #[inline(always)]
+    pub(crate) fn on_acknowledgement(
+        &mut self,
+        acknowledger: &mut HalfConnection,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        self.last_ack = segment.tcp.ack;
+        let Some(position) = self.position(segment.tcp.ack) else {
+            return;
+        };
+        let before = self.acknowledged;
+        if position >= before {
+            self.window_end = acknowledger.window_end_from(position, segment.tcp.window);
+        }
+        let in_flight = self.outstanding_bytes();
+        if position > before {
+            self.flight.note(in_flight);
+            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
+            if let Some((_, echo)) = segment.tcp.options.timestamp {
+                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
+            }
+            let bytes = self.acknowledged - before;
+            if let Some(rtt_ns) = outcome.ack_rtt_ns
+                && self.acknowledged == self.next
+                && self.is_late(rtt_ns)
+            {
+                outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, &segment.apart());
+            }
+        } else if position == before
+            && self.next > position
+            && segment.payload == 0
+            && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
+            && Some(segment.tcp.window) == acknowledger.windows.last()
+            && acknowledger.order.age(segment.ip.ip_id) != RelativeAge::Seen
+        {
+            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not a
+            // duplicate packet.
+            acknowledger.duplicate_acks += 1;
+            self.recovery_mut().on_duplicate_ack();
+        }
+        if self.segments > MANY_SEGMENTS
+            && let Some((value, _)) = segment.tcp.options.timestamp
+        {
+            let is_busy = segment.payload == 0 && self.acknowledged < self.next;
+            let echoes = self.rare_state.get_or_insert_default().echoes.get_or_insert_default();
+            echoes.ask(value, segment.time_ns, self.segments, is_busy);
+        }
+        self.note_recovery((before, position), acknowledger, segment);
+        let left = in_flight - self.outstanding_bytes();
+        if position > before {
+            if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
+                let measured = (in_flight, outcome.ack_rtt_ns);
+                outcome.round = self.end_round(acknowledger, &segment.apart(), measured);
+            }
+        } else if left != 0 {
+            self.flight.note(in_flight);
+            self.flight.on_sacked(left, segment.time_ns);
+        }
+    }
+
+    /// Update the recovery state with an acknowledgement.
+    #[inline(always)]
+    fn note_recovery(&mut self, moved: (i64, i64), acknowledger: &HalfConnection, segment: &Segment<'_>) {
+        match &mut self.recovery {
+            None if segment.sack.is_empty() => {}
+            Some(recovery) if recovery.is_over && segment.sack.is_empty() => {
+                recovery.last_ack_ns = segment.time_ns
+            }
+            _ => self.on_acknowledgement_in_recovery(moved, acknowledger, &segment.apart()),
+        }
+    }
+
+    /// End of the window that this side announces for data from `position` of the other's stream.
+    /// If the scale is unknown there is none, except that a closed window is closed at any scale.
+    #[inline(always)]
+    fn window_end_from(&self, position: i64, window: u16) -> i64 {
+        match self.window_shift {
+            Some(shift) => position + (i64::from(window) << shift),
+            None if window == 0 => position,
+            None => i64::MAX,
+        }
+    }
+
+    /// The acknowledgement advanced to `position`: its RTT, if it gives one.
+    #[inline(always)]
+    fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
+        let before = self.acknowledged;
+        let sent_ns = self.outstanding.pop_through(position as u32, pool);
+        // An acknowledgement of data that the capture never showed must not advance beyond the data
+        // shown.
+        self.acknowledged = position.min(self.next);
+        self.progress_ns = time_ns;
+        if let Some(recovery) = &mut self.recovery
+            && recovery.is_ambiguous(before, position, self.acknowledged)
+        {
+            return None;
+        }
+        let rtt_ns = elapsed(sent_ns?, time_ns)?;
+        self.round_trips.add_ack(rtt_ns);
+        Some(rtt_ns)
+    }
+
+    /// Whether an RTT exceeds the smallest by at least a delayed-acknowledgement timer.
+    #[inline(always)]
+    fn is_late(&self, rtt_ns: u64) -> bool {
+        rtt_ns >= self.round_trips.min_ns().saturating_add(DELAYED_ACK_NS)
+    }
+
+    /// All outstanding `bytes` were acknowledged late: whether the receiver delayed the
+    /// acknowledgement. It does so for less than two full-sized segments (RFC 5681 section 4.2),
+    /// and only without data of its own to send.
+    #[inline(never)]
+    fn note_delay(&mut self, bytes: i64, acknowledger: &HalfConnection, segment: &Segment<'_>) -> bool {
+        let is_control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
+        let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
+        let is_delayed = is_few && !is_control && segment.payload == 0;
+        if is_delayed {
+            let rare_state = self.rare_state.get_or_insert_default();
+            rare_state.delayed_acks = rare_state.delayed_acks.saturating_add(1);
+        }
+        is_delayed
+    }
+
+    /// End a round: all data sent when it began are acknowledged.
+    fn end_round(
+        &mut self,
+        acknowledger: &HalfConnection,
+        segment: &Segment<'_>,
+        (in_flight, rtt_ns): (i64, Option<u64>),
+    ) -> Option<Round> {
+        let has_sack = self.recovery.as_ref().is_some_and(|recovery| recovery.has_sack);
+        let close = RoundEnd {
+            time_ns: segment.time_ns,
+            window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
+            next_window: acknowledger.scaled(segment.tcp.window, self),
+            full_size: self.full_size(acknowledger),
+            in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
+            rtt_ns,
+        };
+        let outstanding = self.outstanding_bytes();
+        self.flight.end_round((self.acknowledged, self.next), outstanding, close)
+    }
+
+    /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer
+    /// timestamp arrives.
+    #[inline(always)]
+    fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
+        let sent_ns = self.timestamps.pop_through(echo, pool)?;
+        let rtt_ns = elapsed(sent_ns, time_ns)?;
+        self.round_trips.add_echo(rtt_ns);
+        Some(rtt_ns)
+    }
+}

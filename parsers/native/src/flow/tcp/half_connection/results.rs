@@ -1,0 +1,137 @@
+//! Counts and statistics of one side, for tables.
+
+use super::HalfConnection;
+use crate::flow::tcp::accurate_ecn::CeFeedback;
+use crate::flow::tcp::classify::class::{ClassCounts, Evidence};
+use crate::flow::tcp::ecn::Ecn;
+use crate::flow::tcp::loss_events::LossEvents;
+use crate::flow::tcp::recovery::recovery_state::{RareRecoveryCounts, RetransmissionCounts};
+use crate::flow::tcp::recovery::upstream_loss::UpstreamLoss;
+use crate::flow::tcp::rounds::Rounds;
+
+impl HalfConnection {
+    /// Bytes skipped and never seen.
+    pub fn missing_bytes(&self) -> u64 {
+        self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.missing())
+    }
+
+    /// Whether there were more holes than the limit.
+    pub fn lost_track_of_holes(&self) -> bool {
+        self.upstream_loss().is_some_and(|upstream_loss| upstream_loss.holes.overflowed())
+    }
+
+    /// Losses upstream of the capture point: data retransmitted late or never seen.
+    pub fn lost_before(&self) -> LossEvents {
+        let Some(upstream_loss) = self.upstream_loss() else { return LossEvents::default() };
+        let (mut events, rtt_ns) = (upstream_loss.events, self.path_ns().unwrap_or(0));
+        for (bytes, opening) in upstream_loss.holes.never_filled() {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            events.note(opening.time_ns, rtt_ns, self.packets_of(bytes));
+        }
+        events
+    }
+
+    /// Losses downstream of the capture point: retransmissions not known to be spurious.
+    pub fn lost_after(&self) -> LossEvents {
+        if self.is_simulated() {
+            return self.rare_state.as_ref().map_or_else(LossEvents::default, |state| state.losses);
+        }
+        self.recovery.as_ref().map_or_else(LossEvents::default, |recovery| recovery.after())
+    }
+
+    /// Loss events on the whole path; None if there were losses and no round-trip time to group
+    /// them.
+    pub fn loss_events(&self) -> Option<u32> {
+        let count = self.lost_before().count().saturating_add(self.lost_after().count());
+        (count == 0 || self.path_ns().is_some()).then_some(count)
+    }
+
+    /// Whether the ends of the peer's windows are known.
+    pub fn knows_window_ends(&self) -> bool {
+        self.window_shift.is_some()
+    }
+
+    /// Bytes acknowledged and never seen.
+    pub fn gap_bytes(&self) -> u64 {
+        self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.gap_bytes())
+    }
+
+    /// Data segments as the wire carried them; None if their length is unknown.
+    pub fn wire_segments(&self) -> Option<u64> {
+        self.known_longest()?;
+        Some(u64::from(self.segments).saturating_add(self.rare_counts().extra_segments))
+    }
+
+    /// Evidence that retransmission `number` was spurious.
+    pub fn verdict(&self, number: u32) -> Option<Evidence> {
+        self.recovery.as_ref()?.verdict(number)
+    }
+
+    /// Losses upstream of the capture point, if any.
+    pub(crate) fn upstream_loss(&self) -> Option<&UpstreamLoss> {
+        self.recovery.as_ref()?.upstream_loss.as_deref()
+    }
+
+    pub fn tally(&self) -> RetransmissionCounts {
+        self.recovery.as_ref().map_or_else(RetransmissionCounts::default, |recovery| recovery.tally)
+    }
+
+    /// Segments on the wire by class.
+    pub fn classes(&self) -> ClassCounts {
+        self.recovery.as_ref().map_or_else(ClassCounts::default, |recovery| recovery.classes())
+    }
+
+    pub fn rare_counts(&self) -> RareRecoveryCounts {
+        self.recovery.as_ref().map_or_else(RareRecoveryCounts::default, |recovery| recovery.rare_counts())
+    }
+
+    /// Packets that filled the peer's window.
+    pub fn window_full(&self) -> u32 {
+        self.recovery.as_ref().map_or(0, |recovery| recovery.window_full)
+    }
+
+    /// Congestion marks in its packets.
+    pub fn ecn(&self) -> Ecn {
+        self.rare_state.as_ref().map_or_else(Ecn::default, |rare_state| rare_state.ecn)
+    }
+
+    /// Whether the trace shows fields of its IP headers.
+    pub fn shows_ip_header(&self) -> bool {
+        self.ttl > 0 || self.is_simulated() || self.ecn().ect_packets() > 0
+    }
+
+    /// Marks on its packets as the other side counts them, if that is accurate ECN.
+    pub fn ce_feedback(&self) -> Option<&CeFeedback> {
+        self.rare_state.as_ref()?.ce_feedback.as_deref()
+    }
+
+    /// Data segments without RTT sample because too many were outstanding.
+    pub fn unwatched(&self) -> u32 {
+        self.rounds().map_or(0, |rounds| rounds.unwatched)
+    }
+
+    /// RTT samples that seem to include a delayed-acknowledgement timer.
+    pub fn delayed_acks(&self) -> u32 {
+        self.rare_state.as_ref().map_or(0, |rare_state| rare_state.delayed_acks)
+    }
+
+    /// Median round-trip time between the capture and this side, in ms.
+    pub fn sender_rtt_ms(&self) -> Option<f64> {
+        self.rare_state.as_ref()?.echoes.as_ref()?.median_ms()
+    }
+
+    /// Rounds of this side's data; None if it sent none.
+    pub fn rounds(&self) -> Option<&Rounds> {
+        self.flight.rounds()
+    }
+
+    /// Largest flight; None if it sent no data.
+    pub fn max_flight_bytes(&self) -> Option<u32> {
+        self.flight.max_bytes(self.outstanding_bytes())
+    }
+
+    /// Mean flight until `end_ns` over the time with data in flight.
+    pub fn mean_flight_bytes(&self, end_ns: i64) -> Option<f64> {
+        self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
+    }
+}
