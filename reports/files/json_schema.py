@@ -220,14 +220,13 @@ def _warning() -> JsonSchema:
             "severity": {"enum": ["error", "warning", "note"]},
             "kind": _TEXT | {"description": "stable identifier, such as `truncated`"},
             "source": _TEXT,
-            "flow": position | {"description": "number of the flow concerned, of several the first"},
+            "flows": _FLOWS | {"description": "numbers of the flows it is about, if it is about some only"},
             "line": position | {"description": "number of the line where it was found, in a text"},
             "packet": position | {"description": "number of the packet where it was found, from 1"},
             "byte": position | {"description": "offset in the uncompressed input where it starts"},
             "message": _TEXT,
             "hint": {"type": ["string", "null"]},
             "packets_before": _COUNT | {"description": "packets of the input that were analysed before"},
-            "flows": _FLOWS | {"description": "numbers of the flows it is about, if it is about some only"},
             "text": _TEXT | {"description": "the sentence that the terminal shows"},
         }
     )

@@ -58,9 +58,7 @@ def problem_note(problem: Mapping[str, Any]) -> Note:
 def _placed(problem: Mapping[str, Any]) -> tuple[str, Note]:
     """Return the place of a problem in its input, and the note without the input's name."""
     where = "".join(
-        f", {what} {format_count(problem[what])}"
-        for what in ("flow", "line", "packet")
-        if problem[what] is not None
+        f", {what} {format_count(problem[what])}" for what in ("line", "packet") if problem[what] is not None
     )
     if problem["byte"] is not None:
         where += f" at byte {problem['byte']}"

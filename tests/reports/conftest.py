@@ -83,14 +83,13 @@ _PROBLEM = {
     "severity": "warning",
     "kind": "truncated",
     "source": "a.pcap",
-    "flow": None,
+    "flows": [],
     "packet": None,
     "line": None,
     "byte": None,
     "message": "the file ends early",
     "hint": None,
     "packets_before": 10,
-    "flows": [],
 }
 
 

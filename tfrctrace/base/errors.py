@@ -45,8 +45,8 @@ class Problem(TypedDict):
     kind: str
     """The rule: `cannot_open`, `empty`, `not_a_capture`, `truncated`, `capture_gap`, `clock_back`, ..."""
     source: str
-    flow: int | None
-    """Number of the flow concerned, of several the first."""
+    flows: list[int]
+    """Numbers of the flows it is about, if it is about some only."""
     packet: int | None
     """Number of the packet where it was found, from 1: of several the first."""
     line: int | None
@@ -58,8 +58,6 @@ class Problem(TypedDict):
     hint: str | None
     packets_before: int
     """Packets of this source that were analysed before the problem."""
-    flows: list[int]
-    """Numbers of the flows it is about, if it is about some only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +195,13 @@ def input_problem(
         "severity": severity,
         "kind": kind,
         "source": source,
-        "flow": None,
+        "flows": list(flows),
         "packet": None,
         "line": None,
         "byte": None,
         "message": message,
         "hint": hint,
         "packets_before": 0,
-        "flows": list(flows),
     }
 
 
@@ -220,8 +217,6 @@ def _severity(problem: Problem) -> Severity:
 
 def _place(problem: Problem) -> str:
     place = source_name(problem["source"])
-    if problem["flow"] is not None:
-        place += f" flow {problem['flow']}"
     if problem["line"] is not None:
         place += f" line {problem['line']}"
     if problem["packet"] is not None:

@@ -14,7 +14,6 @@ named_enum! {
         CannotOpen = "cannot_open",
         /// Reading failed half-way (disk, network file system, vanished file).
         ReadFailed = "read_failed",
-        /// Zero bytes.
         Empty = "empty",
         /// Not a capture file at all.
         NotACapture = "not_a_capture",
@@ -106,7 +105,6 @@ named_enum! {
         Error = "error",
         /// Read, with a caveat.
         Warning = "warning",
-        /// For information.
         Note = "note",
     }
 }
@@ -235,8 +233,8 @@ impl ReadError {
 pub struct Problem {
     /// The input as the user named it.
     pub source: String,
-    /// Flow concerned, the first of several, from 0.
-    pub flow: Option<u32>,
+    /// Flows concerned, from 0; empty if it concerns the whole input.
+    pub flows: Vec<u32>,
     /// Number of the packet where it was found, from 1.
     pub packet: Option<u64>,
     /// Packets of this source analysed before it.

@@ -61,7 +61,7 @@ def test_the_step_is_that_of_the_file(stepped, run):
         for one in json.loads(run("flows", stepped.name, "--format", "json").out)["warnings"]
         if one["kind"] == "clock_back"
     ]
-    assert (problem["packet"], problem["severity"], problem["flow"]) == (back[0], "warning", None)
+    assert (problem["packet"], problem["severity"], problem["flows"]) == (back[0], "warning", [])
     step_s = (times[back[0] - 2] - times[back[0] - 1]) / 1e9
     assert f"{len(back)} packet has" in problem["message"]
     assert f"{step_s:.0f} s" in problem["message"]
@@ -103,7 +103,7 @@ def test_a_text_of_which_every_line_is_left_out_was_not_read(form, tmp_path, run
     assert "line 1: 2 lines were left out, and no packet was found" in outcome.err
 
 
-def test_a_gap_names_its_first_flow_numbered_through(conversation, write_capture, run):
+def test_a_gap_names_its_flows_numbered_through(conversation, write_capture, run):
     whole = write_capture("a.pcap", conversation(40_000))
     frames = conversation(40_001, data_packets=5)
     # the third segment is acknowledged and not there
@@ -112,8 +112,9 @@ def test_a_gap_names_its_first_flow_numbered_through(conversation, write_capture
     gap = write_capture("b.pcap", frames)
     outcome = run("flows", whole.name, gap.name, "--format", "json")
     (problem,) = json.loads(outcome.out)["warnings"]
-    assert (problem["kind"], problem["flow"]) == ("capture_gap", 2)
-    assert problem["text"].startswith("`b.pcap` flow 2: ")
+    assert (problem["kind"], problem["flows"]) == ("capture_gap", [2])
+    assert problem["text"].startswith("`b.pcap`: 100 bytes ")
+    assert problem["text"].endswith("captured (flow 2)")
     assert "of TCP data were acknowledged but not captured" in outcome.err
     assert problem["message"].startswith("100 bytes ")
 

@@ -392,13 +392,12 @@ def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workfl
         "kind": "x",
         "source": HOSTILE,
         "message": HOSTILE,
-        "flow": None,
+        "flows": [],
         "packet": None,
         "line": None,
         "byte": None,
         "hint": None,
         "packets_before": 0,
-        "flows": [],
     }
     with open(tmp_path / "x.xml", "wb") as file:
         write_junit(file, [verdict(), verdict(effect="warn")], [problem])

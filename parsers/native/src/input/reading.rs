@@ -298,7 +298,7 @@ impl Reading {
         }
         let place = |error: ReadError| Problem {
             source: self.source.clone(),
-            flow: None,
+            flows: Vec::new(),
             packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),
             packets_before: self.number,
             error,

@@ -13,7 +13,6 @@ use crate::plural::counted;
 /// What distinguishes the first packet of a source: its time, its length, and its identity.
 type FirstPacket = (i64, u32, Option<u64>);
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct AppendedCapture {
     first: Option<FirstPacket>,
@@ -111,7 +110,7 @@ impl Analysis {
         );
         self.problems.push(Problem {
             source: source.to_owned(),
-            flow: None,
+            flows: Vec::new(),
             packet: None,
             packets_before: 0,
             error: ReadError::whole(ProblemKind::Imprecise, message),

@@ -93,6 +93,6 @@ impl Analysis {
     pub(super) fn bound(&mut self, error: ReadError) {
         let first = self.sources.first().map(|source| source.source.clone()).unwrap_or_default();
         let packets_before = self.sources.iter().map(|source| source.packets).sum();
-        self.problems.push(Problem { source: first, flow: None, packet: None, packets_before, error });
+        self.problems.push(Problem { source: first, flows: Vec::new(), packet: None, packets_before, error });
     }
 }

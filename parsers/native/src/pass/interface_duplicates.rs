@@ -33,7 +33,6 @@ struct FirstSighting {
     number: u64,
 }
 
-/// Recently captured datagrams.
 #[derive(Debug, Default)]
 pub(super) struct InterfaceDuplicates {
     /// Capture point of the first packet.

@@ -66,7 +66,6 @@ pub struct Options {
     pub dissect: Vec<(u16, DatagramLayout)>,
     /// Round-trip time in seconds of flows that do not show theirs.
     pub rtt_s: Option<f64>,
-    /// The most flows.
     pub max_flows: u32,
     /// The most samples of each kind.
     pub max_samples: usize,

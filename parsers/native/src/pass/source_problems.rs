@@ -19,43 +19,39 @@ const MOST_DISORDER_NS: u64 = 1_000_000;
 const NAMED: usize = 8;
 
 /// Bytes that were acknowledged and not captured, in the flows of one source.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct CaptureGaps {
     bytes: u64,
-    flows: u32,
-    /// The first of these flows, from 0.
-    first: u32,
+    /// These flows, from 0.
+    flows: Vec<u32>,
 }
 
 impl Analysis {
     /// Report what the sources show of themselves. To be called once, after the last source.
     pub(super) fn report_source_problems(&mut self) {
-        let gaps = self.capture_gaps();
+        let mut gaps = self.capture_gaps();
         let has_flows = !self.flows.is_empty();
         let mut found = Vec::new();
         for (at, source) in self.sources.iter().enumerate() {
-            let mut report = |error: ReadError, flow: Option<u32>, position: Option<u64>| {
-                found.push(placed(source, error, flow, position));
-            };
             for (interface, _) in &source.interfaces {
                 if let Some(dropped) = interface.dropped.filter(|&dropped| dropped > 0) {
-                    report(capture_drops(dropped, interface.name.as_deref()), None, None);
+                    found.push(placed(source, capture_drops(dropped, interface.name.as_deref()), None));
                 }
             }
-            if let Some(gaps) = gaps.get(&(at as u32)) {
-                report(capture_gap(gaps), Some(gaps.first), None);
+            if let Some(gaps) = gaps.remove(&(at as u32)) {
+                found.push(capture_gap(source, gaps));
             }
             let order = &source.time_order;
             if order.back.count > 0 {
-                report(clock_back(&order.back), None, Some(order.back.first));
+                found.push(placed(source, clock_back(&order.back), Some(order.back.first)));
             }
             if order.ahead.count > 0 {
-                report(clock_ahead(&order.ahead), None, Some(order.ahead.first));
+                found.push(placed(source, clock_ahead(&order.ahead), Some(order.ahead.first)));
             }
             if !has_flows && source.packets > 0 {
-                report(no_flow(source), None, None);
+                found.push(placed(source, no_flow(source), None));
             } else if source.undecoded_packets > 0 {
-                report(undecoded(source), None, unreadable(source).map(|stop| stop.2).min());
+                found.push(placed(source, undecoded(source), unreadable(source).map(|stop| stop.2).min()));
             }
         }
         self.problems.extend(found);
@@ -81,11 +77,9 @@ impl Analysis {
             let flow = self.flows.get(number);
             let bytes = gap_bytes(flow);
             if bytes > 0 {
-                let of_source = gaps
-                    .entry(flow.source)
-                    .or_insert(CaptureGaps { first: number, ..CaptureGaps::default() });
+                let of_source = gaps.entry(flow.source).or_default();
                 of_source.bytes = of_source.bytes.saturating_add(bytes);
-                of_source.flows += 1;
+                of_source.flows.push(number);
             }
         }
         gaps
@@ -102,11 +96,11 @@ fn gap_bytes(flow: &Flow) -> u64 {
     }
 }
 
-fn placed(source: &SourceSummary, mut error: ReadError, flow: Option<u32>, position: Option<u64>) -> Problem {
+fn placed(source: &SourceSummary, mut error: ReadError, position: Option<u64>) -> Problem {
     let is_text = source.lines > 0;
     error.line = position.filter(|_| is_text);
     let packet = position.filter(|_| !is_text);
-    Problem { source: source.source.clone(), flow, packet, packets_before: 0, error }
+    Problem { source: source.source.clone(), flows: Vec::new(), packet, packets_before: 0, error }
 }
 
 fn capture_drops(dropped: u64, interface: Option<&str>) -> ReadError {
@@ -115,14 +109,11 @@ fn capture_drops(dropped: u64, interface: Option<&str>) -> ReadError {
     ReadError::whole(ProblemKind::CaptureDrops, message).hint(Hint::CaptureDrops)
 }
 
-fn capture_gap(gaps: &CaptureGaps) -> ReadError {
-    let others = match gaps.flows - 1 {
-        0 => String::new(),
-        others => format!(", with those of {}", counted(others, "further flow[s]")),
-    };
+fn capture_gap(source: &SourceSummary, gaps: CaptureGaps) -> Problem {
     let bytes = counted(gaps.bytes, "byte[s] of TCP data [was|were]");
-    let message = format!("{bytes} acknowledged but not captured{others}");
-    ReadError::whole(ProblemKind::CaptureGap, message).hint(Hint::CaptureGap)
+    let message = format!("{bytes} acknowledged but not captured");
+    let error = ReadError::whole(ProblemKind::CaptureGap, message).hint(Hint::CaptureGap);
+    Problem { flows: gaps.flows, ..placed(source, error, None) }
 }
 
 fn clock_back(steps: &ClockSteps) -> ReadError {

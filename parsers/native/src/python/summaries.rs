@@ -122,14 +122,13 @@ pub(super) fn problems_to_python<'py>(
         dict.set_item("severity", error.kind.severity().name())?;
         dict.set_item("kind", error.kind.name())?;
         dict.set_item("source", &problem.source)?;
-        dict.set_item("flow", problem.flow.map(|flow| flow + first_flow))?;
+        dict.set_item("flows", problem.flows.iter().map(|flow| flow + first_flow).collect::<Vec<_>>())?;
         dict.set_item("packet", problem.packet)?;
         dict.set_item("byte", error.byte)?;
         dict.set_item("line", error.line)?;
         dict.set_item("message", &error.message)?;
         dict.set_item("hint", error.hint.map(Hint::code))?;
         dict.set_item("packets_before", problem.packets_before)?;
-        dict.set_item("flows", PyList::empty(py))?;
         list.append(dict)?;
     }
     Ok(list)

@@ -81,12 +81,18 @@ impl Analysis {
         pairing.transits.kept.sort_by_key(sent_ns);
         if let Some(error) = pairing.caveat() {
             let source = readings[1].source().to_owned();
-            self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
+            self.problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
         }
         for tap in Tap::BOTH {
             if let Some(error) = pairing.losses_of(tap) {
                 let source = readings[tap as usize].source().to_owned();
-                self.problems.push(Problem { source, packet: None, packets_before: 0, flow: None, error });
+                self.problems.push(Problem {
+                    source,
+                    packet: None,
+                    packets_before: 0,
+                    flows: Vec::new(),
+                    error,
+                });
             }
         }
         for (reading, summary) in readings.into_iter().zip(summaries) {
@@ -107,7 +113,7 @@ impl Analysis {
             if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
                 let message = format!("a pair needs captures, and this is a {} trace", summary.format);
                 let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
-                problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
+                problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
             }
             self.problems.extend(problems);
         }
@@ -126,6 +132,6 @@ impl Analysis {
             _ => (second, "there are no TCP, UDP or DCCP packets in it".to_owned()),
         };
         let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
-        self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
+        self.problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
     }
 }
