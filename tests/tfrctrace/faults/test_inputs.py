@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import itertools
 import os
+import select
+import termios
 import threading
 import time
 
@@ -41,12 +45,21 @@ def test_a_run_that_goes_before_it_is_measured_is_one_problem_of_the_study(run, 
     assert "results in `out`" in outcome.err
 
 
+def wait_until_read(pipe):
+    """Wait until the reader of a pipe has taken all bytes, or is gone."""
+    reader = select.poll()
+    reader.register(pipe, select.POLLERR)
+    unread = array.array("i", [1])
+    while unread[0] and not reader.poll(1):
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+
+
 @pytest.fixture
 def feed(tmp_path):
-    """Return a function that writes pieces into a named pipe with a pause after each."""
+    """Return a function that writes pieces into a named pipe, each once the one before has been read."""
     writers = []
 
-    def start(pieces, pause_s):
+    def start(pieces):
         path = tmp_path / "live.pcap"
         os.mkfifo(path)
 
@@ -54,7 +67,7 @@ def feed(tmp_path):
             with path.open("wb", buffering=0) as pipe:
                 for piece in pieces:
                     pipe.write(piece)
-                    time.sleep(pause_s)
+                    wait_until_read(pipe)
 
         writers.append(threading.Thread(target=write))
         writers[-1].start()
@@ -68,7 +81,7 @@ def feed(tmp_path):
 def test_a_pipe_that_stalls_within_records_gives_what_a_file_does(run, write_capture, conversation, feed):
     whole = write_capture("whole.pcap", conversation())
     content = whole.read_bytes()
-    feed([content[at : at + 97] for at in range(0, len(content), 97)], pause_s=0.01)
+    feed([content[at : at + 97] for at in range(0, len(content), 97)])
     outcome = run("flows", "live.pcap", "--format", "csv")
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.replace("live.pcap", whole.name) == run("flows", whole.name, "--format", "csv").out
@@ -77,7 +90,7 @@ def test_a_pipe_that_stalls_within_records_gives_what_a_file_does(run, write_cap
 def test_a_pipe_that_is_cut_within_a_record_gives_what_came_before(run, write_capture, conversation, feed):
     cut = write_capture("cut.pcap", conversation(), cut=3)
     content = cut.read_bytes()
-    feed([content[:500], content[500:]], pause_s=0.05)
+    feed([content[:500], content[500:]])
     outcome = run("flows", "live.pcap", "--format", "csv")
     assert outcome.status == 0
     assert outcome.err.startswith("warning: `live.pcap` packet 12 at byte ")
