@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -11,20 +13,10 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
+from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
-from tfrctrace.commands.options.reading_options import (
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    ReadingOptions,
-    Vantage,
-)
-from tfrctrace.parsers.reading_settings import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.replay.tfrc import Profile
 from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
@@ -42,6 +34,23 @@ Loop = Literal["open", "closed"]
 
 closed_loop_option: Final = partial(typer.Option, rich_help_panel="Closed loop")
 stations_option: Final = partial(typer.Option, rich_help_panel="802.11 stations (mtfrc)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReadingOptions(ReadingOptions):
+    """How the inputs are read, other than as a pair; `--tfrc` sets parameters of the replay, too."""
+
+    tfrc: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tfrc",
+            metavar="NAME=VALUE",
+            help="Set a parameter of every TFRC variant, e.g. q=0.8, or of ns-2's agents, e.g. df=0.9 "
+            "(docs/replay.md).",
+        ),
+    ] = None
+    pair: bool = dataclasses.field(default=False, init=False)
+    clock_offset: str | None = dataclasses.field(default=None, init=False)
 
 
 def replay(
@@ -78,15 +87,6 @@ def replay(
         bool, closed_loop_option("--together", help="Let the algorithms share the bottleneck.")
     ] = False,
     profile: Annotated[Profile, typer.Option("--profile", help="TFRC variant to replay.")] = "rfc5348",
-    tfrc: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tfrc",
-            metavar="NAME=VALUE",
-            help="Set a parameter of every TFRC variant, e.g. q=0.8, or of ns-2's agents, e.g. df=0.9 "
-            "(docs/replay.md).",
-        ),
-    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -165,17 +165,8 @@ def replay(
         ),
     ] = None,
     result: OutputOptions,
-    filter: Filter = None,
-    input_format: Format = None,
-    join: Join = False,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    max_flows: MaxFlows = MAX_FLOWS,
+    reading: ReplayReadingOptions,
     max_samples: MaxSamples = None,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    strict: Strict = False,
-    quiet: Quiet = False,
     anonymity: AnonymityOptions,
 ) -> int:
     """Replay rate algorithms such as TFRC on recorded flows.
@@ -192,7 +183,9 @@ def replay(
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
     # a value that is not a number describes the trace: the profile of its own endpoints
     parameters = [
-        (name, value) for name, value in map(parse_parameter, tfrc or ()) if not isinstance(value, str)
+        (name, value)
+        for name, value in map(parse_parameter, reading.tfrc or ())
+        if not isinstance(value, str)
     ]
     settings = parse_settings(setting or ())
     # raises for invalid values before the traces are read
@@ -217,19 +210,8 @@ def replay(
     else:
         _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
     result.check(traces)
-    console = Console(quiet=quiet, strict=strict)
-    reading = ReadingOptions(
-        filter=filter,
-        input_format=input_format,
-        join=join,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        tfrc=_endpoint_parameters(tfrc),
-        max_flows=max_flows,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
-    trace = reading.open(
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    trace = dataclasses.replace(reading, tfrc=_endpoint_parameters(reading.tfrc)).open(
         traces,
         console,
         max_samples=max_samples or MAX_SAMPLES,

@@ -113,9 +113,7 @@ def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(command)
     def run(**values: object) -> int:
         for name, bundle in bundles.items():
-            values[name] = bundle(
-                **{field.name: values.pop(field.name) for field in dataclasses.fields(bundle)}
-            )
+            values[name] = bundle(**{field.name: values.pop(field.name) for field in _fields_of(bundle)})
         return command(**values)
 
     run.__dict__["__signature__"] = inspect.Signature(parameters)
@@ -123,9 +121,13 @@ def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
+def _fields_of(bundle: type[Any]) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(bundle) if field.init]
+
+
 def _options_of(bundle: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(bundle, include_extras=True)
-    for field in dataclasses.fields(bundle):
+    for field in _fields_of(bundle):
         yield inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
