@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
@@ -47,6 +47,17 @@ class NotReplayable:
     """What is missing."""
     hint: str
     """How to supply it."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return the names and values of the JSON output."""
+        return {
+            "flow": self.flow,
+            "direction": self.direction,
+            **asdict(self.ends),
+            "transport": self.transport,
+            "what": self.what,
+            "hint": self.hint,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +192,7 @@ class FlowRecordings:
 class _DataFlow:
     """One direction of a flow with its packets."""
 
-    def __init__(self, facts: Mapping[str, object], packets: pl.DataFrame) -> None:
+    def __init__(self, facts: Mapping[str, Any], packets: pl.DataFrame) -> None:
         self.facts = facts
         self.packets = packets
         self.key = (facts["flow"], facts["direction"])
@@ -190,7 +201,10 @@ class _DataFlow:
 
     @property
     def ends(self) -> FlowEnds:
-        return FlowEnds(**{field.name: self.facts[field.name] for field in fields(FlowEnds)})  # type: ignore[arg-type]
+        facts = self.facts
+        return FlowEnds(
+            src=facts["src"], src_port=facts["src_port"], dst=facts["dst"], dst_port=facts["dst_port"]
+        )
 
     def lacks(self, what: str, hint: str) -> NotReplayable:
         flow, direction = self.key

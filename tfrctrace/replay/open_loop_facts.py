@@ -53,17 +53,7 @@ def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
     return {
         "loop": "open",
         "flows": [_recording(one) for one in replayed.recordings],
-        "lacking": [
-            {
-                "flow": one.flow,
-                "direction": one.direction,
-                **asdict(one.ends),
-                "transport": one.transport,
-                "what": one.what,
-                "hint": one.hint,
-            }
-            for one in replayed.lacking
-        ],
+        "lacking": [one.facts() for one in replayed.lacking],
         "notes": list(replayed.notes),
         "replays": [
             _replay(dict(zip(KEY, key, strict=True)), steps, recordings, replayed.settings)

@@ -20,17 +20,7 @@ def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
     return {
         "loop": "closed",
         "flows": [_modelled(one) for one in loops.flows],
-        "lacking": [
-            {
-                "flow": one.flow,
-                "direction": one.direction,
-                **asdict(one.ends),
-                "transport": one.transport,
-                "what": one.what,
-                "hint": one.hint,
-            }
-            for one in loops.lacking
-        ],
+        "lacking": [one.facts() for one in loops.lacking],
         "notes": list(loops.notes),
         "replays": [
             {**dict(zip(KEY, key, strict=True)), **_summary(rounds), "series": _series(rounds)}
