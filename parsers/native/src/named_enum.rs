@@ -12,7 +12,6 @@ macro_rules! named_enum {
         }
 
         impl $type {
-            #[allow(dead_code)]
             pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
             pub fn name(self) -> &'static str {

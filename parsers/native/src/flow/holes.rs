@@ -127,7 +127,6 @@ impl Holes {
         self.ranges.range(first..end).map(move |(&from, hole)| (from.max(start), hole.end.min(end)))
     }
 
-    /// Forget all holes.
     pub fn clear(&mut self, pool: &mut Pool) {
         while self.ranges.pop_first().is_some() {
             pool.release();

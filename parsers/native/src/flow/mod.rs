@@ -491,13 +491,12 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
+        if self.watched() == Some(side) {
+            return self.on_passed(side, packet, network, extras, pool, outcome);
+        }
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.note_identity(side, packet, network);
-        if self.watched() == Some(side) {
-            self.watch(side, packet, network, extras, pool, outcome);
-        } else {
-            outcome.new_bytes = network.payload_bytes.unwrap_or(0);
-        }
+        outcome.new_bytes = network.payload_bytes.unwrap_or(0);
     }
 
     /// Process a packet of `side` that a simulator shows on its way alone.

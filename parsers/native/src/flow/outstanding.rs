@@ -114,7 +114,6 @@ impl Pool {
         self.room
     }
 
-    /// Grant `nodes` more.
     pub fn add_room(&mut self, nodes: u32) {
         self.room += nodes;
     }
@@ -279,7 +278,6 @@ impl Outstanding {
         })
     }
 
-    /// Remove all entries.
     pub fn clear(&mut self, pool: &mut Pool) {
         while self.count > 0 {
             self.drop_oldest(pool);

@@ -72,7 +72,6 @@ impl SourceSummary {
         Self { source: source.to_owned(), start_ns: i64::MAX, end_ns: i64::MIN, ..Self::default() }
     }
 
-    /// Add decoded packets.
     pub fn count(&mut self, batch: &Batch) {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);

@@ -66,7 +66,6 @@ pub struct Stamp {
 pub struct Direction {
     /// Sequence numbers of payload.
     pub data: Option<NumberRange>,
-    /// Acknowledgement numbers.
     pub acknowledgements: Option<NumberRange>,
     /// First and last timestamp.
     pub stamps: Option<(Stamp, Stamp)>,

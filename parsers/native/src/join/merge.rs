@@ -36,7 +36,6 @@ impl OpenFile {
         Self { reading, copies: 0, batch, packets, next: 0, is_at_end: false, ahead_ns }
     }
 
-    /// The next packet.
     fn peek(&mut self, compiler: Option<&dyn Compiler>) -> Result<Option<&Packet>, String> {
         if self.next >= self.packets.len() && !self.is_at_end {
             self.reading.fill(&mut self.batch, compiler)?;

@@ -7,7 +7,6 @@ use crate::packet::event::{Address, Endpoints, Family};
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostPort {
-    /// Kind of `address`.
     pub family: Family,
     pub address: Address,
     /// The port; 0 if unknown.

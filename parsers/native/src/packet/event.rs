@@ -16,7 +16,6 @@ pub enum Family {
     /// IPv4: the address is in the low 32 bits.
     #[default]
     V4,
-    /// IPv6.
     V6,
     /// A node of a simulation, by number.
     Node,
@@ -90,7 +89,6 @@ pub struct Tcp {
     pub seq: u32,
     /// Acknowledgement number; means nothing without the flag.
     pub ack: u32,
-    /// Control bits.
     pub flags: TcpFlags,
     /// Window field, not scaled.
     pub window: u16,
@@ -303,7 +301,6 @@ named_enum! {
     pub enum Layer {
         /// Link layer, VLAN tags included.
         Link = "link",
-        /// IPv4.
         Ipv4 = "ipv4",
         /// IPv6 and its extension headers.
         Ipv6 = "ipv6",
@@ -347,7 +344,6 @@ impl Reason {
 /// Decoding ended before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stop {
-    /// In which layer.
     pub layer: Layer,
     pub reason: Reason,
 }
@@ -439,7 +435,6 @@ pub struct Network {
     pub endpoints: Endpoints,
     /// Whether the ports of `endpoints` were read.
     pub has_ports: bool,
-    /// IPv4 identification.
     pub ip_id: Option<u16>,
     /// Time to live, or hop limit.
     pub ttl: u8,

@@ -31,7 +31,6 @@ impl PayloadHead {
         Self { bytes, length: length as u8 }
     }
 
-    /// Its captured bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()

@@ -8,12 +8,9 @@ named_enum! {
     /// Unit of a variable.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Unit {
-        /// Bytes.
         Bytes = "bytes",
         Packets = "packets",
-        /// Milliseconds.
         Ms = "ms",
-        /// Bits per second.
         Bps = "bit/s",
         /// A plain number or share.
         One = "",

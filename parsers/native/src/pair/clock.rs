@@ -57,7 +57,6 @@ pub struct Estimate {
     /// The drifts for which such an offset exists; None if there is none, because the clock was set
     /// or adjusted in between.
     pub drift_bounds: Option<(f64, f64)>,
-    /// Packets used.
     pub packets: usize,
 }
 

@@ -192,7 +192,6 @@ impl NumberedPackets {
     }
 }
 
-/// See [`ReturnPath`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct GivenReturnPath {
@@ -228,7 +227,6 @@ fn simulate_reports(
     Ok(Table::of(Box::new(rows)))
 }
 
-/// See [`ObservedDirection`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ObservedConnection {

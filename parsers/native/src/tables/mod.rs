@@ -127,7 +127,6 @@ fn descriptions<R: Row<'static>>() -> Vec<(Description, DataType)> {
 
 /// Rows that are made into record batches on demand.
 pub trait Rows: Send + Sync {
-    /// Number of rows.
     fn len(&self) -> usize;
 
     fn is_empty(&self) -> bool {

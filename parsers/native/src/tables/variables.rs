@@ -15,7 +15,6 @@ pub(super) struct Variables;
 /// A value that a sender logged, with its flow.
 pub struct VariableRow<'a> {
     analysis: &'a Analysis,
-    /// Number and direction.
     flow: Option<(u32, &'static str)>,
     sample: &'a VariableSample,
 }

@@ -2,7 +2,6 @@
 
 /// Closed intervals in the average: the n recommended by the RFC (section 5.4).
 pub const N: usize = 8;
-/// The largest n.
 pub const MAX_N: usize = 64;
 
 /// Weight of the `i`th newest of `n` intervals: the newer half counts fully (section 5.4).

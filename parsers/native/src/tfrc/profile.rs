@@ -39,7 +39,6 @@ named_enum! {
     /// TFRC variant that the ends of a captured flow are checked against.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Profile {
-        /// RFC 5348.
         #[default]
         Rfc5348 = "rfc5348",
         /// RFC 3448, its predecessor.
@@ -93,7 +92,6 @@ pub struct ReceiverProfile {
 }
 
 impl ReceiverProfile {
-    /// RFC 5348.
     pub fn rfc5348() -> Self {
         Self {
             seq_bits: 48,
@@ -210,7 +208,6 @@ impl SenderProfile {
         }
     }
 
-    /// RFC 3448.
     pub fn rfc3448(s: f64) -> Self {
         Self { rules: SenderRules::Rfc3448, ..Self::rfc5348(s) }
     }

@@ -15,7 +15,6 @@ pub struct Header {
     pub sequence: u16,
     /// Sampling instant, in ticks of the media's clock.
     pub timestamp: u32,
-    /// Synchronisation source.
     pub ssrc: u32,
     /// Where the extension begins, if there is one.
     extension: Option<usize>,

@@ -22,7 +22,6 @@ named_enum! {
         Gzip = "gzip",
         /// RFC 8878, several frames allowed.
         Zstd = "zstd",
-        /// LZ4 frame format.
         Lz4 = "lz4",
         /// XZ, several streams allowed.
         Xz = "xz",

@@ -58,7 +58,6 @@ impl Input {
         Self::from_reader(raw, max_decompressed_bytes, progress)
     }
 
-    /// Open any reader.
     pub fn from_reader(
         raw: Box<dyn Read + Send>,
         max_decompressed_bytes: u64,

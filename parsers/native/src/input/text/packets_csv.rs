@@ -93,7 +93,6 @@ fn header(line: &[u8]) -> impl Iterator<Item = Column> {
     line.split(|&byte| byte == b',').take(MAX_COLUMNS).map(|name| Column::named(unquoted(name.trim_ascii())))
 }
 
-/// The most columns.
 const MAX_COLUMNS: usize = 256;
 
 /// Reader of the table.

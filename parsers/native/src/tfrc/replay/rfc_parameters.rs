@@ -12,9 +12,7 @@ named_enum! {
     /// Implementation of a sender.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ParameterProfile {
-        /// RFC 5348.
         Rfc5348 = "rfc5348",
-        /// RFC 3448.
         Rfc3448 = "rfc3448",
         /// ns-2.35's agent.
         Ns2 = "ns2",

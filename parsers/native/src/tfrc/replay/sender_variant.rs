@@ -17,7 +17,6 @@ pub enum Mode {
     Equation,
     /// Limited by the receive rate.
     ReceiveLimited,
-    /// Reports are missing.
     NoFeedback,
     /// Reports are missing because nothing is sent.
     Idle,
@@ -93,7 +92,6 @@ pub struct Decision {
 pub enum Rules {
     /// One of the RFCs.
     Rfc(SenderProfile),
-    /// ns-2's agent.
     Ns2(ns2::Parameters),
 }
 
@@ -102,7 +100,6 @@ pub enum Rules {
 pub enum SenderVariant {
     /// A sender of an RFC. The flag: report X_inst instead of X (section 4.5).
     Rfc(Box<Sender>, bool),
-    /// ns-2's.
     Ns2(Box<ns2::Sender>),
 }
 

@@ -47,7 +47,6 @@ impl ReportBlock {
     }
 }
 
-/// Consecutive report blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlocks<'a>(&'a [u8]);
 

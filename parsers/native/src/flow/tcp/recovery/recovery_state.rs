@@ -154,7 +154,6 @@ struct RareRecoveryState {
     verdicts: Vec<(u32, Evidence)>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub struct RecoveryState {
     /// Losses upstream of the capture point; None if there were none.

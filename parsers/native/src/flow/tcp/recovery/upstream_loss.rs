@@ -27,7 +27,6 @@ pub struct RepairedLoss {
     pub number: u32,
 }
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct UpstreamLoss {
     pub holes: Holes,

@@ -11,7 +11,6 @@ use crate::flow::rtt_statistics::{LogHistogram, RttRange};
 use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::seq::SeqNumber;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub struct TimestampEchoes {
     /// The newest timestamp of an acknowledgement.

@@ -62,7 +62,6 @@ impl<'a> Fields<'a> {
         self.rest().is_empty()
     }
 
-    /// The next field.
     #[inline(always)]
     pub fn field(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();

@@ -12,7 +12,6 @@ use crate::packet::event::{Event, Packet, PathPoint};
 /// The most packets that wait: about 1 MB.
 const MAX_WAITING: usize = 4096;
 
-/// A possible arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingArrival {
     /// The packet's destination.

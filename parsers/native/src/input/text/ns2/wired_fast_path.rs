@@ -106,7 +106,6 @@ fn decimal(line: &[u8], start: usize, end: usize) -> Option<i64> {
     }
 }
 
-/// The cached routes.
 #[derive(Debug, Default)]
 pub struct WiredFastPath {
     /// Each at the place of its hash, where it replaces an older one.

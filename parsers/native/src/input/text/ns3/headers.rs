@@ -28,7 +28,6 @@ pub struct Frame {
     pub announced: Option<(Family, Address)>,
     /// The station that sends.
     pub transmitter: Option<Mac>,
-    /// The intended receiver.
     pub receiver: Option<Mac>,
     /// Whether it is a retransmission of the link.
     pub is_retry: bool,

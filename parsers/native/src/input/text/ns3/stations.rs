@@ -6,7 +6,6 @@ use super::headers::{Frame, Mac, is_group};
 use super::prefix::LinePlace;
 use crate::packet::event::Event;
 
-/// The most stations.
 const MAX_STATIONS: usize = 1 << 16;
 
 #[derive(Debug, Default)]

@@ -158,7 +158,6 @@ impl<'a> Scan<'a> {
         u32::try_from(value).ok()
     }
 
-    /// Skip a number.
     #[inline(always)]
     fn pass_number(&mut self) -> Option<()> {
         match digit_count(self.next()) {
