@@ -274,6 +274,10 @@ STORMS = (
     Case("storm-cubic", "all at once: 3 % dropped, held, some doubled", bulk(300), harm=storm(0.03), seed=11),
     Case("storm-bbr", "the same to BBR, dropped before the middle", bulk(300, "bbr"),
          harm=storm(0.03, tap="before"), seed=12),
+    Case("storm-bbr-paced", "an outage of four round trips and two in five acknowledgements lost, paced BBR",
+         bulk(150, "bbr", [["pace", 400_000]]),
+         harm=(harm("drop", share=0.017), harm("drop", share=0.4, way="back", only="ack"),
+               harm("drop", (112, 120), times=4)), rtt=0.033, rate=300_000, seed=58),
     Case("storm-reno-no-sack", "the same to Reno without SACK", bulk(200, "reno"), harm=storm(0.02),
          sysctl=(NO_SACK,), seed=13),
     Case("storm-no-timestamps", "the same without timestamps", bulk(200), harm=storm(0.03),
@@ -318,6 +322,9 @@ CAPTURES = (
          routed="tbf rate 5mbit burst 4kb limit 20kb", capture_any=True),
     Case("routed", "a token bucket's queue overflows", bulk(300),
          routed="tbf rate 5mbit burst 4kb limit 20kb"),
+    Case("routed-paced", "the same, paced so slowly that each repair waits for most of a timeout",
+         bulk(150, "reno", [["pace", 125_000]]), routed="tbf rate 5mbit burst 4kb limit 10kb",
+         router_loss=0.03),
 )  # fmt: skip
 
 CASES = (*LOSSES, *TIMEOUTS, *SPURIOUS, *NO_LOSS, *ENDS, *STORMS, *CAPTURES)

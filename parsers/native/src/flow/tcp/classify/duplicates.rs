@@ -132,7 +132,7 @@ impl HalfConnection {
         }
         let recovery = self.recovery.as_deref();
         let is_after_timeout =
-            recovery.and_then(|recovery| recovery.episode).is_some_and(|episode| episode.is_timeout);
+            recovery.and_then(|recovery| recovery.episode).is_some_and(|episode| episode.is_timeout());
         let sent_ns = recovery
             .and_then(|recovery| recovery.resent_ns(placed.start))
             .or_else(|| self.outstanding.sent_ns(placed.end as u32, pool));

@@ -14,7 +14,7 @@ use self::duplicates::Origin;
 use self::ip_id_order::RelativeAge;
 use super::Segment;
 use super::half_connection::{HalfConnection, Sight};
-use super::recovery::recovery_state::{NEVER, RecoveryEpisode, RecoveryState, Retransmission};
+use super::recovery::recovery_state::{NEVER, RecoveryEpisode, RecoveryStart, RecoveryState, Retransmission};
 use crate::flow::holes::HoleOpening;
 use crate::flow::outstanding::Pool;
 use crate::packet::event::TcpFlags;
@@ -28,6 +28,9 @@ const OVERTAKEN_NS: i64 = 3_000_000;
 /// A sender that answers at once does so within this time, beyond the way to it and back: the time to wake
 /// up a machine, not a timer.
 const PROMPT_NS: i64 = 500_000;
+
+/// `DupThresh` of RFC 6675 section 2.
+const DUPLICATES: u16 = 3;
 
 /// No host sends a keep-alive sooner; one byte repeated sooner is data.
 const KEEP_ALIVE_NS: i64 = 1_000_000_000;
@@ -244,15 +247,25 @@ impl HalfConnection {
         }
     }
 
+    /// Whether duplicate acknowledgements or SACK blocks report the first unacknowledged segment, of
+    /// `length` bytes, lost (RFC 5681 section 3.2; `IsLost` of RFC 6675 section 4).
+    fn is_reported_lost(&self, length: i64) -> bool {
+        self.recovery.as_ref().is_some_and(|recovery| {
+            let sacked = i64::try_from(recovery.sacked.bytes()).unwrap_or(i64::MAX);
+            recovery.duplicate_acks >= DUPLICATES || sacked > length * i64::from(DUPLICATES - 1)
+        })
+    }
+
     fn class_of_retransmission(&mut self, placed: &Placement, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         let timer = self.round_trips.timer();
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
-        let timeout_ns = self.earliest_timeout_ns(near_ns);
+        let is_near = self.path_ns().is_some_and(|path_ns| near_ns < path_ns / 4);
+        let is_reported_lost = self.is_reported_lost(placed.end - placed.start);
+        let earliest_timeout_ns = self.earliest_timeout_ns(near_ns);
         let answer_ns = self.latest_answer_ns();
         let prompt_ns = self.prompt_answer_ns();
         let is_simulated = self.is_simulated();
-        let is_near = self.path_ns().is_some_and(|path_ns| near_ns < path_ns / 4);
         let unheard_timeout_ns = self.earliest_upstream_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
@@ -270,11 +283,16 @@ impl HalfConnection {
                 placed.start < episode.until && since(ended_ns) <= near_ns.saturating_add(near_ns / 2)
             }
         });
+        // The sender knows of the loss and repairs it when its pacing permits.
+        let is_paced = is_near && is_reported_lost && !in_recovery && !answers_at_once;
+        let timeout_ns = if is_paced { timer.timeout_ns() } else { earliest_timeout_ns };
         // No acknowledgement arrived since the tail was sent.
         let tail_ns =
             newest_ns.max(recovery.resent_ns(next - 1)).map_or(0, |sent| since(sent.max(progress_ns)));
+        // A sender with probes restarts its timer with new data (RFC 8985 section 7.2).
+        let restarted_ns = newest_ns.filter(|_| is_paced).unwrap_or(progress_ns).max(progress_ns);
         let head_ns =
-            recovery.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
+            recovery.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(restarted_ns)));
         // The probe is due no later than the timer of the head (RFC 8985 section 7.2).
         let is_probe = placed.is_last
             && !refuses_sack
@@ -293,10 +311,11 @@ impl HalfConnection {
         // A sender learns that a retransmission was lost only if later data arrive (RFC 8985 section 6.2). This
         // is checked near the sender only: elsewhere an acknowledgement may have passed the capture and not yet
         // have reached the sender.
-        let is_unreported = is_again && recovery.has_sack && is_near && {
-            let newest = recovery.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
-            !recovery.has_arrived_since_resent(acknowledged, newest)
-        };
+        let sacked_ns = recovery.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
+        let is_unreported = is_again
+            && recovery.has_sack
+            && is_near
+            && !recovery.has_arrived_since_resent(acknowledged, sacked_ns);
         let is_timer = match (is_answer, refuses_sack) {
             // Agents of a simulator have no shorter timer.
             (false, _) if answers_at_once && is_simulated => true,
@@ -306,7 +325,7 @@ impl HalfConnection {
             (true, true) => is_again,
             // SACK blocks do not restart the timer (RFC 6298 section 5.3).
             (true, false) => {
-                let is_due = is_unreported || (is_again && head_ns >= timer.timeout_ns());
+                let is_due = is_unreported || (is_again && !is_prompt && head_ns >= timer.timeout_ns());
                 is_due && !(is_simulated && answers_at_once)
             }
         };
@@ -320,10 +339,18 @@ impl HalfConnection {
             return (recovery.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
         }
         if in_recovery && let Some(episode) = recovery.episode {
-            let class = match (episode.is_timeout, recovery.has_sack) {
-                (true, _) => Class::Rto,
-                (false, true) => Class::Sack,
-                (false, false) => Class::Fast,
+            if episode.is_timeout()
+                && recovery.has_sack
+                && recovery.has_lost_in_recovery(placed.start, sacked_ns)
+            {
+                recovery.episode = Some(RecoveryEpisode::new(next, RecoveryStart::Acknowledgements));
+                return (Class::Fast, Evidence::SentBefore);
+            }
+            let class = match (episode.start, recovery.has_sack) {
+                _ if episode.is_timeout() => Class::Rto,
+                (RecoveryStart::UnfinishedRecovery, _) if episode.sent == 0 => Class::Fast,
+                (_, true) => Class::Sack,
+                (_, false) => Class::Fast,
             };
             return (class, Evidence::Recovery);
         }
@@ -341,7 +368,7 @@ impl HalfConnection {
         } else {
             return (Class::Unexplained, Evidence::Nothing);
         };
-        recovery.episode = Some(RecoveryEpisode::new(next, false));
+        recovery.episode = Some(RecoveryEpisode::new(next, RecoveryStart::Acknowledgements));
         (Class::Fast, evidence)
     }
 
@@ -411,14 +438,5 @@ impl RecoveryState {
         }
         self.on_timeout(next);
         Class::Rto
-    }
-
-    pub(super) fn on_timeout(&mut self, next: i64) {
-        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
-        let in_a_row = self.timeouts_in_a_row;
-        let rare_counts = self.rare_counts_mut();
-        rare_counts.timeouts = rare_counts.timeouts.saturating_add(1);
-        rare_counts.timeouts_in_a_row = rare_counts.timeouts_in_a_row.max(in_a_row);
-        self.episode = Some(RecoveryEpisode::new(next, true));
     }
 }

@@ -17,16 +17,31 @@ use crate::flow::tcp::wire_mss::MssEstimator;
 /// Limit of undecided retransmissions. Beyond it the oldest counts as needed.
 const MAX_RESENT: usize = 256;
 
+/// What started a recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryStart {
+    /// Acknowledgements that report data missing.
+    Acknowledgements,
+    /// The end of another recovery while retransmissions are unacknowledged.
+    UnfinishedRecovery,
+    Timeout,
+    /// A timeout in a recovery that acknowledgements started. F-RTO does not apply (RFC 5682 section
+    /// 2.1).
+    TimeoutInRecovery,
+}
+
 /// A period in which the sender repairs losses.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryEpisode {
     /// It ends when this position is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC
     /// 6675).
     pub until: i64,
-    /// Whether a timeout started it.
-    pub is_timeout: bool,
+    pub start: RecoveryStart,
     /// Segments retransmitted in it; a saturated count is a lower bound.
     pub sent: u16,
+    /// Segments retransmitted before the timeout that started it, since acknowledgements last
+    /// advanced or since the recovery that it interrupted began.
+    sent_before: u16,
     /// Acknowledgements of new data in it.
     pub(crate) progressed: u16,
     /// When it ended, or [`GOING_ON`].
@@ -38,8 +53,34 @@ const GOING_ON: i64 = i64::MAX;
 
 impl RecoveryEpisode {
     /// Start an episode that ends when `until` is acknowledged.
-    pub fn new(until: i64, is_timeout: bool) -> Self {
-        Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: GOING_ON }
+    pub fn new(until: i64, start: RecoveryStart) -> Self {
+        Self { until, start, sent: 0, sent_before: 0, progressed: 0, ended_ns: GOING_ON }
+    }
+
+    /// The episode that a timeout starts in place of `interrupted`; `is_repeated` if no
+    /// acknowledgement advanced since the timeout before.
+    fn after_timeout(until: i64, interrupted: Option<Self>, is_repeated: bool) -> Self {
+        let interrupted = interrupted.filter(|episode| episode.ended_ns().is_none());
+        let continued = interrupted.filter(|episode| is_repeated || !episode.is_timeout());
+        let has_f_rto = is_repeated || continued.is_none();
+        let start = if has_f_rto { RecoveryStart::Timeout } else { RecoveryStart::TimeoutInRecovery };
+        let sent_before = continued.map_or(0, |episode| episode.sent.saturating_add(episode.sent_before));
+        Self { sent_before, ..Self::new(until, start) }
+    }
+
+    /// Whether F-RTO may find its timeout spurious.
+    pub(crate) fn has_f_rto(&self) -> bool {
+        self.start == RecoveryStart::Timeout
+    }
+
+    /// Segments retransmitted since the sender last had nothing to undo.
+    pub(crate) fn sent_in_all(&self) -> usize {
+        usize::from(self.sent) + usize::from(self.sent_before)
+    }
+
+    /// Whether a timeout started it.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.start, RecoveryStart::Timeout | RecoveryStart::TimeoutInRecovery)
     }
 
     /// The same without F-RTO (RFC 5682): the retransmitted data are known to be lost.
@@ -355,6 +396,11 @@ impl RecoveryState {
             || later.any(|resent| self.sacked.has(resent.start, resent.end))
     }
 
+    /// Whether the current recovery retransmitted `position`, and that was lost.
+    pub fn has_lost_in_recovery(&self, position: i64, newest: Option<i64>) -> bool {
+        self.has_resent_in_recovery(position) && self.has_arrived_since_resent(position, newest)
+    }
+
     /// Whether the current recovery retransmitted `position`.
     pub fn has_resent_in_recovery(&self, position: i64) -> bool {
         let sent = self.episode.map_or(0, |episode| episode.sent);
@@ -369,6 +415,17 @@ impl RecoveryState {
             events.note(resent.previous_ns, resent.rtt_ns, resent.segments);
         }
         events
+    }
+
+    /// A timeout, after which a sender repairs all data below `next`.
+    pub(crate) fn on_timeout(&mut self, next: i64) {
+        let is_repeated = self.timeouts_in_a_row > 0;
+        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
+        let in_a_row = self.timeouts_in_a_row;
+        let rare_counts = self.rare_counts_mut();
+        rare_counts.timeouts = rare_counts.timeouts.saturating_add(1);
+        rare_counts.timeouts_in_a_row = rare_counts.timeouts_in_a_row.max(in_a_row);
+        self.episode = Some(RecoveryEpisode::after_timeout(next, self.episode, is_repeated));
     }
 
     pub fn on_duplicate_ack(&mut self) {
@@ -395,6 +452,17 @@ impl RecoveryState {
             if position >= episode.until {
                 episode.end(time_ns);
             }
+        }
+    }
+
+    /// If a recovery ended at `time_ns` while retransmissions beyond its end are unacknowledged, start
+    /// the next one: a sender with SACK holds these segments for lost.
+    pub(crate) fn continue_unfinished(&mut self, time_ns: i64, next: i64) {
+        let has_ended = self.episode.is_some_and(|episode| episode.ended_ns() == Some(time_ns));
+        let is_lost =
+            |resent: &Retransmission| !resent.is_acknowledged && !self.sacked.has(resent.start, resent.end);
+        if has_ended && self.awaited > 0 && self.resent.iter().any(is_lost) {
+            self.episode = Some(RecoveryEpisode::new(next, RecoveryStart::UnfinishedRecovery));
         }
     }
 

@@ -31,9 +31,14 @@ impl HalfConnection {
         let is_copy = acknowledger.order.age(segment.ip.ip_id) == RelativeAge::Seen;
         let recovery = self.recovery_mut();
         recovery.last_ack_ns = segment.time_ns;
+        let is_spurious_timeout =
+            answer.has_sack && recovery.shows_spurious_timeout(before, position, &blocks);
         recovery.note_missed(before, segment.time_ns);
         if position > before {
             recovery.on_progress(&answer);
+        }
+        if is_spurious_timeout {
+            recovery.undo_timeout();
         }
         recovery.has_sack |= !segment.sack.is_empty();
         for (at, block) in blocks.iter().enumerate() {
@@ -49,6 +54,9 @@ impl HalfConnection {
                 recovery.judge_sacked((start, end), &answer);
                 recovery.sacked.add(start, end);
             }
+        }
+        if position > before && recovery.has_sack {
+            recovery.continue_unfinished(segment.time_ns, next);
         }
         recovery.is_over = recovery.is_settled();
     }

@@ -1,6 +1,6 @@
 //! Detects spurious retransmissions from the acknowledgements after them.
 
-use super::recovery_state::{RecoveryState, Retransmission};
+use super::recovery_state::{RecoveryEpisode, RecoveryState, Retransmission};
 use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
@@ -163,7 +163,7 @@ impl RecoveryState {
     /// in a row advances while only the head was retransmitted.
     pub(crate) fn judge_forward_rto(&mut self) {
         let Some(episode) = self.episode else { return };
-        let is_open = episode.is_timeout && episode.ended_ns().is_none();
+        let is_open = episode.is_timeout() && episode.ended_ns().is_none();
         if !is_open || (episode.sent, episode.progressed) != (1, 1) {
             return;
         }
@@ -173,7 +173,7 @@ impl RecoveryState {
         {
             let verdict = head.mark_spurious(Evidence::ForwardRto);
             self.record(verdict.as_slice());
-            self.undo();
+            self.undo_timeout();
         }
     }
 
@@ -181,16 +181,45 @@ impl RecoveryState {
     /// recovery (RFC 3708 section 3, which Linux follows whether or not a network duplicated them).
     fn end_if_needless(&mut self, time_ns: i64) {
         let Some(episode) = &mut self.episode else { return };
-        let mut of_episode = self.resent.iter().rev().take(episode.sent.into());
+        let mut of_episode = self.resent.iter().rev().take(episode.sent_in_all());
         if episode.sent > 0 && of_episode.all(|resent| i64::from(resent.doubled) >= resent.end - resent.start)
         {
             episode.end(time_ns);
         }
     }
 
+    /// Whether the acknowledgement of data up to `position`, with `blocks`, is the first of data sent
+    /// once and before a timeout after which only the head was retransmitted: these data were late
+    /// and not lost (F-RTO with SACK, RFC 5682 section 3.1).
+    pub(crate) fn shows_spurious_timeout(
+        &self,
+        before: i64,
+        position: i64,
+        blocks: &[Option<(i64, i64)>],
+    ) -> bool {
+        let is_open = |episode: &RecoveryEpisode| episode.ended_ns().is_none() && episode.sent == 1;
+        let Some(episode) = self.episode.filter(|episode| episode.has_f_rto() && is_open(episode)) else {
+            return false;
+        };
+        let is_original = |end: i64| end <= episode.until && self.resent_ns(end - 1).is_none();
+        let sacked = self.sacked.end().unwrap_or(position);
+        let highest = blocks.iter().flatten().map(|block| block.1).max().unwrap_or(sacked);
+        (position > before && !self.sacked.has(position - 1, position) && is_original(position))
+            || (highest > sacked && is_original(highest))
+    }
+
     /// A sender that detects a spurious timeout ends the recovery (RFC 4015).
+    pub(crate) fn undo_timeout(&mut self) {
+        self.episode = self.episode.filter(|episode| !episode.is_timeout());
+    }
+
+    /// The same for a spurious retransmission; a recovery that acknowledgements started goes on while
+    /// retransmissions are in flight.
     fn undo(&mut self) {
-        self.episode = self.episode.filter(|episode| !episode.is_timeout);
+        match self.episode {
+            Some(episode) if !episode.is_timeout() && self.awaited > 0 => {}
+            _ => self.episode = None,
+        }
     }
 
     /// Count and keep spurious retransmissions.

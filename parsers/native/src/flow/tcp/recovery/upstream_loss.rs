@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::recovery_state::RecoveryEpisode;
+use super::recovery_state::{RecoveryEpisode, RecoveryStart};
 use crate::flow::holes::Holes;
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::Segment;
@@ -74,7 +74,7 @@ impl HalfConnection {
             recovery.on_timeout(next);
             recovery.episode = recovery.episode.map(RecoveryEpisode::without_f_rto);
         } else if recovery.episode.is_none_or(|episode| episode.ended_ns().is_some()) {
-            recovery.episode = Some(RecoveryEpisode::new(next, false));
+            recovery.episode = Some(RecoveryEpisode::new(next, RecoveryStart::Acknowledgements));
         }
     }
 

@@ -104,6 +104,65 @@ fn test_silence_for_a_timeout_and_what_follows_is_of_the_timeout() {
 }
 
 #[test]
+fn test_a_lost_retransmission_ends_the_recovery_of_a_timeout() {
+    let mut script = Script::new();
+    script.window();
+    script.sack(102, 1001, &[(5001, 6001)]);
+    assert_eq!(class_of(script.data(320, 1001, 1000)), Some((Class::Rto, Evidence::Timer)));
+    script.sack(370, 2001, &[(5001, 6001)]);
+    assert_eq!(class_of(script.data(371, 2001, 1000)), Some((Class::Rto, Evidence::Recovery)));
+    script.data(372, 6001, 1000);
+    // What was sent after the retransmission arrived before it (RFC 8985 section 6.2).
+    script.sack(422, 2001, &[(5001, 7001)]);
+    assert_eq!(class_of(script.data(423, 2001, 1000)), Some((Class::Fast, Evidence::SentBefore)));
+    assert_eq!(class_of(script.data(423, 3001, 1000)), Some((Class::Sack, Evidence::Recovery)));
+}
+
+#[test]
+fn test_late_blocks_for_data_sent_once_end_the_recovery_of_a_timeout() {
+    let mut script = Script::new();
+    script.window();
+    assert_eq!(class_of(script.data(320, 1001, 1000)), Some((Class::Rto, Evidence::Timer)));
+    // RFC 5682 section 3.1: the block is for data that the timeout did not repeat.
+    script.sack(371, 2001, &[(5001, 6001)]);
+    assert_eq!(class_of(script.data(372, 2001, 1000)), Some((Class::Fast, Evidence::Sack)));
+}
+
+#[test]
+fn test_a_paced_sender_repairs_a_reported_loss_late() {
+    let paced = |time| {
+        let mut script = Script::new();
+        script.window();
+        script.sack(102, 1001, &[(2001, 5001)]);
+        class_of(script.data(time, 1001, 1000))
+    };
+    // The timer of a round trip of 50 ms expires after 250 ms.
+    assert_eq!(paced(300), Some((Class::Fast, Evidence::Sack)));
+    assert_eq!(paced(306), Some((Class::Rto, Evidence::Timer)));
+}
+
+#[test]
+fn test_a_recovery_that_ends_unfinished_starts_the_next() {
+    let mut script = Script::new();
+    script.window();
+    script.sack(103, 1001, &[(4001, 5001), (2001, 3001)]);
+    assert_eq!(class_of(script.data(104, 1001, 1000)), Some((Class::Fast, Evidence::Sack)));
+    for (time, seq) in [(105, 6001), (106, 7001), (107, 8001)] {
+        script.data(time, seq, 1000);
+    }
+    script.sack(152, 1001, &[(7001, 8001), (4001, 5001), (2001, 3001)]);
+    assert_eq!(class_of(script.data(153, 6001, 1000)), Some((Class::Sack, Evidence::Recovery)));
+    // The recovery ends, and its last retransmission is on its way: the next lasts until 9001.
+    script.sack(160, 6001, &[(7001, 8001)]);
+    script.data(162, 9001, 1000);
+    script.data(163, 10_001, 1000);
+    script.sack(210, 8001, &[(10_001, 11_001)]);
+    assert_eq!(class_of(script.data(211, 8001, 1000)), Some((Class::Fast, Evidence::Recovery)));
+    script.sack(260, 9001, &[(10_001, 11_001)]);
+    assert_eq!(class_of(script.data(261, 9001, 1000)), Some((Class::Fast, Evidence::Sack)));
+}
+
+#[test]
 fn test_the_last_segment_again_after_two_round_trips_is_a_probe() {
     let mut script = Script::new();
     script.window();
