@@ -9,8 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+import tfrctrace
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
 
@@ -20,6 +22,7 @@ Row = dict[str, Any]
 
 TRUTH: dict[str, list[Row]] = json.loads((DATA / "truth.json").read_text())
 FLOWS = [(trace, flow) for trace, flows in TRUTH.items() for flow in flows]
+ROUTED = sorted(trace for trace in TRUTH if trace.startswith("routed-"))
 PROBED = sorted(trace for trace, flows in TRUTH.items() if "delays_ms" in flows[0])
 
 # a link prints microseconds, and the first and the last line of a packet are both rounded
@@ -50,7 +53,7 @@ def analysed() -> dict[str, dict[str, Any]]:
 
 
 def row_of(analysis: dict[str, Any], flow: Row) -> Row:
-    transport = {"TFRC": "tfrc", "MessagePassing": "udp"}.get(flow["agent"], "tcp")
+    transport = {"TFRC": "tfrc", "MessagePassing": "udp", "LossMonitor": "udp"}.get(flow["agent"], "tcp")
     expected = {key: flow[key] for key in ("src", "src_port", "dst", "dst_port")} | {"transport": transport}
     [row] = [row for row in analysis["flows"] if expected.items() <= row.items()]
     found: Row = row
@@ -67,7 +70,8 @@ def test_packets_are_those_that_the_agents_counted(
     twice = row["received_packets"] - flow["received_once"]
     assert 0 <= twice <= (row["retransmitted_packets"] or 0)
     assert row["sent_packets"] == row["received_packets"] + row["lost_packets"] + row["in_flight_packets"]
-    for column in {"dropped_packets", "retransmitted_packets"} & flow.keys():
+    columns = {"dropped_packets", "retransmitted_packets", "payload_bytes", "received_bytes"}
+    for column in columns & flow.keys():
         assert row[column] == flow[column], column
 
 
@@ -88,6 +92,15 @@ def test_delays_and_jitter_are_those_of_the_probes(analysed: dict[str, dict[str,
         jitter_ms += (change - jitter_ms) / 16
     assert row["jitter_ms"] == pytest.approx(jitter_ms, abs=2 * tolerance)
     assert row["delay_variation_ms"] == pytest.approx(sum(changes) / len(changes), abs=2 * tolerance)
+
+
+@pytest.mark.parametrize("trace", ROUTED)
+def test_arrivals_have_the_bytes_that_the_sink_received(trace: str) -> None:
+    [flow] = [flow for flow in TRUTH[trace] if "received_bytes" in flow]
+    opened = tfrctrace.open(DATA / trace)
+    own = opened.flows.filter(pl.col("src_port") == flow["src_port"])["flow"].to_list()
+    arrivals = opened.counted("received", 10**9).filter(pl.col("flow").is_in(own))
+    assert arrivals["received_bytes"].sum() == flow["received_bytes"]
 
 
 @pytest.mark.parametrize("trace", PROBED)

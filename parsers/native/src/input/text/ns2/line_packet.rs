@@ -7,7 +7,7 @@ use crate::packet::event::{
 };
 
 /// Bytes of header that ns-2 adds to the size of a packet of its one-way TCP agents.
-const TCP_HEADER_BYTES: u32 = 40;
+pub const TCP_HEADER_BYTES: u32 = 40;
 /// Bytes of header that ns-2 adds to the size of a TFRC packet.
 const TFRC_HEADER_BYTES: u32 = 32;
 /// The port of routing agents.
@@ -90,6 +90,8 @@ pub struct LinePacket {
     /// Sequence number as printed; not in all forms.
     pub sequence: Option<i64>,
     pub header: Option<Header>,
+    /// Bytes of header in `size`, for one-way TCP.
+    pub tcp_header_bytes: u32,
     pub marks: FlagMarks,
     /// Why it was dropped.
     pub reason: Code,
@@ -112,6 +114,7 @@ impl Default for LinePacket {
             ends: None,
             sequence: None,
             header: None,
+            tcp_header_bytes: TCP_HEADER_BYTES,
             marks: FlagMarks::default(),
             reason: Code::default(),
             ttl: 0,
@@ -244,7 +247,7 @@ impl LinePacket {
         if self.kind == PacketKind::Tcp {
             network.tcp.seq = sequence as u32;
             network.tcp.flags = marks;
-            return self.size.saturating_sub(TCP_HEADER_BYTES);
+            return self.size.saturating_sub(self.tcp_header_bytes);
         }
         // ns-2 prints the last packet received, TCP the next one expected.
         let ack = sequence.wrapping_add(1) as u32;

@@ -18,6 +18,7 @@ mod line_packet;
 mod node_addresses;
 mod pending_arrivals;
 mod tagged;
+mod tcp_header;
 #[cfg(test)]
 mod tests;
 mod tfrc_sequence;
@@ -34,6 +35,7 @@ use fields::Fields;
 use line_packet::LinePacket;
 use node_addresses::{NodeAddresses, ShownSources};
 use pending_arrivals::{PendingArrival, PendingArrivals};
+use tcp_header::TcpHeaders;
 use tfrc_sequence::TfrcSequences;
 use variables::Variables;
 use wired_fast_path::WiredFastPath;
@@ -49,6 +51,7 @@ pub struct Ns2 {
     addresses: NodeAddresses,
     waiting: PendingArrivals,
     sequences: TfrcSequences,
+    tcp_headers: TcpHeaders,
     variables: Variables,
     plain: WiredFastPath,
     /// The packet of the last line.
@@ -211,6 +214,7 @@ impl Ns2 {
     fn take(&mut self, number: u64, packet: &mut Packet) -> Outcome {
         let Self { seen, addresses, .. } = self;
         self.sequences.number(seen);
+        self.tcp_headers.measure(seen);
         if let Some(address) = addresses.learn(seen) {
             self.waiting.on_known(address, addresses);
         }
