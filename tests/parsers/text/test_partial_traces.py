@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import re
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,19 @@ def test_a_mixed_run_without_its_wired_lines_counts_at_the_stations(tmp_path: Pa
         answers = row_of(rows, flow["dst"], flow["dst_port"])
         assert answers["received_packets"] == answers["packets"] > 0
         assert nulls(answers, OF_SENDER)
+
+
+def test_a_mixed_run_without_its_wireless_lines_counts_behind_the_base_station(tmp_path: Path) -> None:
+    wired = re.compile(r"[-+rd] [\d.]+ \d")
+    lines = [line for line in lines_of("ns2/mixed-new.tr.gz") if wired.match(line)]
+    rows = rows_of(lines, tmp_path)
+    for flow in NS2_TRUTH["mixed-new.tr.gz"]:
+        data = row_of(rows, flow["src"], flow["src_port"])
+        assert data["received_packets"] == flow["received_once"]
+        assert data["packets"] < flow["sent_packets"]
+        assert nulls(data, OF_SENDER)
+        assert f"does not show what {flow['src']} sends" in data["notes"]
+        assert nulls(row_of(rows, flow["dst"], flow["dst_port"]), OF_RECEIVER)
 
 
 @pytest.mark.parametrize("node", ["0", "1", "2", "3"])

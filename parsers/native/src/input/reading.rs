@@ -19,7 +19,7 @@ use crate::input::source::{InputFormat, Source};
 use crate::input::source_summary::SourceSummary;
 use crate::input::text::TextTrace;
 use crate::packet::batch::Batch;
-use crate::packet::event::{Endpoints, Family};
+use crate::packet::event::{Address, Endpoints, Family};
 use crate::packet::key::address_text;
 use crate::packet::link_type::LinkType;
 use crate::packet::logged_variables::VariableSample;
@@ -349,6 +349,8 @@ fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary, has_samples: 
     summary.bad_lines = trace.bad_lines.count();
     summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
     summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
+    summary.addresses_behind_gateways =
+        trace.reader().addresses_behind_gateways().into_iter().map(Address::from).collect();
     let caveats = trace.reader().caveats();
     let is_empty = summary.packets == 0 && !has_samples;
     let bad_lines = if is_empty { trace.bad_lines.all_left_out() } else { trace.bad_lines.some_left_out() };

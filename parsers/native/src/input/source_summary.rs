@@ -1,10 +1,12 @@
 //! The counts of one source: every packet is counted somewhere.
 
+use std::collections::HashSet;
+
 use crate::input::capture::Interface;
 use crate::input::text::ForwardedCounts;
 use crate::input::time_order::TimeOrder;
 use crate::packet::batch::{Batch, Item};
-use crate::packet::event::{Layer, Packet, Stop, Transport};
+use crate::packet::event::{Address, Layer, Packet, Stop, Transport};
 use crate::packet::key::Notation;
 
 /// The most kinds of stops that are counted separately; a hostile capture could have one per
@@ -58,6 +60,8 @@ pub struct SourceSummary {
     pub hosts: Option<Vec<String>>,
     /// Whether node numbers are written as domain, cluster and node.
     pub has_hierarchical_addresses: bool,
+    /// Nodes that the trace shows only behind the gateway to which a radio brings their packets.
+    pub addresses_behind_gateways: HashSet<Address>,
     /// IP packets of protocol DCCP.
     pub dccp_packets: u64,
     /// Data packets and reports of a simulator's TFRC.

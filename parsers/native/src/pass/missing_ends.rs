@@ -58,14 +58,21 @@ impl<'a> ShownEnds<'a> {
         let dropped = delivery.dropped - delivery.dropped_unsent;
         let is_all_lost = delivery.sent > 0 && dropped + delivery.stranded >= delivery.sent;
         MissingEnds {
-            sender: delivery.sent == 0,
-            receiver: delivery.received == 0 && !would_show && !is_all_lost,
+            sender: delivery.sent == 0 || self.is_behind_gateway(flow, side),
+            receiver: (delivery.received == 0 && !would_show && !is_all_lost)
+                || self.is_behind_gateway(flow, side.other()),
         }
     }
 
     /// Whether the trace shows `node` as an end; where agents' lines are shown any line of it will do.
     fn shows(&self, flow: &Flow, node: Address, delivery: &Delivery) -> bool {
         self.nodes.contains(&node) || (delivery.layer == Some(NodeLayer::Agent) && self.has_lines(flow, node))
+    }
+
+    /// Whether the packets of `side` reach the nodes of the trace by a radio that it does not show.
+    fn is_behind_gateway(&self, flow: &Flow, side: Side) -> bool {
+        let source = self.sources.get(flow.source as usize);
+        source.is_some_and(|source| source.addresses_behind_gateways.contains(&address(flow, side)))
     }
 
     /// Whether the trace has any line of the node whose number an address is.

@@ -673,32 +673,32 @@ impl<'a> FlowRow<'a> {
             .f64(|row| row.delivery()?.of_whole_path()?.ratio().map(|ratio| 1.0 - ratio)),
         column("delay_min_ms", "ms", "smallest one-way delay")
             .null_when("as lost_packets, or nothing arrived")
-            .f64(|row| Some(row.delivery()?.delay_range_ms()?.0)),
+            .f64(|row| Some(row.delivery()?.of_whole_path()?.delay_range_ms()?.0)),
         column("delay_mean_ms", "ms", "mean one-way delay of the packets that arrived")
             .null_when("as delay_min_ms")
-            .f64(|row| row.delivery()?.delay_mean_ms()),
+            .f64(|row| row.delivery()?.of_whole_path()?.delay_mean_ms()),
         column("delay_p50_ms", "ms", "median one-way delay, within 0.8 %")
             .null_when("as delay_min_ms")
-            .f64(|row| row.delivery()?.delay_percentile_ms(0.50)),
+            .f64(|row| row.delivery()?.of_whole_path()?.delay_percentile_ms(0.50)),
         column("delay_p95_ms", "ms", "95th percentile (nearest rank), within 0.8 %")
             .null_when("as delay_min_ms")
-            .f64(|row| row.delivery()?.delay_percentile_ms(0.95)),
+            .f64(|row| row.delivery()?.of_whole_path()?.delay_percentile_ms(0.95)),
         column("delay_p99_ms", "ms", "99th percentile, likewise")
             .null_when("as delay_min_ms")
-            .f64(|row| row.delivery()?.delay_percentile_ms(0.99)),
+            .f64(|row| row.delivery()?.of_whole_path()?.delay_percentile_ms(0.99)),
         column("delay_max_ms", "ms", "largest one-way delay")
             .null_when("as delay_min_ms")
-            .f64(|row| Some(row.delivery()?.delay_range_ms()?.1)),
+            .f64(|row| Some(row.delivery()?.of_whole_path()?.delay_range_ms()?.1)),
         column("jitter_ms", "ms", "interarrival jitter at the end (RFC 3550)")
             .null_when("fewer than two arrivals")
-            .f64(|row| row.delivery()?.jitter_ms()),
+            .f64(|row| row.delivery()?.of_whole_path()?.jitter_ms()),
         column(
             "delay_variation_ms",
             "ms",
             "mean change of the delay from one arrival to the next (RFC 3393 section 4.6)",
         )
         .null_when("fewer than two arrivals")
-        .f64(|row| row.delivery()?.delay_variation_ms()),
+        .f64(|row| row.delivery()?.of_whole_path()?.delay_variation_ms()),
         column(
             "drop_reasons",
             "",

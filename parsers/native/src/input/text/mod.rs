@@ -113,6 +113,11 @@ pub trait LineFormat: Send {
         false
     }
 
+    /// Addresses whose packets the trace shows only behind the node to which a radio brings them.
+    fn addresses_behind_gateways(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Take the samples of variables that were among the packets.
     fn take_samples(&mut self) -> Vec<VariableSample> {
         Vec::new()

@@ -136,6 +136,10 @@ impl LineFormat for Ns2 {
         self.addresses.is_hierarchical()
     }
 
+    fn addresses_behind_gateways(&self) -> Vec<u32> {
+        self.addresses.behind_gateways()
+    }
+
     fn take_samples(&mut self) -> Vec<VariableSample> {
         self.variables.take()
     }

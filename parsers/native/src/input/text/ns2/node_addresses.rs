@@ -19,6 +19,11 @@ const FIRST_LONG: u32 = 1 << 11;
 #[derive(Debug, Default)]
 pub struct NodeAddresses {
     nodes: HashMap<u32, u32>,
+    /// The first address found at each node.
+    first_addresses: HashMap<u32, u32>,
+    /// Nodes that seem to have several addresses, or send what others sent before: packets come to
+    /// them from stations whose lines the trace lacks.
+    gateways: HashSet<u32>,
     /// Nodes whose packets may leave by radio.
     radios: HashSet<u32>,
     /// The newest packet seen so far: numbers are given in order.
@@ -42,6 +47,12 @@ impl NodeAddresses {
             return Some(address == node);
         }
         self.nodes.get(&address).map(|&known| known == node)
+    }
+
+    /// Addresses found at nodes that only forward their packets.
+    pub fn behind_gateways(&self) -> Vec<u32> {
+        let behind = self.nodes.iter().filter(|(_, node)| self.gateways.contains(node));
+        behind.map(|(&address, _)| address).collect()
     }
 
     /// Whether packets may leave `node` by radio.
@@ -83,11 +94,14 @@ impl NodeAddresses {
             (NodeLayer::Agent, Event::Sent) => self.set(src, seen.node),
             (NodeLayer::Agent, Event::Received) if dst < FIRST_GROUP => self.set(dst, seen.node),
             // Nothing shows a packet before the queue of its source's link.
-            (NodeLayer::Link, Event::Enqueued) if is_new => self.set(src, seen.node),
+            (NodeLayer::Link, Event::Enqueued) if is_new => self.set_sender(src, seen.node),
             (NodeLayer::Link, Event::Enqueued) => {
                 let came_by_link = arrived == Some((seen.node, seen.uid));
-                if !came_by_link && self.is_at(src, seen.node) == Some(false) {
-                    self.add_radio(seen.node);
+                match self.is_at(src, seen.node) {
+                    Some(false) if !came_by_link => self.add_radio(seen.node),
+                    // Its sender numbered it before others: it was on its way.
+                    Some(true) if !came_by_link => self.add_gateway(seen.node),
+                    _ => {}
                 }
                 None
             }
@@ -108,6 +122,17 @@ impl NodeAddresses {
         self.set(address, node);
     }
 
+    /// The same for a packet that begins its way at `node`, as far as the trace shows: a node has one
+    /// address.
+    fn set_sender(&mut self, address: u32, node: u32) -> Option<u32> {
+        if self.first_addresses.len() < MAX_KNOWN
+            && *self.first_addresses.entry(node).or_insert(address) != address
+        {
+            self.add_gateway(node);
+        }
+        self.set(address, node)
+    }
+
     /// Return the address if its node was unknown.
     fn set(&mut self, address: u32, node: u32) -> Option<u32> {
         if self.nodes.get(&address) == Some(&node) {
@@ -118,6 +143,12 @@ impl NodeAddresses {
             return Some(address);
         }
         None
+    }
+
+    fn add_gateway(&mut self, node: u32) {
+        if self.gateways.len() < MAX_KNOWN {
+            self.gateways.insert(node);
+        }
     }
 
     fn add_radio(&mut self, node: u32) {
