@@ -217,6 +217,10 @@ impl Bins {
             Ok(at) => bins[at].merge(&bin),
             Err(_) if self.total >= self.max_total => self.lost_packets += bin.packets,
             Err(at) => {
+                if bins.is_empty() {
+                    // Most of a million flows have no second bin; a vector begins with room for four.
+                    bins.reserve_exact(1);
+                }
                 bins.insert(at, bin);
                 self.total += 1;
                 if self.is_adaptive && (bins.len() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
