@@ -20,14 +20,27 @@ def main() -> NoReturn:
     # numpy's BLAS is never called, and where memory is short its threads end the process as if interrupted
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from tfrctrace.cli import run
+        from tfrctrace.base.memory_limit import is_memory_limited
 
-        status = run(sys.argv[1:])
+        status = _run_limited() if is_memory_limited() else _run()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         status = 130  # the shells' status of a program ended by SIGINT
     _exit(status)
+
+
+def _run() -> int:
+    from tfrctrace.cli import run
+
+    return run(sys.argv[1:])
+
+
+def _run_limited() -> int:
+    from tfrctrace.base.memory_limit import run_in_child
+    from tfrctrace.commands.console import report_crash
+
+    return run_in_child(_run, report_crash)
 
 
 def _end_by_signal(number: int, _frame: object) -> NoReturn:

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import errno
+import sys
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MEMORY: Final = "out of memory"
+OUT_OF_MEMORY: Final = "out of memory"
 _FILES: Final = "too many open files"
 _THREADS: Final = "no more threads or processes can be started"
 
 HINTS: Final = {
-    _MEMORY: "raise the memory limit (`ulimit -v`, the container's), or use fewer `--jobs`",
+    OUT_OF_MEMORY: "raise the memory limit (`ulimit -v`, the container's), or use fewer `--jobs`",
     _FILES: "raise the limit of open files (`ulimit -n`), or use fewer `--jobs`",
     _THREADS: "raise the limits of processes and memory (`ulimit -u`, `ulimit -v`), or use fewer `--jobs`",
 }
 
 _BY_ERRNO: Final = {
-    errno.ENOMEM: _MEMORY,
+    errno.ENOMEM: OUT_OF_MEMORY,
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
     errno.EAGAIN: _THREADS,  # of fork and clone
 }
 # The dynamic linker and the interpreter report these as text only.
 _BY_TEXT: Final = {
-    "failed to map segment from shared object": _MEMORY,
-    "cannot allocate memory": _MEMORY,
+    "failed to map segment from shared object": OUT_OF_MEMORY,
+    "cannot allocate memory": OUT_OF_MEMORY,
     "can't start new thread": _THREADS,
+    "resource temporarily unavailable": _THREADS,
 }
 
 
 def shortage(error: BaseException) -> str | None:
     """Return what the machine lacked when `error`, or what led to it, was raised; None if nothing."""
+    if _lacks_polars_library():
+        return OUT_OF_MEMORY
     return next((found for one in _chain(error) if (found := _own_shortage(one))), None)
+
+
+def _lacks_polars_library() -> bool:
+    """Return whether Polars was imported without its library: it goes on, and fails where that is needed."""
+    return "polars" in sys.modules and "polars._plr" not in sys.modules
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -45,10 +54,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _own_shortage(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
-        return _MEMORY
+        return OUT_OF_MEMORY
     if isinstance(error, OSError):
         return _BY_ERRNO.get(error.errno or 0)
-    if isinstance(error, ImportError | RuntimeError):
+    # a panic of a library in Rust is no `Exception`
+    if isinstance(error, ImportError | RuntimeError) or type(error).__name__ == "PanicException":
         text = str(error).lower()
         return next((found for words, found in _BY_TEXT.items() if words in text), None)
     return None

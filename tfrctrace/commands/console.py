@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from tfrctrace.base.errors import Message, TfrctraceWarning, describe, printable
 from tfrctrace.base.interruptible import STEP_S
+from tfrctrace.base.shortage import HINTS, OUT_OF_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -143,6 +144,12 @@ def print_message(message: Message) -> None:
     """Print a message to stderr, in colour if it is a terminal and NO_COLOR is not set."""
     for line in message.lines():
         _write(line)
+
+
+def report_crash(by: str) -> int:
+    """Report that `by` ended the process below a memory limit, and return the status."""
+    print_message(Message("error", f"{OUT_OF_MEMORY}: {by} ended the process", hint=HINTS[OUT_OF_MEMORY]))
+    return NO_RESOURCES
 
 
 def _write(line: str) -> None:

@@ -67,6 +67,40 @@ def test_flows_need_little_memory(run, tmp_path, two_flows):
     assert ended.stdout == run("flows", two_flows, "--format", "csv").out
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not enforce RLIMIT_AS")
+@pytest.mark.parametrize("mebibytes", [60, 200, 400, 700, 1000])
+@pytest.mark.parametrize("command", [["replay"], ["metrics"], ["convert", "-o", "packets.parquet"]], ids=str)
+def test_every_limit_of_memory_ends_with_a_sentence_or_a_result(tmp_path, two_flows, command, mebibytes):
+    # Polars, BLAS and their allocators abort, crash or exit, each at other limits
+    ended = limited("RLIMIT_AS", mebibytes * MEBIBYTE, tmp_path, command[0], two_flows, *command[1:])
+    assert ended.returncode in {0, NO_RESOURCES}
+    if ended.returncode:
+        assert "\nhint:  raise the " in f"\n{ended.stderr}"
+        assert "error: out of memory" in ended.stderr or "error: no more threads" in ended.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not enforce RLIMIT_AS")
+@pytest.mark.parametrize(
+    ("ends", "status", "words"),
+    [
+        ("os.abort()", NO_RESOURCES, "out of memory: SIGABRT ended the process"),
+        ("os._exit(1)", NO_RESOURCES, "out of memory: a library ended the process"),
+        ("sys.exit(5)", 5, ""),
+        ("1 / 0", 1, "ZeroDivisionError"),
+    ],
+)
+def test_below_a_limit_the_end_of_the_process_is_reported(tmp_path, ends, status, words):
+    script = (
+        "import os, sys\n"
+        "from tfrctrace.base.memory_limit import run_in_child\n"
+        "from tfrctrace.commands.console import report_crash\n"
+        f"sys.exit(run_in_child(lambda: {ends}, report_crash))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    assert words in ended.stderr
+
+
 def wrapped(error, cause):
     error.__cause__ = cause
     return error
