@@ -287,7 +287,7 @@ _DESCRIPTIONS: Final = (
         "time until the rate stays within 20 % of its mean over the last half for 5 s",
         "windows",
         "never reached",
-        function="flow.convergence.convergence_time_s",
+        function="flow.convergence.rate_shapes",
     ),
     MetricDescription(
         "rise_s",
@@ -296,7 +296,7 @@ _DESCRIPTIONS: Final = (
         "time until the rate reaches 90 % of its mean over the last half",
         "windows",
         "no bytes in the last half",
-        function="flow.convergence.rise_time_s",
+        function="flow.convergence.rate_shapes",
     ),
     MetricDescription(
         "stability",
@@ -305,7 +305,7 @@ _DESCRIPTIONS: Final = (
         "standard deviation over mean of the rate in the last half",
         "windows",
         "no bytes in the last half",
-        function="flow.convergence.stability",
+        function="flow.convergence.rate_shapes",
     ),
     MetricDescription(
         "responsiveness_s",

@@ -20,6 +20,7 @@ from tfrctrace.metrics.flow.convergence import fairness_settling_time_s
 from tfrctrace.metrics.flow.smoothness import equivalence_ratios, rate_changes
 from tfrctrace.metrics.flow.throughput import mean_rate_bps
 from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS, whole_flow_metrics
+from tfrctrace.metrics.flow_metrics import FlowColumn, FlowMetrics
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS
 from tfrctrace.metrics.sets.fairness import (
     inter_protocol_normalized,
@@ -43,11 +44,12 @@ from tfrctrace.metrics.windows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
 
+    from tfrctrace.metrics.flow_metrics import MetricRows
     from tfrctrace.metrics.metric import Assumptions, Metric
     from tfrctrace.metrics.sets.competing import CompetingSet
     from tfrctrace.metrics.sets.sparse import SmallFlow
@@ -66,7 +68,7 @@ _WIRE_COLUMNS: Final = {"unique_bytes": "wire_bytes"}
 _NO_BYTES: Final = "no byte in the windows"
 
 
-_DEMAND_COLUMNS: Final = (
+DEMAND_COLUMNS: Final = (
     "transport",
     "vantage",
     "duration_s",
@@ -88,7 +90,7 @@ _DEMAND_COLUMNS: Final = (
 class Evaluation:
     """The metrics of a trace, and by the number of its competing sets the flows with a small rate."""
 
-    metrics: list[Metric]
+    rows: list[MetricRows]
     small_flows: dict[int, list[SmallFlow]]
 
 
@@ -112,8 +114,9 @@ def evaluate(
     groups = dict(flows.select("flow", "group").iter_rows())
     up_down = up_down_groups(flows)
     flow_bins = FlowBins(bins)
-    shown = [name for name in _DEMAND_COLUMNS if name in flows.columns]
-    demands = _by_flow(flows.select("flow", *shown)) if sets else {}
+    shown = [name for name in DEMAND_COLUMNS if name in flows.columns]
+    places = {flow: place for place, flow in enumerate(flows["flow"])} if sets else {}
+    demands = flows.select(shown)
     found = Evaluation([], {})
     for competing in sets:
         own = _SetMetrics(
@@ -125,9 +128,11 @@ def evaluate(
             warmup_ns=warmup_ns,
             assumptions=assumptions,
         )
-        found.small_flows[competing.number] = own.leave_out_sparse(demands, sparse_share)
-        found.metrics.extend(own.metrics())
-    found.metrics.extend(whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions))
+        found.small_flows[competing.number] = own.leave_out_sparse(
+            lambda flow: demands.row(places[flow], named=True), sparse_share
+        )
+        found.rows.extend(own.metrics())
+    found.rows.append(whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions))
     return found
 
 
@@ -165,19 +170,23 @@ class _SetMetrics:
         for flow in competing.flows:
             self._groups.setdefault(groups[flow], []).append(flow)
         self._group_of = {flow: group for group, flows in self._groups.items() for flow in flows}
+        self._of_flows = pl.DataFrame(
+            {"flow": competing.flows, "group": [groups[flow] for flow in competing.flows]},
+            schema={"flow": self._frame.schema["flow"], "group": pl.String},
+        )
         totals = dict(self._frame.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
         # whole numbers, so that every index is exact
         self._bytes = {flow: totals.get(flow, 0) for flow in competing.flows}
         self._sparse: frozenset[int] = frozenset()
 
-    def leave_out_sparse(self, demands: Mapping[int, Mapping[str, Any]], share: float) -> list[SmallFlow]:
+    def leave_out_sparse(self, demands: Callable[[int], Mapping[str, Any]], share: float) -> list[SmallFlow]:
         """Return the flows with a small rate; metrics "without sparse" leave out those that asked for it."""
         counts_received = self._column == "received_bytes"
 
         def packets(flow: int) -> NDArray[Any] | None:
             if not counts_received:
                 return self._bins.rates(flow, self._base, "packets") if self._bins.has("packets") else None
-            of_flow = demands[flow]
+            of_flow = demands(flow)
             size = (of_flow.get("received_bytes") or 0) / (of_flow.get("received_packets") or 1)
             return self._bins.rates(flow, self._base, self._column) / size if size else None
 
@@ -195,16 +204,16 @@ class _SetMetrics:
         count = self._windows.count
         return frame, covs, rate_variation(frame, count), rate_changes(frame, count)
 
-    def metrics(self) -> Iterator[Metric]:
+    def metrics(self) -> Iterator[MetricRows]:
         yield from self._fairness()
         yield from self._utilisation()
         yield self._upload_download()
         yield from self._fairness_over_time()
         yield from self._protocols()
         yield from self._equivalence()
-        yield from self._variation()
-        yield from self._timescales()
-        yield from self._changes()
+        yield self._variation()
+        yield self._timescales()
+        yield self._changes()
 
     def _metric(
         self,
@@ -379,18 +388,21 @@ class _SetMetrics:
                 reason=f"more than {MAX_PAIRED_FLOWS} flows" if is_too_large else _NO_BYTES,
             )
 
-    def _variation(self) -> Iterator[Metric]:
-        rows = _by_flow(self._variations)
-        for flow in self._set.flows:
-            row = rows.get(flow, {"mean": 0.0, "std": 0.0, "burstiness": None, "cov_sample": None})
-            values = {
-                "rate_bps": mean_rate_bps(self._bytes[flow], self._windows.duration_s),
-                "rate_std_bps": self._windows.bps(row["std"]),
-                "burstiness": row["burstiness"],
-                "cov_sample": row["cov_sample"],
-            }
-            for name, value in values.items():
-                yield self._flow_metric(name, value, self._windows.count, flow)
+    def _variation(self) -> FlowMetrics:
+        import polars as pl
+
+        found = self._of_flows.join(self._variations, on="flow", how="left", maintain_order="left")
+        std_bps = [self._windows.bps(std or 0.0) for std in found["std"]]
+        values = {
+            "rate_bps": self._rates_bps(self._set.flows),
+            "rate_std_bps": pl.Series(std_bps, dtype=pl.Float64),
+            "burstiness": found["burstiness"],
+            "cov_sample": found["cov_sample"],
+        }
+        count, width_s = self._windows.count, self._windows.width_s
+        return self._flow_metrics(
+            *(FlowColumn(name, column, count, width_s) for name, column in values.items())
+        )
 
     @property
     def _factors(self) -> list[int]:
@@ -402,32 +414,35 @@ class _SetMetrics:
             if scale_ns % self._base.width_ns == 0 and scale_ns <= longest_ns
         ]
 
-    def _timescales(self) -> Iterator[Metric]:
-        value_of = {(flow, factor): cov for flow, factor, _, cov in self._covs.iter_rows()}
-        for flow in self._set.flows:
-            for factor in self._factors:
-                windows = self._base.coarser(factor)
-                yield self._flow_metric("cov", value_of.get((flow, factor)), windows.count, flow, windows)
+    def _timescales(self) -> FlowMetrics:
+        import polars as pl
 
-    def _changes(self) -> Iterator[Metric]:
-        rows = _by_flow(self._rate_changes)
-        no_bytes = {"mean_relative_change": None, "worst_ratio": None, "changes": 0, "zero_pairs": 0}
+        columns = []
+        for factor in self._factors:
+            windows = self._base.coarser(factor)
+            covs = self._covs.filter(pl.col("factor") == factor)
+            found = self._of_flows.join(covs, on="flow", how="left", maintain_order="left")
+            columns.append(FlowColumn("cov", found["cov"], windows.count, windows.width_s))
+        return self._flow_metrics(*columns)
+
+    def _changes(self) -> FlowMetrics:
+        import polars as pl
+
+        found = self._of_flows.join(self._rate_changes, on="flow", how="left", maintain_order="left")
         pairs = self._windows.count - 1
-        for flow in self._set.flows:
-            row = rows.get(flow, {**no_bytes, "zero_pairs": pairs})
-            yield self._flow_metric("mean_relative_change", row["mean_relative_change"], row["changes"], flow)
-            yield self._flow_metric("worst_ratio", row["worst_ratio"], pairs - row["zero_pairs"], flow)
+        both = pairs - found["zero_pairs"].fill_null(pairs)
+        changes = found["changes"].fill_null(0).cast(pl.Int64)
+        return self._flow_metrics(
+            FlowColumn("mean_relative_change", found["mean_relative_change"], changes, self._windows.width_s),
+            FlowColumn("worst_ratio", found["worst_ratio"], both, self._windows.width_s),
+        )
 
-    def _flow_metric(
-        self, name: str, value: float | None, n: int, flow: int, windows: Windows | None = None
-    ) -> Metric:
-        return self._metric(name, value, n, flows=[flow], group=self._group_of[flow], windows=windows)
+    def _flow_metrics(self, *columns: FlowColumn) -> FlowMetrics:
+        return FlowMetrics(
+            self._of_flows["flow"], self._of_flows["group"], columns, self._set.number, self._warmup_s
+        )
 
 
 def _base_windows(windows: Windows, width_ns: int) -> Windows:
     """Return the same time span in windows as wide as the bins."""
     return Windows(windows.start_ns, width_ns, windows.count * (windows.width_ns // width_ns))
-
-
-def _by_flow(frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
-    return {row["flow"]: row for row in frame.iter_rows(named=True)}

@@ -64,18 +64,38 @@ class Windows:
         return byte_count * BITS_PER_BYTE * NS_PER_S / self.width_ns
 
 
+@dataclass(frozen=True, slots=True)
+class LifeWindows:
+    """The windows of several flows, those of each counted from its own first bin."""
+
+    starts_ns: NDArray[Any]
+    counts: NDArray[Any]
+    width_ns: int
+
+    @property
+    def width_s(self) -> float:
+        """Width of one in s."""
+        return self.width_ns / NS_PER_S
+
+    def of(self, place: int) -> Windows:
+        """Return the windows of the flow at this place."""
+        return Windows(int(self.starts_ns[place]), self.width_ns, int(self.counts[place]))
+
+
 class FlowBins:
     """Bins of many flows, one direction of each; those of some flows are selected without copying all."""
 
     def __init__(self, bins: pl.DataFrame) -> None:
         """Take bins of one width, in order of flow and time or not."""
+        import numpy as np
+
         first = first_of_each(bins["flow"].to_numpy())
         if not _is_in_order(bins, first):
             bins = bins.sort("flow", "time_ns")
             first = first_of_each(bins["flow"].to_numpy())
         self._bins = bins
-        bounds = pairwise([*first.tolist(), len(bins)])
-        self._places = dict(zip(bins["flow"].to_numpy()[first].tolist(), bounds, strict=True))
+        self._flows = bins["flow"].to_numpy()[first]
+        self._firsts, self._ends = first, np.append(first, len(bins))[1:]
         self._times_ns = bins["time_ns"].to_numpy()
         self._sizes: dict[str, NDArray[Any]] = {}
 
@@ -90,24 +110,71 @@ class FlowBins:
 
     def first_ns(self, flow: int) -> int | None:
         """Return when the first bin of a flow begins; None if it has none."""
-        start, end = self._places.get(flow, (0, 0))
+        import polars as pl
+
+        (start,), (end,) = self._places(pl.Series([flow]))
         return int(self._times_ns[start]) if start < end else None
+
+    def life_windows(
+        self, flows: pl.Series, starts_ns: pl.Series, ends_ns: pl.Series, window_ns: int
+    ) -> LifeWindows:
+        """Return the whole windows of each flow, counted from its first bin."""
+        import numpy as np
+
+        width_ns = self.width_ns or window_ns
+        starts, ends = starts_ns.to_numpy(), ends_ns.to_numpy()
+        firsts, behind = self._places(flows)
+        origins = starts.copy()
+        has_bins = behind > firsts
+        origins[has_bins] = self._times_ns[firsts[has_bins]]
+        begin = -((origins - starts) // width_ns)
+        counts = np.maximum((ends - origins) // width_ns - begin, 0) // (window_ns // width_ns)
+        return LifeWindows(origins + begin * width_ns, counts, window_ns)
+
+    def life_windowed(self, flows: pl.Series, windows: LifeWindows, column: str) -> pl.DataFrame:
+        """Return the windowed frame of `flows` in their own windows; `flow` is a place in `flows`."""
+        import numpy as np
+        import polars as pl
+
+        firsts, behind = self._places(flows)
+        lengths = behind - firsts
+        place = np.repeat(np.arange(len(lengths)), lengths)
+        row = np.arange(len(place)) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
+        window = (self._times_ns[row] - windows.starts_ns[place]) // windows.width_ns
+        sizes = self._column(column)[row].astype(np.uint64)
+        counts = (window >= 0) & (window < windows.counts[place]) & (sizes > 0)
+        return _merged(place[counts], window[counts], sizes[counts], pl.Int64())
+
+    def _places(self, flows: pl.Series) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return where the bins of each flow begin and end; both are 0 for a flow without bins."""
+        import numpy as np
+
+        wanted = flows.to_numpy()
+        if not len(self._flows):
+            return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
+        at = np.minimum(np.searchsorted(self._flows, wanted), len(self._flows) - 1)
+        is_known = self._flows[at] == wanted
+        return np.where(is_known, self._firsts[at], 0), np.where(is_known, self._ends[at], 0)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        if name not in self._sizes:
+            self._sizes[name] = self._bins[name].to_numpy()
+        return self._sizes[name]
 
     def rates(self, flow: int, windows: Windows, column: str) -> NDArray[Any]:
         """Return the bytes of one flow in all windows, with the zeros; exact below 2^53."""
         import numpy as np
+        import polars as pl
 
-        start, end = self._places.get(flow, (0, 0))
+        (start,), (end,) = self._places(pl.Series([flow]))
         bounds = (windows.start_ns, windows.end_ns)
         start, end = (start + int(place) for place in np.searchsorted(self._times_ns[start:end], bounds))
         window = (self._times_ns[start:end] - windows.start_ns) // windows.width_ns
-        if column not in self._sizes:
-            self._sizes[column] = self._bins[column].to_numpy()
         rates = np.zeros(windows.count)
         # they are in order of time, so that those of a window are together
         first = first_of_each(window)
         if len(first):
-            rates[window[first]] = np.add.reduceat(self._sizes[column][start:end], first)
+            rates[window[first]] = np.add.reduceat(self._column(column)[start:end], first)
         return rates
 
     def parts(self, flows: Iterable[int]) -> Iterator[pl.DataFrame]:
@@ -116,8 +183,7 @@ class FlowBins:
 
         stretches: list[tuple[int, int]] = [(0, 0)]
         rows = 0
-        for flow in sorted(flows):
-            start, end = self._places.get(flow, (0, 0))
+        for start, end in zip(*(one.tolist() for one in self._places(pl.Series(sorted(flows)))), strict=True):
             if start == stretches[-1][1]:
                 stretches[-1] = (stretches[-1][0], end)  # neighbours are one slice, without a copy
             else:

@@ -83,6 +83,8 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     @property
     def columns(self) -> list[str]: ...
+    def select(self, columns: Sequence[str]) -> Table:
+        """Return the table with these columns only, in the order of the table."""
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Return rows as dictionaries, for small tables."""
     def csv(self, start: int = 0, stop: int | None = None, *, raw: bool = False) -> bytes:

@@ -18,7 +18,7 @@ from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_p
 from tfrctrace.parsers.sources import size_in_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     import polars as pl
     import pyarrow as pa
@@ -89,11 +89,13 @@ class StackedTable:
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     yield from _anonymised(batch.slice(start, BATCH_ROWS), self._anonymizer)
 
-    def frame(self) -> pl.DataFrame:
-        """Return a data frame, without a copy when there is only one trace."""
+    def frame(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return a data frame of all columns or of some, without a copy when there is only one trace."""
         import polars as pl
 
-        frame = pl.concat([pl.DataFrame(table) for table in self._tables])
+        names = None if columns is None else list(columns)
+        tables = self._tables if names is None else [table.select(names) for table in self._tables]
+        frame = pl.concat([pl.DataFrame(table) for table in tables])
         return self._anonymizer.frame(frame) if self._anonymizer else frame
 
     def _pieces(self, most: int) -> Iterator[tuple[Table, int, int]]:

@@ -7,6 +7,7 @@ zeros count.
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from tfrctrace.metrics.windows import joined, matrix, power_sums, row_sums, wider
@@ -30,14 +31,14 @@ def rate_variation(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
 
     sums = power_sums(windowed, "flow")
     totals = sums["sum"].to_list()
-    spreads = _spreads(totals, sums["squares"].to_list(), count)
-    burstiness = [spread / total for spread, total in zip(spreads, totals, strict=True)]
+    spread_of = spreads(totals, sums["squares"].to_list(), repeat(count))
+    burstiness = [spread / total for spread, total in zip(spread_of, totals, strict=True)]
     sample = [value * (count / (count - 1)) ** 0.5 if count > 1 else None for value in burstiness]
     return pl.DataFrame(
         {
             "flow": sums["flow"],
             "mean": [total / count for total in totals],
-            "std": [spread / count for spread in spreads],
+            "std": [spread / count for spread in spread_of],
             "burstiness": burstiness,
             "cov_sample": sample,
         },
@@ -45,12 +46,15 @@ def rate_variation(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
     )
 
 
-def _spreads(totals: Sequence[int], squares: Sequence[int], count: int) -> list[float]:
-    """Return n sigma of each flow, of the sums of its bytes and of their squares.
+def spreads(totals: Sequence[int], squares: Sequence[int], counts: Iterable[int]) -> list[float]:
+    """Return n sigma of each flow, of the sums of its bytes and of their squares over n windows.
 
     n sum(x^2) - (sum x)^2 is n^2 times the variance, and a whole number.
     """
-    return [math.sqrt(count * square - total * total) for total, square in zip(totals, squares, strict=True)]
+    return [
+        math.sqrt(count * square - total * total)
+        for total, square, count in zip(totals, squares, counts, strict=False)
+    ]
 
 
 def cov_by_timescale(
@@ -68,10 +72,10 @@ def cov_by_timescale(
     possible = [factor for factor in sorted(factors) if factor <= count]
     for factor, flows, totals, squares in _sums_by_timescale(windowed, count, possible, dense):
         windows = count // factor
-        spreads = _spreads(totals, squares, windows)
+        spread_of = spreads(totals, squares, repeat(windows))
         rows += (
             (flow, factor, windows, spread / total)
-            for flow, spread, total in zip(flows, spreads, totals, strict=True)
+            for flow, spread, total in zip(flows, spread_of, totals, strict=True)
             if total
         )
     flow_type = windowed.schema["flow"]

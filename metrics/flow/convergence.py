@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.flow.burstiness import spreads
+from tfrctrace.metrics.windows import first_of_each, power_sums
+
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
@@ -36,36 +39,52 @@ def _last_half(rates: Rates) -> NDArray[Any]:
     return np.asarray(rates)[len(rates) // 2 :]
 
 
-def convergence_time_s(rates: Rates, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
-    """Return the first time from which the rate stays within `TOLERANCE` of B_ss for `hold_s`.
+def rate_shapes(
+    windowed: pl.DataFrame, counts: NDArray[Any], width_s: float, *, hold_s: float = HOLD_S
+) -> pl.DataFrame:
+    """Return `windows`, `convergence_s`, `rise_s` and `stability` of flows, a row for each of `counts`.
 
-    None if it never does, or if B_ss is 0.
+    `windowed` (see `tfrctrace.metrics.windows`) has the place of a flow in `counts` as `flow`, and windows
+    of `width_s` counted from the flow's own start, of which there are `counts`. B_ss is the mean of the last
+    half of a flow's windows. Values are null if it is 0.
+
+    - `convergence_s`: first time from which the rate stays within `TOLERANCE` of B_ss for `hold_s`, or null;
+    - `rise_s`: time of the first window with at least `RISEN` B_ss;
+    - `stability`: standard deviation (population) over mean in the last half.
     """
     import numpy as np
+    import polars as pl
 
-    steady = steady_rate(rates)
-    if not steady:
-        return None
-    return _first_run_s(abs(np.asarray(rates) - steady) <= TOLERANCE * steady, width_s, hold_s)
+    flow, window, size = (windowed[name].to_numpy() for name in ("flow", "window", "bytes"))
+    is_late = window >= (counts // 2)[flow]
+    late_windows = counts - counts // 2
+    late = power_sums(windowed.filter(pl.Series(is_late)), "flow")
+    totals = late["sum"].to_list()
+    spread_of = spreads(totals, late["squares"].to_list(), late_windows[late["flow"]].tolist())
+    with_bytes = late["flow"].to_numpy()
+    steady, stability = np.zeros(len(counts)), np.full(len(counts), np.nan)
+    steady[with_bytes] = np.array(totals, dtype=np.float64) / late_windows[with_bytes]
+    stability[with_bytes] = [spread / total for spread, total in zip(spread_of, totals, strict=True)]
+    level = steady[flow]
+    # a window without bytes is never within the tolerance
+    is_within = (level > 0) & (abs(size.astype(np.float64) - level) <= TOLERANCE * level)
+    is_risen = (level > 0) & (size >= RISEN * level)
+    shapes = {"stability": stability}
+    for name, is_good, least_s in (("convergence_s", is_within, hold_s), ("rise_s", is_risen, width_s)):
+        found, first = _first_runs(flow[is_good], window[is_good], _windows_of(least_s, width_s))
+        shapes[name] = np.full(len(counts), np.nan)
+        shapes[name][found] = first * width_s
+    return pl.DataFrame({"windows": counts, **shapes}).with_columns(pl.col(*shapes).fill_nan(None))
 
 
-def rise_time_s(rates: Rates, width_s: float) -> float | None:
-    """Return the time of the first window with at least 0.9 B_ss. None if B_ss is 0."""
+def _first_runs(flow: NDArray[Any], window: NDArray[Any], least: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the flows that have `least` windows in a row, and where the first such run of each begins."""
     import numpy as np
 
-    steady = steady_rate(rates)
-    return _first_run_s(np.asarray(rates) >= RISEN * steady, width_s, width_s) if steady else None
-
-
-def stability(rates: Rates) -> float | None:
-    """Return sigma/mean over the last half of the windows, without unit; sigma is the population's.
-
-    None if the mean is 0.
-    """
-    steady = steady_rate(rates)
-    if not steady:
-        return None
-    return float(_last_half(rates).std()) / steady
+    first = first_of_each(flow, window - np.arange(len(window)))
+    starts = first[np.diff(np.append(first, len(window))) >= least]
+    flows, places = np.unique(flow[starts], return_index=True)
+    return flows, window[starts[places]]
 
 
 def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
@@ -118,7 +137,11 @@ def _first_run_s(good: NDArray[Any], width_s: float, hold_s: float) -> float | N
     """Return the start of the first run of good windows that together last for `hold_s`."""
     import numpy as np
 
-    needed = max(math.ceil(hold_s / width_s - 1e-9), 1)
+    needed = _windows_of(hold_s, width_s)
     bad = np.concatenate([[-1], (~good).nonzero()[0], [len(good)]])
     long_enough = (np.diff(bad) > needed).nonzero()[0]
     return float(bad[long_enough[0]] + 1) * width_s if len(long_enough) else None
+
+
+def _windows_of(hold_s: float, width_s: float) -> int:
+    return max(math.ceil(hold_s / width_s - 1e-9), 1)

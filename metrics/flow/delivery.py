@@ -1,27 +1,38 @@
-"""Delivery and loss, as shares of counted packets. Counts are whole numbers; the results have no unit."""
+"""Delivery and loss as shares, of columns of the table of flows; the results have no unit."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-def drop_ratio(dropped: int, transmitted: int) -> float | None:
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def drop_ratio(dropped: pl.Expr, transmitted: pl.Expr) -> pl.Expr:
     """Return dropped/TX, from 0 to 1 (Lillis et al., tables 1 to 3, in percent); TX includes retransmissions.
 
-    None if nothing was transmitted.
+    Null if nothing was transmitted.
     """
-    return dropped / transmitted if transmitted else None
+    return _share(dropped, transmitted)
 
 
-def goodput_share(unique_bytes: int, wire_bytes: int) -> float | None:
+def goodput_share(unique_bytes: pl.Expr, wire_bytes: pl.Expr) -> pl.Expr:
     """Return goodput over throughput: the share of the bytes on the wire that is payload not seen before.
 
-    None if there were no bytes.
+    Null if there were no bytes.
     """
-    return unique_bytes / wire_bytes if wire_bytes else None
+    return _share(unique_bytes, wire_bytes)
 
 
-def timeout_share(rto_ms: float, duration_s: float) -> float | None:
+def timeout_share(rto_ms: pl.Expr, duration_s: pl.Expr) -> pl.Expr:
     """Return the share of a flow's `duration_s` that episodes after retransmission timeouts took.
 
-    None if the flow lasted no time.
+    Null if the flow lasted no time.
     """
-    return rto_ms / (1000 * duration_s) if duration_s else None
+    return _share(rto_ms, 1000 * duration_s)
+
+
+def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    import polars as pl
+
+    return pl.when(whole != 0).then(part / whole)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.catalogue import make_metric
 from tfrctrace.metrics.flow.convergence import (
     aggressiveness,
-    convergence_time_s,
     first_window_after,
+    rate_shapes,
     response_time_s,
-    rise_time_s,
-    stability,
 )
 from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
-from tfrctrace.metrics.windows import NS_PER_S, whole_windows
+from tfrctrace.metrics.flow_metrics import FlowColumn, FlowMetrics
+from tfrctrace.metrics.windows import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import polars as pl
-    from numpy.typing import NDArray
 
-    from tfrctrace.metrics.metric import Assumptions, Metric
-    from tfrctrace.metrics.windows import FlowBins, Windows
+    from tfrctrace.metrics.metric import Assumptions
+    from tfrctrace.metrics.windows import FlowBins, LifeWindows
 
 MAX_LIFE_WINDOWS: Final = 10_000_000
 """Longest series that is held in memory: 80 MB at 8 bytes a window."""
@@ -31,83 +29,93 @@ MAX_LIFE_WINDOWS: Final = 10_000_000
 _RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
 _DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
 
+COLUMNS: Final = (
+    *("flow", "group", "start_ns", "end_ns", "duration_s", "packets", "wire_bytes", "unique_bytes"),
+    *("sent_packets", "received_packets", "dropped_packets", "pdr", "plr", "rto_ms", "rto_episodes"),
+    *("rtt_samples", *_RTTS, *_DELAYS),
+)
+"""Columns of the table of flows that these metrics need."""
+
 
 def whole_flow_metrics(
     flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, assumptions: Assumptions
-) -> Iterator[Metric]:
-    """Give the metrics of each flow over its whole life; rates are taken in windows of `window_ns`.
+) -> FlowMetrics:
+    """Return the metrics of each flow over its whole life; rates are taken in windows of `window_ns`.
 
     With a step, `flows` has a column `begin_ns`: 0 s of the trace.
     """
-    for row in flows.iter_rows(named=True):
-        windows = _flow_windows(row, bins, window_ns)
-        yield from _shape(row, windows, bins, column, assumptions.step_ns)
-        yield from _delivery(row)
+    windows = bins.life_windows(flows["flow"], flows["start_ns"], flows["end_ns"], window_ns)
+    columns = [*_shape(flows, windows, bins, column)]
+    if assumptions.step_ns is not None:
+        columns += _response(flows, windows, bins, column, assumptions.step_ns)
+    return FlowMetrics(flows["flow"], flows["group"], (*columns, *_delivery(flows)))
 
 
-def _shape(
-    row: Mapping[str, Any], windows: Windows, bins: FlowBins, column: str, step_ns: int | None
-) -> Iterator[Metric]:
+def _shape(flows: pl.DataFrame, windows: LifeWindows, bins: FlowBins, column: str) -> Iterator[FlowColumn]:
     """Give the metrics of the rate over time, without values for a flow of too many windows."""
     import numpy as np
 
-    is_too_long = windows.count > MAX_LIFE_WINDOWS
-    rates = np.zeros(0) if is_too_long else bins.rates(row["flow"], windows, column)
-    known = [
-        ("convergence_s", convergence_time_s(rates, windows.width_s), len(rates)),
-        ("rise_s", rise_time_s(rates, windows.width_s), len(rates)),
-        ("stability", stability(rates), len(rates)),
-    ]
-    if step_ns is not None:
-        known += _response(rates, windows.width_s, (row["begin_ns"] + step_ns - windows.start_ns) / NS_PER_S)
-    for name, value, n in known:
-        yield make_metric(
-            name,
-            value,
-            n,
-            flows=[row["flow"]],
-            group=row["group"],
-            window_s=windows.width_s,
-            reason=f"more than {MAX_LIFE_WINDOWS:,} windows" if is_too_long else None,
-        )
+    counts = np.where(windows.counts > MAX_LIFE_WINDOWS, 0, windows.counts)
+    own = replace(windows, counts=counts)
+    shapes = rate_shapes(bins.life_windowed(flows["flow"], own, column), counts, windows.width_s)
+    reasons = _too_long(windows)
+    for name in ("convergence_s", "rise_s", "stability"):
+        yield FlowColumn(name, shapes[name], shapes["windows"], windows.width_s, reasons)
 
 
-def _response(rates: NDArray[Any], width_s: float, step_s: float) -> Iterator[tuple[str, float | None, int]]:
-    """Give name, value and number of windows of the metrics of a flow's response to a step.
+def _too_long(windows: LifeWindows) -> pl.Series:
+    """Return the reason why there is no value for flows of too many windows, null for others."""
+    import polars as pl
 
-    `rates` are bytes in each window; `step_s` counts from the start of the first.
-    """
-    first = first_window_after(width_s, step_s)
-    after = max(len(rates) - first, 0) if first > 0 else 0
-    increase = aggressiveness(rates[first - 1 :]) if after else None
-    yield "responsiveness_s", response_time_s(rates, width_s, step_s), after
-    yield "aggressiveness_bps", None if increase is None else 8 * increase / width_s, after
+    reason = f"more than {MAX_LIFE_WINDOWS:,} windows"
+    return pl.Series(
+        [reason if count > MAX_LIFE_WINDOWS else None for count in windows.counts], dtype=pl.String
+    )
 
 
-def _delivery(row: Mapping[str, Any]) -> Iterator[Metric]:
+def _response(
+    flows: pl.DataFrame, windows: LifeWindows, bins: FlowBins, column: str, step_ns: int
+) -> Iterator[FlowColumn]:
+    """Give the metrics of the flows' response to a step."""
+    import polars as pl
+
+    known: list[tuple[float | None, float | None, int]] = []
+    for place, (flow, begin_ns) in enumerate(flows.select("flow", "begin_ns").iter_rows()):
+        own = windows.of(place)
+        if own.count > MAX_LIFE_WINDOWS:
+            known.append((None, None, 0))
+            continue
+        rates = bins.rates(flow, own, column)
+        step_s = (begin_ns + step_ns - own.start_ns) / NS_PER_S
+        first = first_window_after(own.width_s, step_s)
+        after = max(len(rates) - first, 0) if first > 0 else 0
+        increase = aggressiveness(rates[first - 1 :]) if after else None
+        increase_bps = None if increase is None else 8 * increase / own.width_s
+        known.append((response_time_s(rates, own.width_s, step_s), increase_bps, after))
+    schema: dict[str, Any] = {"responsiveness_s": pl.Float64, "aggressiveness_bps": pl.Float64, "n": pl.Int64}
+    frame = pl.DataFrame(known, schema=schema, orient="row")
+    for name in ("responsiveness_s", "aggressiveness_bps"):
+        yield FlowColumn(name, frame[name], frame["n"], windows.width_s, _too_long(windows))
+
+
+def _delivery(flows: pl.DataFrame) -> Iterator[FlowColumn]:
     """Give the metrics of the table of flows."""
-    sent, dropped, unique = row["sent_packets"] or 0, row["dropped_packets"], row["unique_bytes"]
-    known = [(name, row[name], sent) for name in ("pdr", "plr")]
-    known.append(("drop_ratio", None if dropped is None else drop_ratio(dropped, sent), sent))
-    share = None if unique is None else goodput_share(unique, row["wire_bytes"])
-    known.append(("goodput_share", share, row["packets"]))
-    known.append(("timeout_share", _timeout_share(row), row["rto_episodes"] or 0))
-    known += [(name, row[name], row["rtt_samples"] or 0) for name in _RTTS]
-    known += [(name, row[name], row["received_packets"] or 0) for name in _DELAYS]
-    for name, value, n in known:
-        yield make_metric(name, value, n, flows=[row["flow"]], group=row["group"])
+    import polars as pl
 
-
-def _timeout_share(row: Mapping[str, Any]) -> float | None:
-    if row["rto_ms"] is None or row["duration_s"] is None:
-        return None
-    return timeout_share(row["rto_ms"], row["duration_s"])
-
-
-def _flow_windows(row: Mapping[str, Any], bins: FlowBins, window_ns: int) -> Windows:
-    """Return the whole windows of a flow from its first bin on."""
-    width_ns = bins.width_ns or window_ns
-    first_ns = bins.first_ns(row["flow"])
-    origin_ns = row["start_ns"] if first_ns is None else first_ns
-    whole = whole_windows(origin_ns, width_ns, row["start_ns"], row["end_ns"])
-    return whole.coarser(window_ns // width_ns)
+    col = pl.col
+    sent = col("sent_packets").fill_null(0)
+    received = col("received_packets").fill_null(0)
+    samples = col("rtt_samples").fill_null(0)
+    known = {
+        "pdr": (col("pdr"), sent),
+        "plr": (col("plr"), sent),
+        "drop_ratio": (drop_ratio(col("dropped_packets"), sent), sent),
+        "goodput_share": (goodput_share(col("unique_bytes"), col("wire_bytes")), col("packets")),
+        "timeout_share": (timeout_share(col("rto_ms"), col("duration_s")), col("rto_episodes").fill_null(0)),
+        **{name: (col(name), samples) for name in _RTTS},
+        **{name: (col(name), received) for name in _DELAYS},
+    }
+    values = flows.select(value.alias(name) for name, (value, _) in known.items())
+    counts = flows.select(n.alias(name) for name, (_, n) in known.items())
+    for name in known:
+        yield FlowColumn(name, values[name], counts[name])

@@ -23,10 +23,10 @@ def jain_index(rates: pl.Series, demands: pl.Series | None = None) -> float | No
     there is no value, or all are 0.
     """
     values = fractions(rates if demands is None else rates / demands)
-    squares = sum((value * value for value in values), Fraction())
+    squares = Fraction(sum(value * value for value in values))
     if not squares:
         return None
-    total = sum(values, Fraction())
+    total = Fraction(sum(values))
     return float(total * total / (len(values) * squares))
 
 
@@ -35,8 +35,9 @@ def max_min_ratio(rates: pl.Series) -> float | None:
 
     One flow alone has 1. None if there is no value or all are 0.
     """
-    values = sorted(fractions(rates))
-    return float(values[0] / values[-1]) if values and values[-1] else None
+    values = [Fraction(value) for value in fractions(rates)]
+    largest = max(values, default=Fraction())
+    return float(min(values) / largest) if largest else None
 
 
 def mean_rate(rates: pl.Series) -> float | None:

@@ -61,7 +61,7 @@ class Demand:
 
 def small_flows(
     amounts: Mapping[int, int],
-    rows: Mapping[int, Mapping[str, Any]],
+    row_of: Callable[[int], Mapping[str, Any]],
     packets: Callable[[int], NDArray[Any] | None],
     share: float = SPARSE_SHARE,
     *,
@@ -69,19 +69,19 @@ def small_flows(
 ) -> list[SmallFlow]:
     """Return the flows of a set whose rate lies below `share` of the mean of those that are not sparse.
 
-    `amounts` are bytes in the windows of the set, `rows` the rows of the table of flows, and `packets` gives
-    the packets of a flow in each of many equal windows, or None if they are not known. With
+    `amounts` are bytes in the windows of the set, `row_of` gives the row of a flow, and `packets` the
+    packets of a flow in each of many equal windows, or None if they are not known. With
     `counts_received` amounts and packets are those that arrived.
     """
     largest = max(amounts.values(), default=0)
     limit = Fraction(share)
     demands = {
-        flow: demand(rows[flow], packets(flow), counts_received=counts_received)
+        flow: demand(row_of(flow), packets(flow), counts_received=counts_received)
         for flow, amount in amounts.items()
         if amount < limit * largest
     }
     asked = {
-        flow: amounts[flow] / (_arrived(rows[flow]) if counts_received else Fraction(1))
+        flow: amounts[flow] / (_arrived(row_of(flow)) if counts_received else Fraction(1))
         for flow, one in demands.items()
         if one.is_limited
     }

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME, WITHOUT_SPARSE
+from tfrctrace.metrics.flow_metrics import FlowMetrics, metric_frames, metric_schema
+from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.printers.aligned import aligned
@@ -20,11 +22,9 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import polars as pl
-
-Facts = dict[str, Any]
+    from tfrctrace.metrics.flow_metrics import FlowColumn, MetricRows
 
 METRICS_SCHEMA_VERSION: Final = 1
 
@@ -32,49 +32,62 @@ _SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", 
 _FLOWS_SHOWN: Final = 12
 
 
-def write_metrics_json(file: TextIO, document: Mapping[str, Any], *, version: str) -> None:
+def write_metrics_json(
+    file: TextIO, summary: Mapping[str, Any], rows: Sequence[MetricRows], *, version: str
+) -> None:
     """Write all metrics with their competing sets; docs/metrics.md explains the names."""
     import json
 
     head = {"schema_version": METRICS_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
-    rest = {name: value for name, value in document.items() if name != "metrics"}
     encode = json.JSONEncoder(allow_nan=False).encode
-    lines = ",\n".join(encode(metric) for metric in document["metrics"])
-    file.write(f'{encode({**head, **rest})[:-1]},\n"metrics": [\n{lines}\n]}}\n')
+    file.write(f'{encode({**head, **summary})[:-1]},\n"metrics": [')
+    separator = "\n"
+    for frame in metric_frames(rows):
+        for metric in frame.iter_rows(named=True):
+            file.write(separator + encode(metric))
+            separator = ",\n"
+    file.write("\n]}\n")
 
 
 def write_metrics_table(
-    file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame, *, raw: bool
+    file: BinaryIO, form: Literal["csv", "parquet"], rows: Sequence[MetricRows], *, raw: bool
 ) -> None:
     """Write a row for each metric; in CSV the flows are numbers with blanks between them."""
     import polars as pl
 
+    empty = pl.DataFrame(schema=metric_schema())
     if form == "parquet":
-        file.write(parquet_bytes(frame))
-    else:
-        flows = pl.col("flows").cast(pl.List(pl.String)).list.join(" ")
-        file.write(frame_csv(frame.with_columns(flows), raw=raw))
+        file.write(parquet_bytes(pl.concat([empty, *metric_frames(rows)])))
+        return
+    flows = pl.col("flows").cast(pl.List(pl.String)).list.join(" ")
+    file.write(frame_csv(empty.with_columns(flows), raw=raw))
+    for frame in metric_frames(rows):
+        file.write(frame_csv(frame.with_columns(flows), raw=raw, header=False))
 
 
-def write_metrics_text(file: TextIO, document: Mapping[str, Any]) -> None:
-    """Write a block for each competing set, then one for whole flows."""
-    for line in _lines(document):
+def write_metrics_text(
+    file: TextIO, summary: Mapping[str, Any], rows: Sequence[MetricRows], *, shown: Collection[int]
+) -> None:
+    """Write a block for each competing set, then one for whole flows, of which those `shown` have a line."""
+    for line in _lines(summary, rows, shown):
         file.write(printable(line) + "\n")
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    windows = f"{document['basis']} in windows of {format_duration_s(document['window_s'])}"
-    if document["warmup_s"]:
-        windows += f", without the first {format_duration_s(document['warmup_s'])} of each flow"
-    sets = counted(len(document["competing_sets"]), "competing set")
-    yield f"{counted(document['flows'], 'flow')}, {sets}; {windows}"
-    for one in document["competing_sets"]:
-        own = [metric for metric in document["metrics"] if metric["competing_set"] == one["number"]]
-        yield from ("", _title(one), *_small_flows(one), *_of_set(own))
-    whole = [metric for metric in document["metrics"] if metric["competing_set"] is None]
+def _lines(summary: Mapping[str, Any], rows: Sequence[MetricRows], shown: Collection[int]) -> Iterator[str]:
+    windows = f"{summary['basis']} in windows of {format_duration_s(summary['window_s'])}"
+    if summary["warmup_s"]:
+        windows += f", without the first {format_duration_s(summary['warmup_s'])} of each flow"
+    sets = counted(len(summary["competing_sets"]), "competing set")
+    yield f"{counted(summary['flows'], 'flow')}, {sets}; {windows}"
+    for one in summary["competing_sets"]:
+        own = [metrics for metrics in rows if metrics.competing_set == one["number"]]
+        yield from ("", _title(one), *_small_flows(one), *_of_set(own, shown))
+    whole = [
+        one for one in rows if isinstance(one, FlowMetrics) and one.competing_set is None and len(one.flows)
+    ]
     if whole:
-        yield from ("", "whole flows", *_of_flows(whole))
-    for line in left_out(document):
+        yield from ("", "whole flows", *_of_flows(whole, shown))
+    for line in left_out(summary):
         yield from ("", line)
 
 
@@ -105,79 +118,81 @@ def _flows(flows: Sequence[int]) -> str:
     return f"{'flow' if len(flows) == 1 else 'flows'} {shown}{more}"
 
 
-def _of_set(metrics: Sequence[Facts]) -> Iterator[str]:
+def _of_set(rows: Sequence[MetricRows], shown: Collection[int]) -> Iterator[str]:
     """Give the lines about the set and its groups, then the table of its flows."""
-    has_sparse = any(metric["name"] == "sparse_flows" and metric["value"] for metric in metrics)
-    names = {metric["name"] for metric in metrics}
-    together = [
-        metric
-        for metric in metrics
-        if BY_NAME[metric["name"]].subject != "flow"
-        # without a sparse flow they are the same numbers again
-        and (has_sparse or metric["name"].removesuffix(WITHOUT_SPARSE) not in names - {metric["name"]})
-    ]
-    rows = [
+    together = [one for one in rows if isinstance(one, Metric)]
+    alone = [one for one in rows if isinstance(one, FlowMetrics)]
+    has_sparse = any(metric.name == "sparse_flows" and metric.value for metric in together)
+    names = {metric.name for metric in together}
+    lines = [
         (
-            metric["name"],
-            metric["group"] or "all",
-            _value(metric),
-            f"n = {metric['n']}",
-            metric["reason"] or "",
+            metric.name,
+            metric.group or "all",
+            _value(metric.name, metric.value),
+            f"n = {metric.n}",
+            metric.reason or "",
         )
         for metric in together
+        # without a sparse flow they are the same numbers again
+        if has_sparse or metric.name.removesuffix(WITHOUT_SPARSE) not in names - {metric.name}
     ]
-    yield from aligned(rows, left={0, 1, 3, 4})
-    alone = [metric for metric in metrics if BY_NAME[metric["name"]].subject == "flow"]
-    if alone and rows:
+    yield from aligned(lines, left={0, 1, 3, 4})
+    if alone and lines:
         yield ""
-    yield from _of_flows(alone)
+    yield from _of_flows(alone, shown)
 
 
-def _of_flows(metrics: Sequence[Facts]) -> Iterator[str]:
-    """Give a table with a line for each flow and a column for each metric."""
-    headings = list(dict.fromkeys(_heading(metric) for metric in metrics if metric["value"] is not None))
-    cells: dict[tuple[int, str], dict[str, str]] = {}
+def _of_flows(blocks: Sequence[FlowMetrics], shown: Collection[int]) -> Iterator[str]:
+    """Give a table with a line for each of the flows `shown` and a column for each metric.
+
+    All blocks are of the same flows.
+    """
+    columns = [column for block in blocks for column in block.columns]
+    known = [column for column in columns if not column.is_unknown]
+    if known:
+        flows, groups = blocks[0].flows, blocks[0].groups
+        places = [place for place, flow in enumerate(flows) if flow in shown]
+        lines = [("flow", "group", *map(_heading, known))]
+        lines += [
+            (str(flows[place]), groups[place], *(_value(one.name, one.values[place]) for one in known))
+            for place in places
+        ]
+        yield from aligned(lines, left={1})
+        if len(places) < len(flows):
+            yield f"and {len(flows) - len(places):,} more flows; `--format csv` has all"
     unknown: dict[str, str] = {}
-    for metric in metrics:
-        if _heading(metric) in headings:
-            cells.setdefault((metric["flows"][0], metric["group"]), {})[_heading(metric)] = _value(metric)
-        else:
-            unknown[_heading(metric)] = metric["reason"]
-    if cells:
-        rows = [("flow", "group", *headings)]
-        for (flow, group), own in cells.items():
-            rows.append((str(flow), group, *(own.get(heading, MISSING) for heading in headings)))
-        yield from aligned(rows, left={1})
+    for column in columns:
+        if column.is_unknown:
+            unknown[_heading(column)] = column.reason_at(-1)
     for reason in dict.fromkeys(unknown.values()):
         names = ", ".join(name for name, why in unknown.items() if why == reason)
         yield f"unknown for all flows: {names} ({reason})"
 
 
-def _heading(metric: Facts) -> str:
+def _heading(column: FlowColumn) -> str:
     """Return the metric's name, with the timescale of `cov`."""
-    name: str = metric["name"]
-    return f"cov {metric['window_s']:g} s" if name == "cov" else name
+    return f"cov {column.window_s:g} s" if column.name == "cov" else column.name
 
 
-def _value(metric: Facts) -> str:
-    value = metric["value"]
+def _value(name: str, value: float | None) -> str:
+    unit = BY_NAME[name].unit
     if value is None:
         return MISSING
-    if metric["name"] in _SHARES:
+    if name in _SHARES:
         return format_share(value)
-    if metric["unit"] == "bit/s":
+    if unit == "bit/s":
         return format_rate_bps(value)
-    if metric["unit"] == "ms":
+    if unit == "ms":
         return format_ms(value)
-    return f"{value:.3g} s" if metric["unit"] == "s" else f"{value:.4g}"
+    return f"{value:.3g} s" if unit == "s" else f"{value:.4g}"
 
 
-def left_out(document: Mapping[str, Any]) -> Iterator[str]:
+def left_out(summary: Mapping[str, Any]) -> Iterator[str]:
     """Give a line for flows, and one for sets, that no metric counts."""
-    if document["flows_left_out"]:
+    if summary["flows_left_out"]:
         yield (
-            f"left out: {counted(document['flows_left_out'], 'flow')} "
+            f"left out: {counted(summary['flows_left_out'], 'flow')} "
             "with few data packets (`--least-packets`)"
         )
-    if document["sets_left_out"]:
-        yield f"left out: {counted(document['sets_left_out'], 'smaller competing set')}"
+    if summary["sets_left_out"]:
+        yield f"left out: {counted(summary['sets_left_out'], 'smaller competing set')}"

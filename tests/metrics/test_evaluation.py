@@ -15,6 +15,7 @@ import tfrctrace
 from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
 from tfrctrace.metrics.evaluation import evaluate
 from tfrctrace.metrics.flow.arrivals import arrival_bins
+from tfrctrace.metrics.flow_metrics import each_metric
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Assumptions
 from tfrctrace.metrics.sets.competing import CompetingSet
 from tfrctrace.metrics.sets.up_down import up_down_groups
@@ -47,7 +48,7 @@ def test_rates_and_indices_of_what_arrived_are_those_of_the_sinks(name, rows):
     bins = arrival_bins(trace.packets(), S // 2).filter(pl.col("direction") == "fwd")
     windows = Windows(start_ns, S // 2, (end_ns - start_ns) // (S // 2))
     one = CompetingSet(1, name, tuple(flows["flow"]), windows, start_ns)
-    found = evaluate(flows, bins, [one], column="received_bytes", window_ns=S // 2).metrics
+    found = list(each_metric(evaluate(flows, bins, [one], column="received_bytes", window_ns=S // 2).rows))
 
     def value(metric, group=None):
         (evaluated,) = [m for m in found if m.name == metric and group in {None, m.group}]
@@ -100,7 +101,7 @@ def evaluated(*flows, window_ns=S, width_ns=S, given=NO_ASSUMPTIONS):
     count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
     found = evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns, assumptions=given)
-    return found.metrics
+    return list(each_metric(found.rows))
 
 
 def test_every_metric_of_the_catalogue_is_reported_and_no_other():
@@ -177,7 +178,7 @@ def test_shards_of_bins_give_the_same_as_the_whole():
     one = CompetingSet(1, "a", (1, 2), Windows(0, S, 20), 0)
     parts = [bins.sample(fraction=1, shuffle=True, seed=7)[place::3] for place in range(3)]
     whole, sharded = (
-        evaluate(table, some, [one], column="unique_bytes", window_ns=S).metrics
+        list(each_metric(evaluate(table, some, [one], column="unique_bytes", window_ns=S).rows))
         for some in (bins, pl.concat(parts))
     )
     assert whole == sharded
@@ -189,8 +190,8 @@ def test_a_flow_of_a_hundred_years_needs_no_memory_for_every_second_of_them():
     last = bins.with_columns(pl.col("time_ns") + century_ns - 20 * S)
     table = table.with_columns(pl.lit(century_ns).alias("end_ns"))
     one = CompetingSet(1, "a", (1, 2), Windows(0, S, century_ns // S), 0)
-    found = evaluate(table, pl.concat([bins, last]), [one], column="unique_bytes", window_ns=S).metrics
-    by_name = {metric.name: metric for metric in found}
+    found = evaluate(table, pl.concat([bins, last]), [one], column="unique_bytes", window_ns=S)
+    by_name = {metric.name: metric for metric in each_metric(found.rows)}
     assert by_name["jain"].value == 1
     for name in ("convergence_s", "rise_s", "stability", "fairness_settling_s"):
         assert (by_name[name].value, by_name[name].reason) == (None, "more than 10,000,000 windows")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from tfrctrace import __version__
 from tfrctrace.commands.console import Console
@@ -11,6 +11,9 @@ from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+
+MOST_SHOWN: Final = 1_000
+"""Flows that have a line in the text, those with most data packets."""
 
 
 def metrics(
@@ -41,15 +44,16 @@ def metrics(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, bin_ns=measuring.bin_ns)
-    measurement = trace.measure(*names, **measuring.arguments())
-    facts = measurement.facts()
+    # the output has no other columns of flows
+    measured = trace.measure(*names, **measuring.arguments(), columns=())
+    summary, rows = measured.summary(), measured.rows
     if result.chosen in {"csv", "parquet"}:
         # rows have no place for what they do not count
-        for line in left_out(facts):
+        for line in left_out(summary):
             console.note(line)
     result.write(
-        table=lambda file: write_metrics_text(file, facts),
-        json=lambda file: write_metrics_json(file, facts, version=__version__),
-        rows=lambda file, form: write_metrics_table(file, form, measurement.frame(), raw=result.raw),
+        table=lambda file: write_metrics_text(file, summary, rows, shown=measured.largest(MOST_SHOWN)),
+        json=lambda file: write_metrics_json(file, summary, rows, version=__version__),
+        rows=lambda file, form: write_metrics_table(file, form, rows, raw=result.raw),
     )
     return console.exit_status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -102,10 +102,11 @@ class _Source:
         """Take a metric of the flows, groups or sets that have no other flow than `flows`."""
         window_s = self._measured.window_s
         found = [
-            metric_value(asdict(one))
-            for one in self._measured.metrics
+            metric_value(one)
+            for frame in self._measured.frames(term.name)
+            for one in frame.iter_rows(named=True)
             # one metric is there for several timescales
-            if one.name == term.name and flows.issuperset(one.flows) and one.window_s in {None, window_s}
+            if flows.issuperset(one["flows"]) and one["window_s"] in {None, window_s}
         ]
         taken = aggregated(found, term, "no flows are compared in these windows")
         return (

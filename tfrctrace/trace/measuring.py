@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.metrics.metric import NO_ASSUMPTIONS
+from tfrctrace.metrics.evaluation import DEMAND_COLUMNS
+from tfrctrace.metrics.flow.whole_flow import COLUMNS as WHOLE_FLOW_COLUMNS
+from tfrctrace.metrics.flow_metrics import FlowMetrics, each_metric, metric_frames, metric_schema
+from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Metric
 from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
+from tfrctrace.trace.conditions import CONDITION_COLUMNS
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.metrics.metric import Assumptions, Metric
+    from tfrctrace.metrics.flow_metrics import MetricRows
+    from tfrctrace.metrics.metric import Assumptions
     from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
     from tfrctrace.metrics.sets.sparse import SmallFlow
 
@@ -26,6 +31,16 @@ Basis = Literal["goodput", "throughput", "received"]
 
 BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
 """The column of bins that counts."""
+
+COLUMNS: Final = (
+    *{
+        *("direction", "source", "label", "transport", "data_packets", "payload_bytes", "vantage"),
+        *CONDITION_COLUMNS,
+        *DEMAND_COLUMNS,
+        *(set(WHOLE_FLOW_COLUMNS) - {"group"}),
+    },
+)
+"""Columns of the table of flows that choose, label and measure flows."""
 
 LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups.
@@ -48,7 +63,8 @@ FULL: Final = 1.02
 class MeasuredMetrics:
     """The metrics of a trace, and the flows they are about."""
 
-    metrics: list[Metric]
+    rows: list[MetricRows]
+    """The metrics in order: of sets and groups each one, of flows those of all flows as columns."""
     sets: list[CompetingSet]
     small_flows: dict[int, list[SmallFlow]]
     """By the number of a set, its flows with a rate far below a share, sparse or not."""
@@ -72,26 +88,34 @@ class MeasuredMetrics:
     warmup_s: float
     sparse_share: float
 
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics as objects; for thousands of flows `frame` and `frames` take less memory."""
+        return list(each_metric(self.rows))
+
+    def frames(self, *names: str) -> Iterator[pl.DataFrame]:
+        """Give a row for each metric, or for those with these `names`, in frames of bounded size."""
+        return metric_frames(_named(self.rows, names))
+
     def frame(self) -> pl.DataFrame:
         """Return a row for each metric."""
         import polars as pl
 
-        schema: dict[str, pl.DataType | type[pl.DataType]] = {
-            "name": pl.String,
-            "value": pl.Float64,
-            "unit": pl.String,
-            "n": pl.Int64,
-            "window_s": pl.Float64,
-            "warmup_s": pl.Float64,
-            "flows": pl.List(pl.UInt32),
-            "group": pl.String,
-            "competing_set": pl.Int64,
-            "reason": pl.String,
-        }
-        return pl.DataFrame([asdict(metric) for metric in self.metrics], schema=schema)
+        return pl.concat([pl.DataFrame(schema=metric_schema()), *self.frames()])
+
+    def largest(self, most: int) -> set[int]:
+        """Return the flows with most data packets."""
+        import polars as pl
+
+        size = pl.coalesce("data_packets", "packets")
+        return set(self.looked_at.select("flow", size.alias("size")).top_k(most, by="size")["flow"])
 
     def facts(self) -> dict[str, Any]:
         """Return all of it as plain names and values, the form of the JSON."""
+        return {**self.summary(), "metrics": [asdict(metric) for metric in self.metrics]}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was measured, and which flows competed, without the metrics."""
         return {
             "basis": self.basis,
             "window_s": self.window_s,
@@ -112,7 +136,6 @@ class MeasuredMetrics:
                 for one in self.sets
             ],
             "sets_left_out": self.sets_left_out,
-            "metrics": [asdict(metric) for metric in self.metrics],
         }
 
 
@@ -193,7 +216,7 @@ def measure(
         assumptions=given,
     )
     return MeasuredMetrics(
-        metrics=[metric for metric in found.metrics if not names or metric.name in names],
+        rows=_named(found.rows, names),
         sets=sets,
         small_flows=found.small_flows,
         sets_left_out=sets_left_out,
@@ -215,12 +238,26 @@ def assumption_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterat
     for label, weight in given.weights.items():
         if label not in groups:
             yield input_problem(f"{label}={weight:g}", UNUSED_WEIGHT, "fits no flow", severity="warning")
-    for metric in measured.metrics:
+    for metric in measured.rows:
+        if not isinstance(metric, Metric):
+            continue
         if metric.name == "link_utilisation" and (metric.value or 0) > FULL:
             source = measured.sets[(metric.competing_set or 1) - 1].source
             message = f"set {metric.competing_set} took {metric.value:.4g} times what the capacity allows"
             hint = "the capacity is wrong, or the flows do not share one link"
             yield input_problem(source, "capacity", message, severity="warning", hint=hint)
+
+
+def _named(rows: Sequence[MetricRows], names: Collection[str]) -> list[MetricRows]:
+    """Return those metrics that have one of `names`, if there are any."""
+    if not names:
+        return list(rows)
+    own = (
+        one.named(names) if isinstance(one, FlowMetrics) else one
+        for one in rows
+        if isinstance(one, FlowMetrics) or one.name in names
+    )
+    return [one for one in own if isinstance(one, Metric) or one.columns]
 
 
 def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFrame:
@@ -250,11 +287,15 @@ def _asked(flows: pl.DataFrame, every: pl.DataFrame, least_packets: int | None) 
     """Return both rows of each flow in `every`, and whether they count."""
     import polars as pl
 
-    is_counted = every.select("flow", "size", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
+    of_flow = every.select("flow", "size", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
+    # the many columns of `flows` are not copied, as joining them would
+    own = flows.select("flow").join(of_flow, on="flow", how="left", maintain_order="left")
     return flows.with_columns(
         pl.coalesce("label", "transport").alias("group"),
         pl.int_range(pl.len(), dtype=pl.UInt32).is_in(every["row"].implode()).alias("is_data_direction"),
-    ).join(is_counted, on="flow", maintain_order="left")
+        own["size"],
+        own["is_counted"],
+    )
 
 
 def _flow_lifetimes(flows: pl.DataFrame) -> list[FlowLifetime]:

@@ -98,6 +98,7 @@ class Trace(Tables):
         weight: Mapping[str, float] | None = None,
         step: str | None = None,
         sparse_share: float = SPARSE_SHARE,
+        columns: Iterable[str] | None = None,
     ) -> MeasuredMetrics:
         """Return fairness, burstiness, smoothness, delivery and more of the flows, and the competing sets.
 
@@ -110,13 +111,15 @@ class Trace(Tables):
         with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
         of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`. Flows that their
         application limited to less than `sparse_share` of the mean of the others are sparse: metrics
-        "without sparse" leave them out; 0 makes none sparse.
+        "without sparse" leave them out; 0 makes none sparse. The result holds rows of the table of flows with
+        these `columns` besides those that were needed, or with all: those of 100,000 flows take 200 MB.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.metric import Assumptions
         from tfrctrace.trace.labels import check_weights, parse_rule, with_labels
         from tfrctrace.trace.measuring import (
+            COLUMNS,
             assumption_warnings,
             base_width_ns,
             check_names,
@@ -140,7 +143,8 @@ class Trace(Tables):
         base_ns = base_width_ns(window_ns)
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
-        flows, problems = with_labels(self.flows, rules)
+        names_of_columns = None if columns is None else {*COLUMNS, *columns}
+        flows, problems = with_labels(self.table("flows").frame(names_of_columns), rules)
         self._report_problems_once(problems)
         measured = measure(
             flows,

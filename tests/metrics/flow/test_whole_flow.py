@@ -63,10 +63,14 @@ def test_a_receiver_s_capture_does_not_show_the_share(tmp_path):
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
 def test_a_share_is_between_0_and_1_and_does_not_change_with_the_unit_of_time(after_ms, rest_ms):
-    share = timeout_share(after_ms, (after_ms + rest_ms) / 1000)
+    durations_s = [(after_ms + rest_ms) / 1000, 60 * (after_ms + rest_ms) / 1000, 0]
+    times = pl.DataFrame({"rto_ms": [after_ms, 60 * after_ms, after_ms], "duration_s": durations_s})
+    share, of_minutes, of_nothing = times.select(
+        timeout_share(pl.col("rto_ms"), pl.col("duration_s"))
+    ).to_series()
     assert 0 <= share <= 1
-    assert timeout_share(60 * after_ms, 60 * (after_ms + rest_ms) / 1000) == pytest.approx(share)
-    assert timeout_share(after_ms, 0) is None
+    assert of_minutes == pytest.approx(share)
+    assert of_nothing is None
 
 
 def received_each_second(flow_id, start_s, seconds):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import tfrctrace
 from tfrctrace.metrics.evaluation import evaluate
 from tfrctrace.metrics.flow.arrivals import arrival_bins
+from tfrctrace.metrics.flow_metrics import each_metric
 from tfrctrace.metrics.sets.competing import CompetingSet
 from tfrctrace.metrics.sets.fairness import jain_index
 from tfrctrace.metrics.sets.sparse import demand, small_flows
@@ -56,7 +57,7 @@ def test_indices_with_and_without_sparse_flows_are_those_of_the_sinks(name):
     bins = arrival_bins(trace.packets(), S).filter(pl.col("direction") == "fwd")
     own = CompetingSet(1, name, tuple(flows.sort("flow_id")["flow"]), Windows(5 * S, S, 25), 0)
     found = evaluate(flows, bins, [own], column="received_bytes", window_ns=S)
-    values = {one.name: one.value for one in found.metrics if one.competing_set == 1}
+    values = {one.name: one.value for one in each_metric(found.rows) if one.competing_set == 1}
     # arrivals have headers, which the sinks do not count: 4 % of a greedy flow, more of small packets
     rest = COUNTED[name][:2] if SPARSE[name] else COUNTED[name]
     assert values["jain"] == pytest.approx(jain(COUNTED[name]), abs=0.005)
@@ -121,7 +122,7 @@ def test_the_demand_behind_losses_counts_and_not_the_rate_that_is_left():
     amounts = {1: 1000, 2: 50}
 
     def sparse(**more):
-        found = small_flows(amounts, rows, lambda _: EVEN, **more)
+        found = small_flows(amounts, rows.__getitem__, lambda _: EVEN, **more)
         return [(one.flow, one.is_sparse) for one in found]
 
     assert sparse() == [(2, True)]
@@ -136,7 +137,7 @@ def sparse_of(amounts, limited, share):
     rows = {
         flow: row(transport="udp" if flow in limited else "tcp", app_limited_share=0.0) for flow in amounts
     }
-    return small_flows(amounts, rows, lambda _: EVEN, share)
+    return small_flows(amounts, rows.__getitem__, lambda _: EVEN, share)
 
 
 @given(AMOUNTS, st.sets(st.integers(1, 12)), st.sampled_from([0.01, 0.1, 0.5, 0.99]), st.integers(2, 1000))

@@ -11,8 +11,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
-use crate::tables::Rows;
 use crate::tables::csv_json::{RowFormat, safe_cell, written};
+use crate::tables::{Rows, SelectedColumns};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -44,6 +44,10 @@ impl Table {
     fn columns(&self) -> PyResult<Vec<String>> {
         let schema = self.rows.schema().map_err(arrow_error)?;
         Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    fn select(&self, columns: Vec<String>) -> Self {
+        Self { rows: Arc::new(SelectedColumns::new(Arc::clone(&self.rows), columns)) }
     }
 
     #[pyo3(signature = (requested_schema = None))]

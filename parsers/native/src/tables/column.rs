@@ -117,9 +117,12 @@ pub trait Row<'a>: Sized + 'a {
     const COLUMNS: &'a [&'a [Column<Self>]];
 }
 
-/// Fill every column with `rows`.
-pub(super) fn record_batch<'a, R: Row<'a>>(rows: &[R]) -> Result<RecordBatch, ArrowError> {
-    let columns = || R::COLUMNS.iter().copied().flatten();
+/// Fill the columns whose names are `wanted` with `rows`.
+pub(super) fn record_batch<'a, R: Row<'a>>(
+    rows: &[R],
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<RecordBatch, ArrowError> {
+    let columns = || R::COLUMNS.iter().copied().flatten().filter(|column| wanted(column.description.name));
     let fields: Vec<Field> =
         columns().map(|column| Field::new(column.description.name, column.data_type(), true)).collect();
     let arrays = columns().map(|column| column.array(rows)).collect();

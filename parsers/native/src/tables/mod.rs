@@ -133,8 +133,18 @@ pub trait Rows: Send + Sync {
         self.len() == 0
     }
 
+    /// Rows `start..end`, which must exist, with the columns whose names are `wanted`.
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError>;
+
     /// Rows `start..end`, which must exist.
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError>;
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        self.batch_of(start, end, &|_| true)
+    }
 
     fn schema(&self) -> Result<SchemaRef, ArrowError> {
         Ok(self.batch(0, 0)?.schema())
@@ -164,9 +174,14 @@ impl<T: PassTable> Rows for PassRows<T> {
         self.table.len(&self.analysis)
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError> {
         let row = |row| self.table.row(&self.analysis, row, self.first_flow);
-        record_batch(&(start..end).filter_map(row).collect::<Vec<_>>())
+        record_batch(&(start..end).filter_map(row).collect::<Vec<_>>(), wanted)
     }
 }
 
@@ -176,8 +191,41 @@ impl<R: Row<'static> + Send + Sync> Rows for Vec<R> {
         self.as_slice().len()
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        record_batch(self.get(start..end).unwrap_or_default())
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError> {
+        record_batch(self.get(start..end).unwrap_or_default(), wanted)
+    }
+}
+
+/// Some columns of a table.
+pub struct SelectedColumns {
+    rows: Arc<dyn Rows>,
+    names: Vec<String>,
+}
+
+impl SelectedColumns {
+    /// The columns of `rows` that have these names, in the order of the table.
+    pub fn new(rows: Arc<dyn Rows>, names: Vec<String>) -> Self {
+        Self { rows, names }
+    }
+}
+
+impl Rows for SelectedColumns {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError> {
+        self.rows.batch_of(start, end, &|name| wanted(name) && self.names.iter().any(|own| own == name))
     }
 }
 
