@@ -60,7 +60,7 @@ def write_capacity_json(
 def write_capacity_text(file: TextIO, network: Mapping[str, Any], document: Mapping[str, Any]) -> None:
     """Write the terms with their meanings; of several steps in time a line for each."""
     steps = document.get("steps")
-    lines = [_network(network), ""]
+    lines = [network_line(network), ""]
     if steps is None:
         lines += aligned([_CONTENDERS, *_contender_rows(document)], left={0})
         lines += ["", *aligned(list(_term_rows(document)), left={0, 2})]
@@ -72,7 +72,7 @@ def write_capacity_text(file: TextIO, network: Mapping[str, Any], document: Mapp
     file.writelines(f"{line}\n" for line in lines)
 
 
-def _network(network: Mapping[str, Any]) -> str:
+def network_line(network: Mapping[str, Any]) -> str:
     """Return one line with the constants of the model."""
     facts = [f"802.11{network['phy']}"]
     if network["phy"] == "n":
@@ -163,11 +163,16 @@ def _step_row(step: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _notes(network: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def network_notes(network: Mapping[str, Any]) -> Iterator[str]:
+    """Return what a reader must know of the constants."""
     if network["preset"] == "paper":
         yield _PAPER_NOTE
     if network["phy"] == "n":
         yield _HT_NOTE
+
+
+def _notes(network: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from network_notes(network)
     contenders = [one for model in models for one in model["contenders"]]
     if any(one["is_greedy"] and one["load_bps"] is not None for one in contenders):
         yield _RECLASSIFIED_NOTE

@@ -18,12 +18,14 @@ from tfrctrace.wlan.rates import Preamble
 
 if TYPE_CHECKING:
     from tfrctrace.wlan.cell import Cell
-    from tfrctrace.wlan.population import Population
+    from tfrctrace.wlan.population import Description, Population
     from tfrctrace.wlan.scenario import Step
 
 CapacityFormat = Literal["table", "json"]
+SweptRate = Literal["x_t", "x_m", "x_fair"]
 
 station_option: Final = partial(typer.Option, rich_help_panel="Stations")
+sweep_option: Final = partial(typer.Option, rich_help_panel="Sweep")
 model_option: Final = partial(typer.Option, rich_help_panel="Model")
 
 
@@ -81,6 +83,28 @@ def capacity(
     scenario: Annotated[
         str | None,
         station_option("--scenario", metavar="FILE", help="Stations over time, from a TOML file."),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        sweep_option(
+            "--sweep",
+            metavar="FIRST:LAST[:STEP]",
+            help="Numbers of stations, e.g. 4:30: prints the rate of each station of every `--mix`.",
+        ),
+    ] = None,
+    mix: Annotated[
+        list[str] | None,
+        sweep_option(
+            "--mix",
+            metavar="RATES",
+            help="Stations of a curve, with `Nx` before the rate of those that make up the number: Nx11, or "
+            "5.5,Nx11 for one at 5.5 Mb/s; repeatable.",
+        ),
+    ] = None,
+    rate: Annotated[SweptRate, sweep_option("--rate", help="Rate to print and draw.")] = "x_t",
+    draw: Annotated[
+        str | None,
+        sweep_option("--draw", metavar="FILE", help="Draw the sweep to an SVG, PDF or PNG file."),
     ] = None,
     tfrc_rate: Annotated[
         str | None,
@@ -169,6 +193,7 @@ def capacity(
     """Compute the capacity of each station of an 802.11 network.
 
     Prints X_m, X_t and X_fair of MTFRC with every term of the model, without reading a trace.
+    `--sweep` does so over the number of stations, and draws it.
     `--preset paper` reproduces the paper's numbers; docs/capacity.md explains the model and the presets.
     """
     from tfrctrace.base.bitrates import parse_bitrate_bps
@@ -202,6 +227,14 @@ def capacity(
         no_ap=no_ap,
     )
     x_tfrc_bps = None if tfrc_rate is None else parse_bitrate_bps(tfrc_rate)
+    if sweep is not None:
+        for name, value in {"--station": station, "--scenario": scenario, "--tfrc-rate": tfrc_rate}.items():
+            if value:
+                raise UsageError(f"`{name}` cannot be combined with `--sweep`")
+        _sweep(make_cell(settings), described, sweep, mix or [], rate, form, output, draw)
+        return DONE
+    if mix or draw:
+        raise UsageError("`--mix` and `--draw` need `--sweep`", hint="e.g. `--sweep 4:30 --mix Nx11`")
     if scenario is None:
         cell = make_cell(settings)
         document = _model(cell, described.population(cell.phy), x_tfrc_bps)
@@ -213,6 +246,39 @@ def capacity(
         raise UsageError("`--scenario` cannot be combined with options for stations: the file has them")
     _write(cell, document, form, output)
     return DONE
+
+
+def _sweep(  # noqa: PLR0917
+    cell: Cell,
+    described: Description,
+    counts: str,
+    mixes: list[str],
+    rate: SweptRate,
+    form: CapacityFormat,
+    output: str,
+    draw: str | None,
+) -> None:
+    from tfrctrace import __version__
+    from tfrctrace.reports.figures.publication import chart_file, image_form
+    from tfrctrace.reports.output import open_output, open_text_output
+    from tfrctrace.reports.printers.capacity import write_capacity_json
+    from tfrctrace.reports.printers.capacity_sweep import sweep_chart, write_sweep_text
+    from tfrctrace.wlan.sweep import parse_counts, parse_mix, sweep_terms
+    from tfrctrace.wlan.terms import network_terms
+
+    if not mixes:
+        raise UsageError("`--sweep` needs the rates of the stations", hint="name them with `--mix Nx11`")
+    image = image_form(draw) if draw is not None else None
+    swept = sweep_terms(cell, described, parse_counts(counts), [parse_mix(text) for text in mixes])
+    network = network_terms(cell)
+    with open_text_output(output) as file:
+        if form == "json":
+            write_capacity_json(file, network, {"sweep": swept}, version=__version__)
+        else:
+            write_sweep_text(file, network, swept, rate)
+    if draw is not None and image is not None:
+        with open_output(draw) as drawing:
+            drawing.write(chart_file(sweep_chart(swept, rate), image))
 
 
 def _step(cell: Cell, step: Step, x_tfrc_bps: float | None) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +173,95 @@ def test_an_empty_step_is_named(run, tmp_path):
     done = run("capacity", "--scenario", "cell.toml")
     assert done.status == 2
     assert "from 80 s: no station always has a frame to send" in done.err
+
+
+FIGURE_2 = [
+    "--preset",
+    "paper",
+    "--sweep",
+    "4:30",
+    *(f"--mix={rate}Nx11" for rate in ("", "5.5,", "2,", "1,")),
+]
+# S/T in kbit/s, computed from the paper's model apart from this program
+COMPUTED_KBPS = {
+    4: (1477, 1267, 845, 555),
+    8: (685, 629, 487, 360),
+    16: (303, 289, 248, 203),
+    30: (141, 137, 125, 110),
+}
+
+
+def test_a_sweep_has_the_four_curves_of_the_paper_s_figure(run):
+    swept = model(run, *FIGURE_2)["sweep"]
+    assert swept["stations"] == list(range(4, 31))
+    for count, rates in COMPUTED_KBPS.items():
+        found = [curve["points"][count - 4] for curve in swept["mixes"]]
+        assert [round(point["x_m_bps"] / 1e3) for point in found] == list(rates)
+        assert {point["stations"] for point in found} == {count}
+    # the one point of these curves that the paper prints
+    printed = run("capacity", *FIGURE_2, "--rate", "x_m").out.splitlines()
+    assert printed[5].split() == ["4", "1.48", "Mbit/s", "1.27", "Mbit/s", "845", "kbit/s", "555", "kbit/s"]
+    assert "the paper prints S/T" in printed[-1]
+
+
+def received_bps(trace: Path, since_s: float, until_s: float) -> float:
+    """Return the payload that hosts on wires received in a trace of ns-2, of packets of 1,024 bytes."""
+    with lzma.open(trace, "rt") as lines:
+        words = [line.split() for line in lines]
+    arrived = (float(line[1]) for line in words if line[0] == "r" and line[4:5] == ["cbr"])
+    return sum(since_s <= time_s < until_s for time_s in arrived) * 8192 / (until_s - since_s)
+
+
+@pytest.mark.parametrize("count", [4, 10])
+def test_a_sweep_is_near_the_rates_of_simulated_stations(run, count):
+    traces = Path(__file__).parents[3] / "sample_traces" / "studies" / "zhang" / "traces"
+    for name, mix in {"all11": "Nx11", "one55": "5.5,Nx11", "one2": "2,Nx11", "one1": "1,Nx11"}.items():
+        swept = model(run, "--preset", "paper", "--sweep", f"{count}:{count}", "--mix", mix)["sweep"]
+        (point,) = swept["mixes"][0]["points"]
+        # all stations send from 2 s on, and until 2.7 s
+        runs = [received_bps(traces / f"stations-{count}-{name}-{run}.tr.xz", 2, 2.7) for run in (1, 2)]
+        assert point["x_t_bps"] == pytest.approx(sum(runs) / len(runs) / count, rel=0.15), (name, runs)
+
+
+def test_a_sweep_over_one_number_is_the_model_of_that_network(run):
+    swept = model(run, "--sweep", "5:5", "--mix", "5.5,2,Nx11", "--downloads", "2")["sweep"]
+    alone = model(run, "--station", "5.5", "--station", "2", "--station", "3x11", "--downloads", "2")
+    (point,) = swept["mixes"][0]["points"]
+    assert {name: alone[name] for name in point if name != "stations"} == {
+        name: value for name, value in point.items() if name != "stations"
+    }
+    # nobody at 11 Mbit/s is left
+    assert run("capacity", "--sweep", "1:2", "--mix", "5.5,Nx11").status == 0
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_a_sweep_is_drawn(run, tmp_path, suffix):
+    drawing = tmp_path / f"figure-2.{suffix}"
+    done = run("capacity", *FIGURE_2, "--draw", drawing)
+    assert (done.status, done.err) == (0, "")
+    start = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[suffix]
+    assert drawing.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sweep", "4:30"], "`--sweep` needs the rates of the stations"),
+        (["--mix", "Nx11"], "need `--sweep`"),
+        (["--sweep", "30:4", "--mix", "Nx11"], "`30:4` is not a range of stations"),
+        (["--sweep", "0:4", "--mix", "Nx11"], "`0:4` is not a range of stations"),
+        (["--sweep", "4:30:0", "--mix", "Nx11"], "is not a range"),
+        (["--sweep", "4:9999", "--mix", "Nx11"], "is not a range"),
+        (["--sweep", "4:30", "--mix", "11"], "`11` is not a mix of stations"),
+        (["--sweep", "4:30", "--mix", "Nx11,Nx2"], "is not a mix"),
+        (["--sweep", "4:30", "--mix", "2x5.5,Nx11"], "is not a mix"),
+        (["--sweep", "1:3", "--mix", "1,2,Nx11"], "has 2 stations, and the sweep begins at 1"),
+        (["--sweep", "4:30", "--mix", "Nx3"], "3"),
+        (["--sweep", "4:30", "--mix", "Nx11", "--station", "11"], "`--station` cannot be combined"),
+        (["--sweep", "4:30", "--mix", "Nx11", "--draw", "figure.gif"], "figure.gif"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(run, arguments, words):
+    done = run("capacity", *arguments)
+    assert done.status == 2
+    assert words in done.err

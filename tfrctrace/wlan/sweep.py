@@ -1,0 +1,89 @@
+"""The capacity over the number of stations, for several mixes of rates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.wlan.capacity import capacity
+from tfrctrace.wlan.population import MAX_STATIONS
+from tfrctrace.wlan.terms import capacity_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.wlan.cell import Cell
+    from tfrctrace.wlan.population import Description
+
+_COUNTS: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,4})(?::([0-9]{1,4}))?", re.ASCII)
+_FILLING: Final = "Nx"
+_POINT_TERMS: Final = ("x_m_bps", "x_t_bps", "x_fair_bps", "n_contenders", "p_c", "t_us")
+_HINT: Final = "write the rates of all stations, `Nx` before that of the many: `Nx11`, or `5.5,Nx11`"
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Stations of given rates, and as many at another rate as make up the number."""
+
+    text: str
+    fixed: tuple[str, ...]
+    filling: str
+    """Rate of the others."""
+
+    def stations(self, count: int) -> tuple[str, ...]:
+        """Return `count` stations, as options name them."""
+        others = count - len(self.fixed)
+        if others < 0:
+            raise UsageError(
+                f"`--mix {self.text}` has {len(self.fixed)} stations, and the sweep begins at {count}"
+            )
+        return (*self.fixed, *([f"{others}x{self.filling}"] if others else []))
+
+
+def parse_counts(text: str) -> range:
+    """Return the numbers of stations of `4:30` or `4:30:2`. Raises `UsageError` for others."""
+    match = _COUNTS.fullmatch(text)
+    first, last, step = (int(match[i] or 1) for i in (1, 2, 3)) if match else (0, 0, 0)
+    if not 1 <= first <= last <= MAX_STATIONS or step < 1:
+        raise UsageError(
+            f"`{text}` is not a range of stations",
+            hint=f"write the first and the last number, from 1 to {MAX_STATIONS}: `4:30`, or `4:30:2`",
+        )
+    return range(first, last + 1, step)
+
+
+def parse_mix(text: str) -> Mix:
+    """Return the stations of `5.5,Nx11`. Raises `UsageError` for others."""
+    rates = [rate.strip() for rate in text.split(",")]
+    filling = [rate.removeprefix(_FILLING) for rate in rates if rate.startswith(_FILLING)]
+    fixed = tuple(rate for rate in rates if not rate.startswith(_FILLING))
+    if len(filling) != 1 or any("x" in rate for rate in fixed):
+        raise UsageError(f"`{text}` is not a mix of stations", hint=_HINT)
+    return Mix(text, fixed, filling[0])
+
+
+def sweep_terms(
+    cell: Cell, described: Description, counts: Sequence[int], mixes: Sequence[Mix]
+) -> dict[str, Any]:
+    """Return the rates of each mix over the numbers of stations; `described` has the access point."""
+    return {
+        "stations": list(counts),
+        "mixes": [
+            {"mix": mix.text, "points": [_point(cell, described, mix, count) for count in counts]}
+            for mix in mixes
+        ],
+    }
+
+
+def _point(cell: Cell, described: Description, mix: Mix, count: int) -> dict[str, Any]:
+    population = replace(described, stations=mix.stations(count)).population(cell.phy)
+    found = capacity(cell, population)
+    if not found.is_feasible:
+        raise UsageError(
+            f"the access point's own frames take {found.u:.4g} of the time, which leaves none (U >= 1)",
+            hint="use fewer, shorter or faster frames",
+        )
+    terms = capacity_terms(cell, found)
+    return {"stations": count, **{name: terms[name] for name in _POINT_TERMS}}
