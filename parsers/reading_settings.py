@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.logs import LogOwner
     from tfrctrace.parsers.pairing import Pair
 
 MAX_FLOWS: Final = 1_000_000
@@ -41,6 +42,9 @@ class ReadingArguments(TypedDict, total=False):
     tfrc: Annotated[Mapping[str, float | str] | None, None]
     """Rules of TFRC's ends, as `{"profile": "linux"}`; the round-trip time of flows that do not show theirs,
     as `{"rtt": "50ms"}`; parameters of ns-2's agents that a script has changed, as `{"df": 0.9}`."""
+    log_of: Annotated[Mapping[str, str] | None, None]
+    """Connections of logs that do not name theirs, as
+    `{"tcp_7_1130000000.txt": "10.0.0.1:5000,10.0.0.2:80"}`: the sender of the variables and its peer."""
     join: Annotated[bool, False]
     """Read the inputs as one trace that was rotated."""
     pair: Annotated[bool, False]
@@ -71,6 +75,7 @@ class ReadSettings:
     vantage: str | None = None
     dissect: "tuple[tuple[int, Layout], ...]" = ()
     tfrc: TfrcParameters = NO_PARAMETERS
+    log_of: "tuple[LogOwner, ...]" = ()
     join: bool = False
     pair: "Pair | None" = None
     max_flows: int = MAX_FLOWS
@@ -81,7 +86,7 @@ class ReadSettings:
 
 
 _PARSED: Final = frozenset(
-    {"filter", "input_format", "layer", "vantage", "dissect", "tfrc", "pair", "clock_offset"}
+    {"filter", "input_format", "layer", "vantage", "dissect", "tfrc", "log_of", "pair", "clock_offset"}
 )
 """Arguments that are given as text; the others are settings as they are."""
 
@@ -99,6 +104,7 @@ def read_settings(
     Raises `UsageError` for an argument that cannot be, and `FilterError` for a wrong filter.
     """
     from tfrctrace.parsers._native import node_layers, vantage_points
+    from tfrctrace.parsers.logs import log_owners
     from tfrctrace.parsers.plugins import check_format
 
     given = {**READING_DEFAULTS, **arguments}
@@ -110,6 +116,7 @@ def read_settings(
         vantage=_one_of(vantage_points(), given["vantage"], "vantage"),
         dissect=_layouts(given["dissect"]),
         tfrc=_parameters(given["tfrc"]),
+        log_of=log_owners(given["log_of"]),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},

@@ -39,12 +39,14 @@ def open(
     inputs can be read. If only some can, or with a caveat, a `TfrctraceWarning` says so.
     """
     from tfrctrace.base.durations import parse_duration_ns
+    from tfrctrace.parsers.logs import check_logs
     from tfrctrace.parsers.reading_settings import read_settings
     from tfrctrace.parsers.sources import find_inputs
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     settings = read_settings(reading, _anonymizer(anonymize))
     inputs = find_inputs([os.fspath(path) for path in named], join=settings.join)
+    check_logs(settings.log_of, inputs.names)
     if settings.pair is not None:
         from tfrctrace.parsers.pairing import check_pair
 

@@ -70,6 +70,15 @@ Filter = Annotated[
         help="Read only packets that match this tcpdump expression (captures only).",
     ),
 ]
+LogOf = Annotated[
+    list[str] | None,
+    reading_option(
+        "--log-of",
+        metavar="FILE=FROM,TO",
+        help="Connection of a log of TCP variables that does not name it, e.g. "
+        "tcp_7_1130000000.txt=10.0.0.1:5000,10.0.0.2:80; FROM is the sender that has the variables.",
+    ),
+]
 Join = Annotated[
     bool, reading_option("--join", help="Read all captures as the parts of one, in the order of their times.")
 ]
@@ -123,6 +132,7 @@ class ReadingOptions:
     vantage: Vantage = "auto"
     dissect: Dissect = None
     tfrc: Tfrc = None
+    log_of: LogOf = None
     join: Join = False
     pair: Pair = False
     clock_offset: ClockOffset = None
@@ -145,12 +155,14 @@ class ReadingOptions:
 
         `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
         """
+        from tfrctrace.parsers.logs import check_logs
         from tfrctrace.parsers.reading_settings import read_settings
         from tfrctrace.parsers.sources import find_inputs
 
         arguments: Any = self._arguments() | {"max_samples": max_samples}
         settings = read_settings(arguments, anonymizer, spelled=_flag)
         inputs = find_inputs(traces, join=self.join)
+        check_logs(settings.log_of, inputs.names)
         if settings.pair is not None:
             from tfrctrace.parsers.pairing import check_pair
 
@@ -171,6 +183,7 @@ class ReadingOptions:
 
     def _arguments(self) -> dict[str, Any]:
         """Return the options as keywords of `tfrctrace.open`."""
+        from tfrctrace.parsers.logs import parse_log_owner
         from tfrctrace.parsers.tfrc import parse_parameter
 
         own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
@@ -179,6 +192,7 @@ class ReadingOptions:
             "vantage": None if self.vantage == "auto" else self.vantage,
             "dissect": self.dissect or (),
             "tfrc": dict(map(parse_parameter, self.tfrc or ())),
+            "log_of": dict(map(parse_log_owner, self.log_of or ())),
         }
 
 

@@ -8,6 +8,7 @@ pub mod datagram_layout;
 mod finish;
 mod interface_duplicates;
 pub mod joined;
+pub mod log_owners;
 mod media;
 mod missing_ends;
 mod pair;
@@ -44,6 +45,7 @@ use crate::packet::frame::Frame;
 use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
 use crate::pass::datagram_layout::DatagramLayout;
+use crate::pass::log_owners::{LogFacts, LogOwner};
 use crate::pass::wifi_links::{LinkSample, WifiLinks};
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
@@ -78,6 +80,8 @@ pub struct Options {
     pub format: Option<InputFormat>,
     /// Where the captures were taken, seen from the direction with more payload; None infers it.
     pub vantage: Option<Vantage>,
+    /// Connections of logs that do not name theirs.
+    pub log_owners: Vec<LogOwner>,
 }
 
 impl Options {
@@ -106,6 +110,7 @@ impl Default for Options {
             layer: None,
             format: None,
             vantage: None,
+            log_owners: Vec::new(),
         }
     }
 }
@@ -339,8 +344,9 @@ impl Analysis {
         for totals in &document.flows {
             self.take_totals(totals, &mut summary);
         }
+        let facts = LogFacts::of(&summary.source, &self.options.log_owners);
         for sample in reading.take_samples().into_iter().chain(document.samples) {
-            self.variables.add(sample);
+            self.variables.add(facts.complete(sample));
         }
         self.finish_appended(reading.source());
         self.problems.extend(reading.finish(&mut summary));

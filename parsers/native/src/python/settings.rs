@@ -9,7 +9,9 @@ use super::arguments::PythonCompiler;
 use super::layout::{GivenLayout, layouts};
 use super::names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
 use crate::flow::bins::BinWidth;
+use crate::packet::address;
 use crate::pass::Options;
+use crate::pass::log_owners::LogOwner;
 use crate::tables::Table;
 
 /// Options, and the compiler of the user's filter.
@@ -30,6 +32,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             format: word("format")?.as_deref().map(format_by_name).transpose()?,
             layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
             vantage: word("vantage")?.as_deref().map(vantage_by_name).transpose()?,
+            log_owners: log_owners(given("log_of")?.extract()?)?,
             dissect: layouts(&given("dissect")?.extract::<Vec<(u16, GivenLayout)>>()?)?,
             tfrc: parameters(&tfrc.getattr("agents")?.extract::<Vec<_>>()?)?,
             tfrc_profile: profile.as_deref().map(profile_by_name).transpose()?.unwrap_or_default(),
@@ -42,6 +45,21 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
         let filter = given("filter")?.extract::<Option<Py<PyAny>>>()?;
         Ok(Self { options, filter: filter.map(PythonCompiler::new) })
     }
+}
+
+/// Logs, each with the sender of its variables and the peer, as `10.0.0.1:5000`.
+fn log_owners(given: Vec<(String, String, String)>) -> PyResult<Vec<LogOwner>> {
+    const TCP: u8 = 6;
+    let end = |text: &str| {
+        let wrong = || PyValueError::new_err(format!("`{text}` is not an address with a port"));
+        address::end_with_port(text.as_bytes()).ok_or_else(wrong)
+    };
+    let owner = |(source, from, to): (String, String, String)| {
+        let wrong = || PyValueError::new_err(format!("`{from}` and `{to}` are not of one family"));
+        let endpoints = end(&from)?.sending_to(end(&to)?, TCP).ok_or_else(wrong)?;
+        Ok(LogOwner { source, endpoints })
+    };
+    given.into_iter().map(owner).collect()
 }
 
 impl Settings {

@@ -67,20 +67,27 @@ impl Separator {
     }
 }
 
-const VARIABLES: [(&[&str], &str, Unit); 18] = [
+/// Names in lower case; `curcwnd` and others without separators are those of web100.
+const VARIABLES: [(&[&str], &str, Unit); 20] = [
     (&["cwnd", "snd_cwnd", "congestion_window"], "cwnd", Unit::Packets),
     (&["ssthresh", "ssth", "snd_ssthresh"], "ssthresh", Unit::Packets),
-    (&["rtt"], "rtt", Unit::Ms),
-    (&["srtt", "smoothed_rtt"], "srtt", Unit::Ms),
+    (&["curcwnd"], "cwnd", Unit::Bytes),
+    (&["curssthresh"], "ssthresh", Unit::Bytes),
+    (&["rtt", "samplertt"], "rtt", Unit::Ms),
+    (&["srtt", "smoothed_rtt", "smoothedrtt"], "srtt", Unit::Ms),
     (&["rttvar", "mdev"], "rttvar", Unit::Ms),
     (&["minrtt", "min_rtt"], "minrtt", Unit::Ms),
-    (&["rto"], "rto", Unit::Ms),
+    (&["rto", "currto"], "rto", Unit::Ms),
     (&["inflight", "in_flight", "unacked"], "unacked", Unit::Packets),
-    (&["retransmits", "retrans", "total_retrans", "nrexmitpack"], "retransmits", Unit::Packets),
+    (
+        &["retransmits", "retrans", "total_retrans", "nrexmitpack", "pktsretrans"],
+        "retransmits",
+        Unit::Packets,
+    ),
     (&["lost", "lost_packets"], "lost_packets", Unit::Packets),
-    (&["mss"], "mss", Unit::Bytes),
+    (&["mss", "curmss"], "mss", Unit::Bytes),
     (&["bytes_acked"], "bytes_acked", Unit::Bytes),
-    (&["snd_wnd", "rwnd"], "snd_wnd", Unit::Bytes),
+    (&["snd_wnd", "rwnd", "currwinrcvd"], "snd_wnd", Unit::Bytes),
     (&["pacing_rate"], "pacing_rate", Unit::Bps),
     (&["delivery_rate"], "delivery_rate", Unit::Bps),
     (&["throughput"], "throughput", Unit::Bps),
@@ -152,7 +159,8 @@ fn meaning(name: &[u8]) -> Column {
 /// `cwnd`, `cwnd_bytes`, `cwnd [bytes]`, `srtt(us)`
 fn variable(name: &str) -> Option<Variable> {
     if let Some((name, unit)) = known(name) {
-        let is_guess = matches!(name, "cwnd" | "ssthresh" | "unacked") || unit == Unit::Ms;
+        let is_window = matches!(name, "cwnd" | "ssthresh" | "unacked");
+        let is_guess = (is_window && unit == Unit::Packets) || unit == Unit::Ms;
         return Some(Variable { name, unit, scale: 1.0, is_guess });
     }
     let bare = name.trim_end_matches([']', ')']);
