@@ -1,13 +1,14 @@
 # ns-2: one run of a study.
 #
-#   ns sample_traces/studies/simulate.tcl TOPOLOGY TRACE TRUTH [OPTION VALUE ...]
+#   ns sample_traces/studies/simulate.tcl TOPOLOGY TRACE FOLDER [OPTION VALUE ...]
 #
-# TOPOLOGY is `wired`, `stations` or `adhoc`: the file of that name beside this one says which options it has. TRACE is
-# the packet trace, TRUTH what the agents counted, as JSON. The option `flows` is a list; each flow is a list of names and values:
+# TOPOLOGY is `wired`, `hops`, `stations`, `adhoc` or `signal`: the file of that name beside this one says which options it has. TRACE
+# is the packet trace. FOLDER gets `truth.json`, what the agents counted, and `tcpN.txt`, the variables of flow N where it has
+# `variables 1`. The option `flows` is a list; each flow is a list of names and values:
 #
 #   kind newreno id 1 from 0 to 0 start 0.5 stop 20 size 1000 [window 20] [rate 200kb] [port 11] [variables 1]
 
-foreach {topology trace_name truth_name} $argv break
+foreach {topology trace_name folder} $argv break
 array set opt {seed 1 duration 30 flows {}}
 
 # What a topology leaves to its caller; the command line goes first.
@@ -38,43 +39,41 @@ set agents {}
 # Put a flow between two nodes and note what counts it.
 proc add_flow {flow source target} {
     global ns agents ports tcp_classes
-    array set f {start 0.5 stop 20 size 1000 window 20 rate 200kb variables 0}
+    array set f {start 0.5 stop 20 size 1000 window 20 rate 200kb sink {} variables 0}
     set f(port) $ports([dict get $flow kind])
     array set f $flow
+    set limited [dict exists $flow rate]
     if {$f(kind) eq "tfrc"} {
         set agent [new Agent/TFRC]
         set sink [new Agent/TFRCSink]
         set application $agent
-        if {[dict exists $flow rate]} {
-            # An application that has less to send than TFRC would allow.
-            $agent set SndrType_ 1
-            set application [new Application/Traffic/CBR]
-            $application set packetSize_ $f(size)
-            $application set rate_ $f(rate)
-            $application attach-agent $agent
+        # An application that has less to send than TFRC would allow.
+        if {$limited || [dict exists $flow bounds]} { $agent set SndrType_ 1 }
+        if {$limited} {
+            set application [constant_rate $agent $f(size) $f(rate)]
         } elseif {[dict exists $flow bounds]} {
-            $agent set SndrType_ 1
             set application [bounded_application $agent $f(size) $f(bounds)]
         }
     } elseif {[info exists tcp_classes($f(kind))]} {
         foreach {sender receiver algorithm} $tcp_classes($f(kind)) break
         set agent [new $sender]
-        set sink [new $receiver]
+        set sink [new [expr {$f(sink) eq "" ? $receiver : "Agent/TCPSink/$f(sink)"}]]
         $agent set window_ $f(window)
         if {$algorithm ne ""} {
             $agent set timestamps_ true
             $sink set ts_echo_rfc1323_ true
             $ns at 0 "$agent select_ca $algorithm"
         }
-        set application [new Application/FTP]
-        $application attach-agent $agent
+        if {$limited} {
+            set application [constant_rate $agent $f(size) $f(rate)]
+        } else {
+            set application [new Application/FTP]
+            $application attach-agent $agent
+        }
     } else {
         set agent [new Agent/UDP]
         set sink [new Agent/LossMonitor]
-        set application [new [expr {$f(kind) eq "cbr" ? "Application/Traffic/CBR" : "Application/Traffic/Pareto"}]]
-        $application set packetSize_ $f(size)
-        $application set rate_ $f(rate)
-        $application attach-agent $agent
+        set application [expr {$f(kind) eq "cbr" ? [constant_rate $agent $f(size) $f(rate)] : [bursts $agent $f(id) $f(size) $f(rate)]}]
     }
     $agent set packetSize_ $f(size)
     $agent set fid_ $f(id)
@@ -86,6 +85,27 @@ proc add_flow {flow source target} {
     $ns at $f(stop) "$application stop"
     if {$f(variables)} { trace_variables $agent $f(id) }
     lappend agents [list $f(id) $f(kind) $agent $sink]
+}
+
+proc constant_rate {agent size rate} {
+    set application [new Application/Traffic/CBR]
+    $application set packetSize_ $size
+    $application set rate_ $rate
+    $application attach-agent $agent
+    return $application
+}
+
+# Bursts and pauses with Pareto's distribution, drawn apart from everything else: the same seed makes the same bursts beside any flow.
+proc bursts {agent id size rate} {
+    global opt
+    set application [new Application/Traffic/Pareto]
+    $application set packetSize_ $size
+    $application set rate_ $rate
+    $application attach-agent $agent
+    set draws [new RNG]
+    $draws seed [expr {1000 * $opt(seed) + $id}]
+    $application use-rng $draws
+    return $application
 }
 
 # An application that offers TFRC no more than `bounds`: times and rates, each from its time on. One packet waits at most, so that nothing
@@ -117,8 +137,8 @@ proc bounded_application {agent size bounds} {
 
 # The sender's own variables, one line for each change, beside the packet trace.
 proc trace_variables {agent id} {
-    global trace_name
-    set file [open "[file rootname $trace_name].tcp$id.txt" w]
+    global folder
+    set file [open [file join $folder tcp$id.txt] w]
     $agent attach $file
     foreach variable {cwnd_ ssthresh_ srtt_} { $agent tracevar $variable }
 }
@@ -135,22 +155,22 @@ proc counters {kind agent sink} {
 }
 
 proc write_truth {} {
-    global agents truth_name
+    global agents folder
     set lines {}
     foreach entry $agents {
         foreach {id kind agent sink} $entry break
         lappend lines " \"$id\": {\"kind\": \"$kind\", [counters $kind $agent $sink]}"
     }
-    set truth [open $truth_name w]
+    set truth [open [file join $folder truth.json] w]
     puts $truth "{\n[join $lines ",\n"]\n}"
     close $truth
 }
 
 proc finish {} {
     global ns trace
-    write_truth
     $ns flush-trace
     close $trace
+    write_truth
     exit 0
 }
 
@@ -165,6 +185,18 @@ proc trace_only {from to kept} {
     foreach kind {enqT_ deqT_ rcvT_} {
         if {$kind ne $kept} { [[$ns link $from $to] set $kind] detach }
     }
+}
+
+# ---- losses -----------------------------------------------------------------
+
+# Drop `share` of the packets at random.
+proc random_loss {share} {
+    set model [new ErrorModel]
+    $model unit packet
+    $model set rate_ $share
+    $model ranvar [new RandomVariable/Uniform]
+    $model drop-target [new Agent/Null]
+    return $model
 }
 
 # ---- run --------------------------------------------------------------------

@@ -1,29 +1,32 @@
 # A dumbbell: a link of its own for each end of each flow, and a bottleneck between two routers.
 #
-# Options: bandwidth, delay and queue (packets) of the bottleneck; access_delay of each link beside it; loss, the share of
-# packets that the last link before a receiver loses at random. The trace has what hosts send and receive, and every drop.
-# A flow with `to back` goes from the right to the left.
+# Options: bandwidth, delay and queue (packets) of the bottleneck, back_bandwidth of its way back; access and access_delay of each link
+# beside it; varying, the least share of its bandwidth that the bottleneck has: another one each half second, as of a radio
+# link whose rate follows its signal. The trace has what hosts send and receive, and every drop.
+# A flow with `to back` goes from the right to the left; `loss` is the share of packets that the link to its receiver loses at random.
 
-defaults {bandwidth 1.5Mb delay 20ms queue 25 access_delay 2ms loss 0}
+defaults {bandwidth 1.5Mb back_bandwidth {} delay 20ms queue 25 access 10Mb access_delay 2ms varying 1}
 $ns trace-all $trace
 ns-random $opt(seed)
 
 set left [$ns node]
 set right [$ns node]
-$ns duplex-link $left $right $opt(bandwidth) $opt(delay) DropTail
+$ns simplex-link $left $right $opt(bandwidth) $opt(delay) DropTail
+$ns simplex-link $right $left [expr {$opt(back_bandwidth) eq "" ? $opt(bandwidth) : $opt(back_bandwidth)}] $opt(delay) DropTail
 $ns queue-limit $left $right $opt(queue)
 $ns queue-limit $right $left $opt(queue)
 trace_only $left $right none
 trace_only $right $left none
 
-proc random_loss {rate} {
-    set model [new ErrorModel]
-    $model unit packet
-    $model set rate_ $rate
-    $model ranvar [new RandomVariable/Uniform]
-    $model drop-target [new Agent/Null]
-    return $model
+# The shares are drawn apart from everything else: the same seed varies the link alike for any flow.
+set shares [new RNG]
+$shares seed [expr {1000 * $opt(seed)}]
+proc vary {link bandwidth} {
+    global ns opt shares
+    $link set bandwidth_ [expr {$bandwidth * [$shares uniform $opt(varying) 1]}]
+    $ns at [expr {[$ns now] + 0.5}] [list vary $link $bandwidth]
 }
+if {$opt(varying) < 1} { vary [[$ns link $left $right] link] [bw_parse $opt(bandwidth)] }
 
 foreach flow $opt(flows) {
     set source [$ns node]
@@ -31,10 +34,10 @@ foreach flow $opt(flows) {
     set near $left
     set far $right
     if {[dict get $flow to] eq "back"} { set near $right; set far $left }
-    $ns duplex-link $source $near 10Mb $opt(access_delay) DropTail
-    $ns duplex-link $far $target 10Mb $opt(access_delay) DropTail
+    $ns duplex-link $source $near $opt(access) $opt(access_delay) DropTail
+    $ns duplex-link $far $target $opt(access) $opt(access_delay) DropTail
     trace_ends $source $near
     trace_ends $target $far
-    if {$opt(loss) > 0} { $ns link-lossmodel [random_loss $opt(loss)] $far $target }
+    if {[dict exists $flow loss]} { $ns link-lossmodel [random_loss [dict get $flow loss]] $far $target }
     add_flow $flow $source $target
 }
