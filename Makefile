@@ -5,6 +5,7 @@ VENV   ?= .venv
 BENCH  ?=
 FUZZ   ?=
 MODELS ?=
+STUDIES ?= --help
 
 BIN    := $(VENV)/bin
 SHIPPED := $(VENV)/shipped
@@ -36,7 +37,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust fuzz lint licences format corpus models bench docs screenshot clean
+.PHONY: help setup demo test test-rust fuzz lint licences format corpus models studies bench docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -64,6 +65,8 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
+	for runs in sample_traces/studies/*/runs.py; do \
+		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done
 	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py
 	$(BIN)/mypy tests/corpus/confusion_matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/endpoint.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -83,6 +86,9 @@ corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled co
 
 models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/validation.md (options: make models MODELS='--references FOLDER')
 	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
+
+studies: $(STAMPS)/tfrctrace ## simulate and measure the five papers at their own scale (make studies STUDIES='--out FOLDER')
+	$(BIN)/python sample_traces/studies/make.py $(STUDIES)
 
 bench: $(STAMPS)/shipped ## measure against other programs (options: make bench BENCH='--packets 1000000')
 	$(SHIPPED)/bin/python benchmarks/run.py $(BENCH)

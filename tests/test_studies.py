@@ -91,38 +91,6 @@ def test_flows_have_the_agents_that_the_script_made(study):
         assert Counter(flows.filter(pl.col("agent").is_in(list(made)))["agent"]) == made, name
 
 
-def test_bounds_of_the_mtfrc_runs_are_what_their_cells_carry(run, load_script):
-    def bounds(*arguments):
-        capacity = run("capacity", *arguments, "--basic-rate", "1", "--format", "json")
-        return json.loads(capacity.out)["bounds"]
-
-    make = load_script(STUDIES / "make.py")
-    for count, kbps in make.X_FAIR_KBPS.items():
-        found = bounds("--station", f"{count}x11", "--downloads", count)
-        assert min(found["x_t_bps"], found["x_fair_bps"]) == pytest.approx(float(kbps) * 1e3, abs=50)
-    before, after = make.X_T_KBPS.values()
-    mixed = bounds("--station", "2x11", "--station", "2x5.5")
-    assert mixed["x_t_bps"] == pytest.approx(float(before) * 1e3, abs=50)
-    assert bounds("--station", "4x11")["x_t_bps"] == pytest.approx(float(after) * 1e3, abs=50)
-
-
-def test_uploads_of_mtfrc_send_no_more_than_their_bound(load_script):
-    truth = json.loads((STUDIES / "zhang" / "truth.json").read_text())
-    looked_at = 0
-    for one in load_script(STUDIES / "make.py").zhang():
-        for flow in one.flows:
-            if "bounds" in flow:
-                changes = flow["bounds"].strip("{}").split()
-                times = [max(float(time_s), flow["start"]) for time_s in changes[::2]] + [flow["stop"]]
-                rates = [float(rate.removesuffix("kb")) * 1e3 for rate in changes[1::2]]
-                stretches = zip(rates, times, times[1:], strict=False)
-                allowed_bits = sum(rate * (until - since) for rate, since, until in stretches)
-                # a packet at once, and one more may wait when the time is over
-                assert truth[one.name][str(flow["id"])]["sent_packets"] <= allowed_bits / 8192 + 2
-                looked_at += 1
-    assert looked_at == 1 + 2 + 3 + 4
-
-
 def test_goodput_at_the_receiver_is_what_iperf3_received():
     truth = json.loads((LINUX / "truth.json").read_text())
     # a test of each kind: all of them are read by the study

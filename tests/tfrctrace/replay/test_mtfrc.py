@@ -221,8 +221,8 @@ def test_ns_2_without_mac_lines_says_what_would_supply_them() -> None:
 
 
 def test_uploads_of_the_paper_s_cell_would_have_been_bounded_and_downloads_hardly() -> None:
-    # three uploads (port 10) and three downloads (port 40) at 11 Mbit/s: uploads got 2.6 times as much
-    trace = tfrctrace.open(SCENARIO.parent / "studies" / "zhang" / "traces" / "updown-3.tr.xz")
+    # three uploads (port 10) and three downloads (port 40) at 11 Mbit/s: uploads got 2.2 times as much
+    trace = tfrctrace.open(SCENARIO.parent / "studies" / "zhang" / "traces" / "updown-3-tfrc-1.tr.xz")
     network = medium_from_options(Description(stations=("3x11",), downloads=3), CellSettings(preset="paper"))
     steps = trace.replay("mtfrc", profile="ns2", network=network)
     ports = trace.flows.filter(pl.col("direction") == "fwd").select("flow", "src_port")
@@ -231,7 +231,7 @@ def test_uploads_of_the_paper_s_cell_would_have_been_bounded_and_downloads_hardl
         .group_by("src_port", "flow")
         .agg(pl.col("mode").is_in(["x_t", "x_fair"]).mean().alias("bounded"))
     )
-    for port, low, high in ((10, 0.7, 0.9), (40, 0.0, 0.16)):
+    for port, low, high in ((10, 0.6, 1), (40, 0.0, 0.3)):
         shares = bounded_by.filter(pl.col("src_port") == port)["bounded"]
         assert shares.len() == 3
         assert shares.is_between(low, high).all()
