@@ -34,7 +34,7 @@ STUDIES = sorted(path.parent.name for path in HERE.glob("*/runs.py"))
 
 
 def load_study(study: str) -> ModuleType:
-    """Import the list of runs of a study: `runs()`, and FULL_TIMES, the `[values]` of the full scale."""
+    """Import the list of runs of a study: `runs()`, and FULL_VALUES, the `[values]` of the full scale."""
     spec = importlib.util.spec_from_file_location(f"{study.replace('-', '_')}_runs", HERE / study / "runs.py")
     assert spec is not None
     assert spec.loader is not None
@@ -45,20 +45,20 @@ def load_study(study: str) -> ModuleType:
     return module
 
 
-def full_study(text: str, times: dict[str, str]) -> str:
-    """Return the text of a study file whose `[values]` are `times`."""
-    head, found, values = text.partition("[values]\n")
-    table, rest = re.match(r"(?s)(.*?)(\n\[.*|\Z)", values).groups() if found else ("", values)  # type: ignore[union-attr]
-    for name, value in times.items():
+def full_study(text: str, values: dict[str, str]) -> str:
+    """Return the text of a study file with these `[values]`."""
+    head, found, table = text.partition("[values]\n")
+    table, bracket, rest = table.partition("\n[")
+    for name, value in values.items():
         table = re.sub(rf'(?m)^{name} = ".*?"', f'{name} = "{value}"', table)
-    return head + found + table + rest
+    return head + found + table + bracket + rest
 
 
 def measure(folder: Path) -> bool:
     """Measure the runs of a study and write its page; return whether that could be done."""
     study = folder / "study.toml"
     study.write_text(
-        full_study((HERE / folder.name / study.name).read_text(), load_study(folder.name).FULL_TIMES)
+        full_study((HERE / folder.name / study.name).read_text(), load_study(folder.name).FULL_VALUES)
     )
     command = [sys.executable, "-m", "tfrctrace", "experiment", str(study), "-o", str(folder / "results")]
     print(*command, file=sys.stderr)

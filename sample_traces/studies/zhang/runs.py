@@ -8,7 +8,12 @@ from typing import Any
 from simulation import Run, bounded, flow, spread_starts
 
 PAYLOAD_BYTES = 1024
-FULL_TIMES = {"warmup": "10s", "change": "65s"}
+FULL_VALUES = {
+    "warmup": "10s",
+    "stations_warmup": "5s",
+    "change": "65s",
+    "unclear": "even at the paper's scale",
+}
 """After the first packet, at 15 s: the paper averages from 25 s, and two stations come nearer at 80 s."""
 TIMES_S = {"full": (15.0, 80.0, 200.0), "small": (1.0, 6.0, 11.0)}
 """When traffic begins, when two stations come nearer, and the end."""
