@@ -19,9 +19,10 @@ from tfrctrace.reports.output import open_output
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
     from matplotlib.typing import RcKeyType
 
     from tfrctrace.reports.elements import Figure
@@ -118,9 +119,16 @@ def image_form(path: str) -> ImageForm:
     return suffix
 
 
+def chart_files(chart: Chart, forms: Sequence[ImageForm]) -> Iterator[tuple[ImageForm, bytes]]:
+    """Give a chart as the content of a file of each form; the same chart gives the same bytes."""
+    size_in = (COLUMN_IN, HEIGHT_IN)
+    yield from _files(lambda axes: draw(axes, chart, _LOOK), size_in, forms, chart.title)
+
+
 def chart_file(chart: Chart, form: ImageForm) -> bytes:
-    """Return a chart as the content of a file; the same chart gives the same bytes."""
-    return _file(lambda axes: draw(axes, chart, _LOOK), (COLUMN_IN, HEIGHT_IN), form, chart.title)
+    """Return a chart as the content of one file."""
+    ((_, content),) = chart_files(chart, [form])
+    return content
 
 
 def figure_file(
@@ -137,7 +145,9 @@ def figure_file(
         _name_curves(axes, figure, look)
 
     size = (paper.width_in[width], HEIGHT_IN * paper.width_in["single"] / COLUMN_IN)
-    return _file(fill, size, form, figure.title, {"font.family": paper.family, "font.size": paper.text_pt})
+    fonts: dict[RcKeyType, Any] = {"font.family": paper.family, "font.size": paper.text_pt}
+    ((_, content),) = _files(fill, size, [form], figure.title, fonts)
+    return content
 
 
 def _name_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
@@ -173,14 +183,17 @@ def _label(text: str) -> str:
     return shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
 
 
-def _file(
+def _files(
     fill: Callable[[Axes], None],
     size_in: tuple[float, float],
-    form: ImageForm,
+    forms: Sequence[ImageForm],
     title: str,
     settings: Mapping[RcKeyType, Any] | None = None,
-) -> bytes:
-    """Return the file of what `fill` draws, with a `TfrctraceWarning` if the font has not all characters."""
+) -> list[tuple[ImageForm, bytes]]:
+    """Return a file of each form of what `fill` draws; warn of characters that the font has not.
+
+    Drawing and finding room for names take longer than writing, and are done once.
+    """
     import matplotlib as mpl
     from matplotlib.backend_bases import get_registered_canvas_class
     from matplotlib.figure import Figure
@@ -191,14 +204,19 @@ def _file(
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = Figure(figsize=size_in, dpi=_PNG_DOTS_PER_IN)
-        # text is measured by the backend that writes it
-        get_registered_canvas_class(form)(figure)
+        # text is measured by the backend that writes the first
+        get_registered_canvas_class(forms[0])(figure)
         fill(figure.add_subplot())
         # a layout engine of the figure would make `savefig` draw everything twice
         ConstrainedLayoutEngine().execute(figure)
-        written = io.BytesIO()
-        figure.savefig(written, format=form, metadata=_NO_DATE[form])
+        found = [(form, _written(figure, form)) for form in forms]
     _warn_of_missing_glyphs(title, [str(one.message) for one in caught])
+    return found
+
+
+def _written(figure: Canvas, form: ImageForm) -> bytes:
+    written = io.BytesIO()
+    figure.savefig(written, format=form, metadata=_NO_DATE[form])
     return written.getvalue()
 
 

@@ -226,6 +226,8 @@ class Study:
     description: str
     confidence: float
     """Level of the intervals and of verdicts, such as 0.95."""
+    cannot_tell: str
+    """What to do where a claim cannot be told."""
     runs: RunRules
     measure: MeasuringPlan
     quantities: tuple[Quantity, ...]

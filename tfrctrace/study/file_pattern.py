@@ -20,12 +20,10 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[eE][-+]?[0-9]{
 
 def parameter_names(pattern: str) -> tuple[str, ...]:
     """Return the names between braces. Raises `UsageError` for a pattern that is not clear."""
-    names = tuple(_PLACE.findall(pattern))
-    for place, name in enumerate(names):
+    names = tuple(dict.fromkeys(_PLACE.findall(pattern)))
+    for name in names:
         if not _WORD.fullmatch(name):
             raise UsageError(f"`{{{name}}}` of the pattern is not a name", hint="write such as `{flows}`")
-        if name in names[:place]:
-            raise UsageError(f"`{{{name}}}` is in the pattern twice")
     if "}{" in pattern:
         raise UsageError(
             "two parameters of the pattern touch each other", hint="something must stand between them"
@@ -40,14 +38,19 @@ def parameter_names(pattern: str) -> tuple[str, ...]:
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return an expression that fits the end of a path, from the start of a part of it on.
 
-    A parameter goes as far as what follows it in the pattern, and holds no `/`.
+    A parameter goes as far as what follows it in the pattern, and holds no `/`. One that is there again must
+    have the same text.
     """
     first, *rest = _PLACE.split(pattern)
     written = re.escape(first)
-    for name, following in zip(rest[::2], rest[1::2], strict=True):
-        parameter = f"(?P<{name}>[^/]+?){re.escape(following)}"
+    last = len(rest) - 2
+    known: set[str] = set()
+    for place, (name, following) in enumerate(zip(rest[::2], rest[1::2], strict=True)):
+        text = f"(?P={name})" if name in known else f"(?P<{name}>[^/]+?)"
+        parameter = f"{text}{re.escape(following)}"
+        known.add(name)
         # without a way back: a long name that nearly fits would be tried in all its partitions
-        written += parameter if name == rest[-2] else f"(?>{parameter})"
+        written += parameter if 2 * place == last else f"(?>{parameter})"
     return re.compile(f"(?:.*/)?{written}", re.DOTALL)
 
 

@@ -186,7 +186,7 @@ def perform(
             for test in differences_between(cells, plan, scenario, study.confidence)
         ],
         verdicts=[
-            check_claim(cells, expectation, study.runs, study.confidence)
+            check_claim(cells, expectation, study.runs, study.confidence, study.cannot_tell)
             for expectation in study.expectations
         ],
         problems=[

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 MAX_POINTS: Final = 100_000
 """Of the series of one flow; of more every second, third, ... is kept."""
 
-MAX_CURVES: Final = 24
-"""Flows of one label that have a series, those with most data packets: a figure shows half as many curves."""
+MAX_ALL_POINTS: Final = 2_400_000
+"""Of the series of all flows together, each of which may have its share."""
+
+MAX_CURVES: Final = 120
+"""Flows of one label that have a series, those with most data packets; a figure shows fewer."""
 
 CURVES: Final = "curves"
 """Kind of the problem with a run that has more flows than a figure would show."""
@@ -59,8 +62,9 @@ def series_of(
     of_flow = points.join(
         flows.select("flow", "direction"), on=["flow", "direction"], how="semi"
     ).partition_by("flow", "direction", as_dict=True, maintain_order=True)
+    most_points = min(MAX_POINTS, MAX_ALL_POINTS // max(len(of_flow), 1))
     for flow, group, direction in flows.select("flow", "group", "direction").iter_rows():
-        own = _thinned(of_flow.get((flow, direction), points.clear()))
+        own = _thinned(of_flow.get((flow, direction), points.clear()), most_points)
         if len(own):
             yield {
                 "flow": flow,
@@ -71,8 +75,8 @@ def series_of(
             }
 
 
-def _thinned(points: pl.DataFrame) -> pl.DataFrame:
-    return points.gather_every(max(-(-len(points) // MAX_POINTS), 1))
+def _thinned(points: pl.DataFrame, most: int = MAX_POINTS) -> pl.DataFrame:
+    return points.gather_every(max(-(-len(points) // most), 1))
 
 
 def _value(name: str) -> pl.Expr:

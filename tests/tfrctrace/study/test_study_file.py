@@ -109,7 +109,6 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         ("[runs]\nfiles = ['']", "`files` must be a non-empty string"),
         ("[runs]\nfiles = 'a'\npattern = 'a.tr'", "has no parameter"),
         ("[runs]\nfiles = 'a'\npattern = '{a}{b}'", "touch each other"),
-        ("[runs]\nfiles = 'a'\npattern = '{a}-{a}'", "twice"),
         ("[runs]\nfiles = 'a'\npattern = '{a b}'", "is not a name"),
         ("[runs]\nfiles = 'a'\npattern = '{group}'", "no parameter can be called `group`"),
         ("[runs]\nfiles = 'a'\npattern = '{a}'\nrepetition = 'b'", "there is no `b`"),
@@ -288,6 +287,12 @@ def test_an_error_in_a_claim_has_its_place(text, error):
 def test_parameters_are_what_stands_in_their_place(path, found):
     fits = compile_pattern("{queue}-n{flows}-{run}.tr").fullmatch(path)
     assert (fits.groupdict() if fits else None) == found
+
+
+def test_a_parameter_that_is_in_a_name_twice_has_the_same_text():
+    form = compile_pattern("mix-{each}-{each}-{run}.tr")
+    assert form.fullmatch("mix-4-4-1.tr").groupdict() == {"each": "4", "run": "1"}
+    assert form.fullmatch("mix-4-1-1.tr") is None
 
 
 def test_a_long_name_that_nearly_fits_is_refused_at_once():

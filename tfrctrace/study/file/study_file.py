@@ -33,7 +33,18 @@ MAX_PARTS: Final = 1_000
 _DEFAULT_CONFIDENCE: Final = 0.95
 _PARTS: Final = ("quantity", "table", "figure", "compare", "expect", "reference")
 _KEYS: Final = {
-    *("title", "paper", "description", "confidence", "paired", "made_by", "runs", "measure", "labels"),
+    *(
+        "title",
+        "paper",
+        "description",
+        "confidence",
+        "paired",
+        "made_by",
+        "cannot_tell",
+        "runs",
+        "measure",
+        "labels",
+    ),
     *_PARTS,
 }
 
@@ -85,6 +96,7 @@ def _study(path: str, folder: str, content: Table, *, allow_code: bool) -> Study
         title=text(content.get("title", os.path.splitext(os.path.basename(path))[0]), "title"),
         paper=optional_text(content, "paper") or "",
         description=optional_text(content, "description") or "",
+        cannot_tell=optional_text(content, "cannot_tell") or "",
         confidence=_confidence(content.get("confidence", _DEFAULT_CONFIDENCE)),
         runs=runs,
         measure=measure,

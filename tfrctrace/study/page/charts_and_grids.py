@@ -203,7 +203,8 @@ def _label(plan: FigurePlan, placed: PivotCell) -> str:
     named = [] if plan.series is None else [str(placed.at[-1])]
     if plan.series is not None and plan.series != GROUP:
         named[0] = f"{plan.series} {named[0]}" if not isinstance(placed.at[-1], str) else named[0]
-    return ", ".join([*named, *([placed.rest] if placed.rest else [])]) or plan.y
+    # a parameter may have the names of labels as its values
+    return ", ".join(dict.fromkeys([*named, *([placed.rest] if placed.rest else [])])) or plan.y
 
 
 def _place(value: Value, categories: Sequence[Value]) -> float:
@@ -274,11 +275,9 @@ def _curve_label(run: Run, series: Record, *, is_one_of: bool, runs: int, plan: 
     if is_one_of:
         label += f" {series['flow']}"
     if runs > 1:
-        label += (
-            f", {run.parameters[plan.series]}"
-            if plan.series is not None and plan.series in run.parameters
-            else f", {run.name}"
-        )
+        is_named = plan.series is not None and plan.series in run.parameters
+        more = str(run.parameters[plan.series]) if plan.series is not None and is_named else run.name
+        label += "" if more == series["group"] else f", {more}"
     return label
 
 

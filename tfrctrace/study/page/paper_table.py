@@ -23,30 +23,31 @@ _WIDTH: Final = 100
 def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
     """Return the section of a page with a row for each figure, table and claim of the paper."""
     heads = tuple(
-        Heading(label, numeric=False, is_prose=place not in {0, 5}) for place, label in enumerate(_HEADS)
+        Heading(label, numeric=False, is_prose=label != "Verdict")
+        for label in ("Figure", "Claim", "Verdict", "Paper", "Ours", "Reason")
     )
-    shown = tuple(
-        Row(
-            f"paper-{number}",
-            (
-                Cell(row.figure),
-                Cell(row.shows, back=row.setting),
-                Cell(row.claim, back=row.says),
-                Cell(_paper(row)),
-                Cell(row.ours),
-                Cell(row.verdict, back="" if row.confidence is None else confidence_text(row.confidence)),
-                Cell(row.reason),
-            ),
+    named: set[str] = set()
+    shown = []
+    for number, row in enumerate(rows, start=1):
+        # what a figure shows is at its first row
+        about = "" if row.figure in named else ". ".join(filter(None, (row.shows, row.setting)))
+        named.add(row.figure)
+        confidence = "" if row.confidence is None else confidence_text(row.confidence)
+        cells = (
+            Cell(row.figure, back=about),
+            Cell(row.claim, back=row.says),
+            Cell(row.verdict, back=confidence),
+            Cell(_paper(row)),
+            Cell(row.ours),
+            Cell(row.reason),
         )
-        for number, row in enumerate(rows, start=1)
-    )
+        shown.append(Row(f"paper-{number}", cells))
     caption = (
         f"A verdict is by a test over repeated runs, at {study.confidence:.0%} confidence or more; "
         "one run cannot tell."
     )
-    table = TableView("paper-table", caption, heads, shown)
-    paragraphs = ((study.paper,),) if study.paper else ()
-    return Section("paper", "Figures and tables of the paper", paragraphs=paragraphs, tables=(table,))
+    table = TableView("paper-table", caption, heads, tuple(shown))
+    return Section("paper", "Figures and tables of the paper", tables=(table,))
 
 
 def _paper(row: PaperRow) -> str:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.parsers.csv_text import frame_csv
-from tfrctrace.reports.figures.publication import ImageForm, chart_file
+from tfrctrace.reports.figures.publication import ImageForm, chart_files
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
@@ -57,6 +57,10 @@ def _files(
     raw: bool,
 ) -> Iterator[tuple[str, bytes]]:
     """Give the path of each file and its content."""
+    images = [cast("ImageForm", form) for form in forms if form in get_args(ImageForm)]
+    for chart in charts if images else ():
+        for image, content in chart_files(chart, images):
+            yield f"figures/{chart.key}.{image}", content
     for form in forms:
         if form in {"csv", "parquet"}:
             for name, frame in _frames(results):
@@ -70,9 +74,6 @@ def _files(
             for grid in grids:
                 table = comma_separated(grid, raw=raw)
                 yield f"tables/{grid.name}.csv", table.encode(errors="backslashreplace")
-        if form in get_args(ImageForm):
-            for chart in charts:
-                yield f"figures/{chart.key}.{form}", chart_file(chart, cast("ImageForm", form))
         if form == "markdown" and (rows := paper_rows(results)):
             yield "paper.md", paper_markdown(results.study, rows).encode(errors="backslashreplace")
         if form == "json":

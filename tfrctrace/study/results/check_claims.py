@@ -85,9 +85,12 @@ class ClaimVerdict:
 
 
 def check_claim(
-    cells: Sequence[Cell], expectation: Expectation, runs: RunRules, level: float
+    cells: Sequence[Cell], expectation: Expectation, runs: RunRules, level: float, advice: str = ""
 ) -> ClaimVerdict:
-    """Check a claim in each scenario that the expectation covers, at this level of confidence."""
+    """Check a claim in each scenario that the expectation covers, at this level of confidence.
+
+    `advice` goes behind the reason of what cannot be told.
+    """
     claim = expectation.claim
     covered = [cell for cell in cells if matches(cell, expectation.where)]
     try:
@@ -96,11 +99,17 @@ def check_claim(
         return ClaimVerdict(expectation, (), "cannot tell", None, str(error))
     checks = tuple(_check(one, claim, runs) for one in sides)
     if not checks:
-        return ClaimVerdict(expectation, (), "cannot tell", None, NO_SCENARIO)
+        return ClaimVerdict(expectation, (), "cannot tell", None, _advised(NO_SCENARIO, advice))
     finding, confidence = _together(expectation, checks, level)
     reasons = dict.fromkeys(check.reason for check in checks if check.reason)
-    why = "; ".join(reasons) or "the runs vary too much"
-    return ClaimVerdict(expectation, checks, finding, confidence, why if finding == "cannot tell" else None)
+    why = (
+        _advised("; ".join(reasons) or "the runs vary too much", advice) if finding == "cannot tell" else None
+    )
+    return ClaimVerdict(expectation, checks, finding, confidence, why)
+
+
+def _advised(reason: str, advice: str) -> str:
+    return f"{reason}: {advice}" if advice else reason
 
 
 def _needed(expectation: Expectation, scenarios: int) -> int:

@@ -12,11 +12,10 @@ from tfrctrace.study.results.cells import Cell, is_same, matches
 from tfrctrace.study.results.pivot import merge_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from tfrctrace.study.definition import FigurePlan, Reference, TablePlan
+    from tfrctrace.study.definition import FigurePlan, Reference, TablePlan, Value
     from tfrctrace.study.results.check_claims import ClaimCheck, ClaimVerdict
-    from tfrctrace.study.results.claim_sides import Scenario
     from tfrctrace.study.run_study import StudyResults
 
 _MOST_CHECKS: Final = 6
@@ -64,9 +63,14 @@ def paper_rows(results: StudyResults) -> list[PaperRow]:
     for plan in plans:
         if plan.paper.id is not None:
             by_id.setdefault(plan.paper.id, []).append(plan)
-    return [
-        row for name in sorted(by_id, key=natural_key) for row in _rows_of_figure(results, name, by_id[name])
-    ]
+    return [row for name in sorted(by_id, key=_order) for row in _rows_of_figure(results, name, by_id[name])]
+
+
+def _order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+    """Return a sort key: figures, tables, then what has another name."""
+    kinds = ("figure", "table")
+    kind = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
+    return kind, natural_key(name)
 
 
 def _rows_of_figure(
@@ -132,14 +136,15 @@ def confidence_text(confidence: float) -> str:
 
 
 def reason_text(verdict: ClaimVerdict) -> str:
-    """Return why a claim cannot be told, and why it is not what the paper states; empty where it is."""
+    """Return why a claim cannot be told, or why it is not what the paper states; empty where it is."""
     expectation = verdict.expectation
-    if verdict.agrees_with_paper or (verdict.finding == "holds" and expectation.holds_in_paper is None):
-        return ""
-    return ". ".join(part.rstrip(".") for part in (verdict.reason, expectation.reason) if part)
+    if verdict.finding == "cannot tell":
+        return verdict.reason or ""
+    is_as_stated = verdict.agrees_with_paper if expectation.holds_in_paper is not None else None
+    return "" if is_as_stated or (verdict.finding == "holds" and is_as_stated is None) else expectation.reason
 
 
-def scenario_text(scenario: Scenario) -> str:
+def scenario_text(scenario: Sequence[tuple[str, Value]]) -> str:
     """Return values of parameters as `queue = red, flows = 4`."""
     return ", ".join(f"{name} = {value}" for name, value in scenario)
 
@@ -147,13 +152,17 @@ def scenario_text(scenario: Scenario) -> str:
 def ours_text(verdict: ClaimVerdict) -> str:
     """Return the values that a claim compares, in each scenario; those that are not as claimed first."""
     checks = sorted(verdict.checks, key=lambda check: check.is_in_order is True)
-    shown = [check_text(check) for check in checks[:_MOST_CHECKS]]
+    fixed = {name for name, values in verdict.expectation.where.items() if len(values) == 1}
+    shown = [check_text(check, fixed) for check in checks[:_MOST_CHECKS]]
     more = [f"and {len(checks) - _MOST_CHECKS} more"] if len(checks) > _MOST_CHECKS else []
     return "; ".join([*shown, *more])
 
 
-def check_text(check: ClaimCheck) -> str:
-    """Return the values of one scenario: `queue = red: 326 ± 74 kbit/s against 272 ± 76 kbit/s (3 runs)`."""
+def check_text(check: ClaimCheck, fixed: Collection[str] = ()) -> str:
+    """Return the values of one scenario: `queue = red: 326 ± 74 kbit/s against 272 ± 76 kbit/s (3 runs)`.
+
+    Parameters that are `fixed` by the claim are not repeated.
+    """
     pairs = zip(check.sides.levels or ("",) * len(check.sides.cells), check.sides.cells, strict=True)
     sides = [
         estimate_text(estimate_of(cell), cell.unit) + (f" at {at}" if at else "")
@@ -163,7 +172,7 @@ def check_text(check: ClaimCheck) -> str:
     joint = ", " if check.sides.levels else " against "
     runs = sorted({len(cell.runs) for cell in check.sides.cells if isinstance(cell, Cell)})
     shown = f"{joint.join(sides)} ({enumerated(list(map(str, runs)))} {'run' if runs == [1] else 'runs'})"
-    where = scenario_text(check.scenario)
+    where = scenario_text([(name, value) for name, value in check.scenario if name not in fixed])
     return f"{where}: {shown}" if where else shown
 
 
@@ -181,6 +190,7 @@ def estimate_of(cell: Cell) -> Estimate:
 def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[str, str]:
     """Return our values at the places of published ones, and these."""
     ours, theirs = [], []
+    common = _common_conditions(published)
     for reference in published[:_MOST_VALUES]:
         own = [
             cell
@@ -191,11 +201,7 @@ def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[s
             and cell.values
         ]
         unit = own[0].unit if own else _unit(results, reference)
-        conditions = ", ".join(
-            f"{name} = {' or '.join(map(str, values))}" for name, values in reference.where.items()
-        )
-        place = ", ".join(filter(None, (reference.group, conditions)))
-        name = f"{reference.quantity} [{place}]" if place else reference.quantity
+        name = _place_text(reference, common)
         merged = merge_cells(own, results.study.confidence) if own else None
         mean = "no run" if merged is None else estimate_text(estimate_of(merged), unit)
         runs = f" ({counted(len(merged.values), 'run')})" if merged else ""
@@ -206,6 +212,23 @@ def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[s
     sources = dict.fromkeys(one.source for one in published if one.source != one.figure)
     note = f" ({'; '.join(sources)})" if sources else ""
     return "; ".join(ours), "; ".join(theirs) + note
+
+
+def _common_conditions(published: Sequence[Reference]) -> set[str]:
+    """Return the parameters that have the same values in all places, which need not be repeated."""
+    names = {name for one in published for name in one.where}
+    return {name for name in names if len({one.where.get(name) for one in published}) == 1}
+
+
+def _place_text(reference: Reference, common: Collection[str]) -> str:
+    """Return where a published value is: `sent [reno, flows = 2]`."""
+    conditions = [
+        f"{name} = {shown}"
+        for name, values in reference.where.items()
+        if name not in common and (shown := " or ".join(map(str, values))) != reference.group
+    ]
+    place = ", ".join(filter(None, (reference.group, *conditions)))
+    return f"{reference.quantity} [{place}]" if place else reference.quantity
 
 
 def _unit(results: StudyResults, reference: Reference) -> str:
