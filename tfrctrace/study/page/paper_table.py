@@ -23,8 +23,8 @@ _WIDTH: Final = 100
 def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
     """Return the section of a page with a row for each figure, table and claim of the paper."""
     heads = tuple(
-        Heading(label, numeric=False, is_prose=label != "Verdict")
-        for label in ("Figure", "Claim", "Verdict", "Paper", "Ours", "Reason")
+        Heading(label, numeric=False, is_prose=label not in {"Verdict", "Paper"})
+        for label in ("Figure", "Claim", "Verdict", "Paper", "Ours, and printed values", "Reason")
     )
     named: set[str] = set()
     shown = []
@@ -37,8 +37,8 @@ def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
             Cell(row.figure, back=about),
             Cell(row.claim, back=row.says),
             Cell(row.verdict, back=confidence),
-            Cell(_paper(row)),
-            Cell(row.ours),
+            Cell(row.stated),
+            Cell(row.ours, back=f"paper: {row.paper}" if row.paper else ""),
             Cell(row.reason),
         )
         shown.append(Row(f"paper-{number}", cells))
