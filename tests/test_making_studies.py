@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.study.file.study_file import read_study
+
 STUDIES = Path(__file__).parents[1] / "sample_traces" / "studies"
 NAMES = sorted(path.parent.name for path in STUDIES.glob("*/runs.py"))
 
@@ -156,6 +158,17 @@ def test_a_study_file_at_full_scale_has_the_paper_s_times(load_script):
     full = make.full_study(text, {"warmup": "60s"})
     assert full == '[values]\nwarmup = "60s"  # of 14 s\nlate = "8s"\n\n[runs]\nwarmup = "1s"\n'
     assert make.full_study("[runs]\n", {"warmup": "60s"}) == "[runs]\n"
+
+
+@pytest.mark.parametrize("study", NAMES)
+def test_each_study_file_can_be_read_at_full_scale(load_script, study, tmp_path):
+    make = load_script(STUDIES / "make.py")
+    (tmp_path / "traces").symlink_to(STUDIES / study / "traces")
+    values = make.load_study(study).FULL_VALUES
+    file = tmp_path / "study.toml"
+    file.write_text(make.full_study((STUDIES / study / "study.toml").read_text(), values))
+    assert all(f'"{value}"' in file.read_text() for value in values.values())
+    read_study(str(file))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from simulation import Run, flow, spread_starts
 
-FULL_VALUES = {"warmup": "0s", "unclear": "even at the paper's scale"}
+FULL_VALUES = {"warmup": "1ms", "unclear": "even at the paper's scale"}
 
 SEGMENT_BYTES = 1460
 WINDOW = 44
