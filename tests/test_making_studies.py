@@ -98,7 +98,7 @@ def test_a_failed_run_keeps_its_message_and_is_tried_again(make):
     assert not failure.exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_killed_anywhere_it_goes_on(make, how):
     process = make(*TEN, pause="0.2")
     while len(make.made()) < 5 and process.poll() is None:
