@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.errors import UsageError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -23,6 +25,9 @@ COUNTS: Final = (
 
 BOTH_ENDS_COUNTS: Final = ("delay_samples", "lost_packets")
 """The same for flows whose both ends the trace shows; null in every row of others."""
+
+MOST_ROWS: Final = 50_000_000
+"""Rows of evenly spaced bins, 6 GB: a clock that jumps by years would fill any memory."""
 
 _NICE_FACTORS: Final = (1, 2, 5)
 
@@ -131,6 +136,11 @@ def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
     )
     if (life["_widths"] > 1).any():
         raise ValueError("bins of one flow have different widths")
+    rows = int(((life["_last"] - life["_first"]) // life["width_ns"] + 1).sum())
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"the flows last {rows:,} bins, and a table has at most {MOST_ROWS:,}", hint="make the bins wider"
+        )
     grid = (
         life.with_columns(
             pl.int_ranges("_first", pl.col("_last") + 1, pl.col("width_ns"), dtype=pl.Int64).alias("time_ns")

@@ -238,5 +238,7 @@ def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
 
 
 def _capture_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
-    """Return the rates at the capture point."""
-    return trace.throughput(f"{width_ns}ns").rename({"throughput_bps": "bps"})
+    """Return the rates at the capture point, without rows where nothing was captured."""
+    from tfrctrace.metrics.flow.throughput import with_rates
+
+    return with_rates(trace.counted("throughput", width_ns)).rename({"throughput_bps": "bps"})
