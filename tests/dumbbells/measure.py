@@ -44,8 +44,8 @@ PAGE: Final = ROOT / "docs" / "validation.md"
 RECEIVED: Final = ROOT / "tests" / "data" / "ns2" / "dumbbells.json"
 
 ALGORITHMS: Final = tuple(HEADER_BYTES)
-AS_NS2: Final = {"vegas.alpha": 1, "vegas.beta": 3}
-"""Parameters that ns-2's agents have and we do not."""
+AS_NS2: Final = {"vegas.agent": "ns2"}
+"""Settings with which a model is that of ns-2's agent."""
 ALONE: Final = ("small", "shallow", "both", "random", "cbr", "long")
 INFERRED: Final = (*ALONE, "pareto")
 INFERRED_FROM: Final = ("newreno", "vegas", "veno", "tfrc")
