@@ -71,10 +71,11 @@ def test_the_trace_of_one_tcp_shows_what_others_received_there(dumbbell, entry):
 
 
 def test_flows_that_share_a_bottleneck_show_all_of_it(mix):
-    for flow in mix.flows:
+    # ns-2's Vegas sends no headers
+    for flow, headers in zip(mix.flows, (HEADERS, HEADERS, HEADERS, 1), strict=True):
         found = flow.bottleneck
         assert "all flows" in found.capacity_bps.evidence
-        assert found.capacity_bps.value == pytest.approx(1.5e6 / HEADERS, rel=0.02)
+        assert found.capacity_bps.value == pytest.approx(1.5e6 / headers, rel=0.02)
 
 
 # stop - start in s, received packets of 1000 bytes: the run's script, and ns-2's sinks
