@@ -34,6 +34,7 @@ COMMANDS = {
     "which column",
     "replay": "`trace.replay()`, `tfrctrace replay` ([rate algorithms](replay.md))",
     "closed_loop": "`trace.closed_loop()`, `tfrctrace replay --loop closed` ([models](models.md))",
+    "hops": "`trace.hops`, `tfrctrace convert --what hops` ([networks](pair.md#more-than-two-captures))",
     "transits": "`trace.transits`, `tfrctrace convert --what transits` ([two captures](pair.md))",
 }
 """How a table is written, if not as most are."""

@@ -199,8 +199,7 @@ def analyse(
     """
 
 def analyse_pair(
-    first: str,
-    second: str,
+    sources: Sequence[str],
     settings: ReadSettings,
     *,
     collect: Set[str] = ...,
@@ -208,9 +207,10 @@ def analyse_pair(
     clock_offset_ns: int | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Read two captures of one path, each twice, match their packets and analyse their flows.
+    """Read two or more captures of one path, each twice, match their packets and analyse their flows.
 
-    The second clock is ahead by `clock_offset_ns`, which is estimated if it is not given.
+    The second of two clocks is ahead by `clock_offset_ns`, which is estimated if it is not given; more
+    captures have one clock.
     """
 
 def tables() -> list[tuple[str, str, list[tuple[str, ColumnType, str, str, str]]]]:

@@ -70,7 +70,7 @@ class Anonymizer:
         self._byte: Callable[[bytes, int, int], int] = lru_cache(_KEPT_NAMES)(self._byte_behind)
         self._columns: Mapping[str, Callable[[str], str]] = {
             **dict.fromkeys(("src", "dst", "transmitter", "receiver", "bssid"), self.host),
-            "source": self.source,
+            **dict.fromkeys(("source", "from", "to"), self.source),
             "node": self.place,
             **dict.fromkeys(("notes", "drop_reasons", "drop_reason", "decode_stop"), self.text),
         }

@@ -1,4 +1,4 @@
-"""Checks for a pair of captures of the same packets.
+"""Checks for captures of the same packets at two or more places.
 
 The core matches packets and compares clocks (`native/src/pair`).
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, source_name
 from tfrctrace.parsers.sources import size_in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+MOST_CAPTURES: Final = 250
+"""As `MOST_CAPTURES` in `native/src/pair/mod.rs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,22 @@ def pair_of(*, pair: bool, clock_offset_ns: int | None, others: Mapping[str, obj
     return Pair(clock_offset_ns)
 
 
-def check_pair(names: Sequence[str]) -> None:
-    """Raise unless the inputs are two files."""
-    if len(names) != 2:
-        number = "1 was" if len(names) == 1 else f"{len(names)} were"
+def check_pair(names: Sequence[str], pair: Pair) -> None:
+    """Raise unless the inputs are two files, or more of one clock."""
+    if len(names) < 2:
         raise UsageError(
-            f"a pair needs two captures, but {number} given",
+            "a pair needs two captures, but 1 was given",
             hint="name the capture near the sender and the one near the receiver",
+        )
+    if len(names) > MOST_CAPTURES:
+        raise UsageError(
+            f"packets are followed past at most {MOST_CAPTURES} captures, but {len(names)} were given",
+            hint="leave out those at devices that the flows in question do not pass",
+        )
+    if len(names) > 2 and pair.clock_offset_ns:
+        raise UsageError(
+            "a clock offset is one between two captures",
+            hint="more than two must have one clock: leave it out",
         )
     for name in names:
         if size_in_bytes(name) is None and os.path.exists(name):
@@ -54,5 +67,9 @@ def check_pair(names: Sequence[str]) -> None:
                 f"{source_name(name)} is a pipe, but a pair is read twice, for clocks and for delays",
                 hint="save the capture to a file first",
             )
-    if os.path.exists(names[0]) and os.path.exists(names[1]) and os.path.samefile(*names):
-        raise UsageError(f"{source_name(names[0])} was given twice, but a pair needs two captures")
+    known: dict[tuple[int, int], str] = {}
+    for name in filter(os.path.exists, names):
+        status = os.stat(name)
+        if (status.st_dev, status.st_ino) in known:
+            raise UsageError(f"{source_name(name)} was given twice, but each place has a capture of its own")
+        known[status.st_dev, status.st_ino] = name

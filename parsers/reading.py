@@ -218,10 +218,8 @@ class Pass:
         )
 
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
-        first, second = trace
         return analyse_pair(
-            first,
-            second,
+            trace,
             self._settings,
             collect=self._collect,
             bin_ns=self._bin_ns,

@@ -17,6 +17,7 @@ from tfrctrace.reports.sections.delivery import delivery_section
 from tfrctrace.reports.sections.fairness import fairness_section
 from tfrctrace.reports.sections.flow_details import flow_details
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS, flow_table, source_table
+from tfrctrace.reports.sections.hops import hops_section
 from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
 from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.replay import replay_section
@@ -40,8 +41,13 @@ Facts = list[dict[str, Any]]
 
 def build_report(results: Results, *, title: str, index: str = "") -> Report:
     """Return the report on `results`; `index` is the page that lists it among others."""
+    import polars as pl
+
     inputs = source_table(results.sources)
-    flows, sources, problems = _with_short_names(results.flows, results.sources, results.problems)
+    short = _short_names((*results.sources, *results.problems))
+    flows = results.flows.with_columns(pl.col("source").replace(short))
+    hops = results.table("hops").with_columns(pl.col("from", "to").replace(short))
+    sources, problems = (_with_short_names(facts, short) for facts in (results.sources, results.problems))
     conversations = largest_conversations(flows, MOST_FLOWS)
     joined, clock = results.joined, results.clock
     if clock is not None:
@@ -58,6 +64,7 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         caveats(flows, conversations, sources, problems, traces),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         pair_section(traces, clock),
+        hops_section(hops, flows),
         _throughput_section(traces, sources),
         sequence_section(traces, results, flows),
         _rtt_section(traces, results.rtt_quantiles),
@@ -95,22 +102,15 @@ def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
     return [first, {**second, **times}]
 
 
-def _with_short_names(
-    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]
-) -> tuple[pl.DataFrame, Facts, Facts]:
-    """Shorten the names of inputs by their common folder, which the table of inputs shows."""
-    import polars as pl
-
-    paths = {fact["source"] for fact in (*sources, *problems)}
+def _short_names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of inputs without their common folder, which the table of inputs shows."""
+    paths = {fact["source"] for fact in facts}
     folder = _common_folder(paths)
-    short = {path: path.removeprefix(f"{folder}/") for path in paths} if folder else {}
+    return {path: path.removeprefix(f"{folder}/") for path in paths} if folder else {}
 
-    def renamed(facts: Sequence[Mapping[str, Any]]) -> Facts:
-        return [{**fact, "source": short.get(fact["source"], fact["source"])} for fact in facts]
 
-    if short:
-        flows = flows.with_columns(pl.col("source").replace(short))
-    return flows, renamed(sources), renamed(problems)
+def _with_short_names(facts: Iterable[Mapping[str, Any]], short: Mapping[str, str]) -> Facts:
+    return [{**fact, "source": short.get(fact["source"], fact["source"])} for fact in facts]
 
 
 def _common_folder(paths: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.parsers.schema import FLOWS, SCHEMA_VERSION
+from tfrctrace.parsers.schema import FLOWS, SCHEMA_VERSION, TABLES
 from tfrctrace.reports.files.saved_results import RESULTS_SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ def flows_document() -> JsonSchema:
                 "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
                 "sources": {"type": "array", "items": _source()},
                 "flows": {"type": "array", "items": _object({one.name: _column(one) for one in FLOWS})},
+                "hops": {
+                    "type": "array",
+                    "items": _object({one.name: _column(one) for one in TABLES["hops"]}),
+                    "description": "of more than two captures (`--pair`), else empty",
+                },
                 "warnings": {"type": "array", "items": _warning()},
             }
         ),

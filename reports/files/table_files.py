@@ -66,14 +66,16 @@ def write_flows_json(
     flows: Iterable[str],
     sources: Sequence[Mapping[str, Any]],
     problems: Sequence[Problem],
+    hops: Iterable[str] = (),
     *,
     schema_version: int,
     version: str,
 ) -> None:
     """Write the document of `flows --format json`, a line for each flow and direction.
 
-    `flows` are rows that are JSON already, one or many at a time. `docs/flows.schema.json` describes the
-    document. All but ASCII is escaped, so a terminal shows it unharmed.
+    `flows`, and `hops` of more than two captures, are rows that are JSON already, one or many at a time.
+    `docs/flows.schema.json` describes the document. All but ASCII is escaped, so a terminal
+    shows it unharmed.
     """
     import json
 
@@ -85,6 +87,7 @@ def write_flows_json(
     for name, items in (
         ("sources", map(encode, sources)),
         ("flows", flows),
+        ("hops", hops),
         ("warnings", map(encode, warnings)),
     ):
         file.write(f',\n"{name}": [')

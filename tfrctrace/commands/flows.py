@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers.reading import PassResult
+    from tfrctrace.parsers.reading import PassResult, StackedTable
 
 Flow = list[dict[str, Any]]
 """The rows of the directions of one flow."""
@@ -74,13 +74,14 @@ def flows(
         anonymizer=anonymity.anonymizer(console),
         meanwhile=_load_table if chosen == "table" else None,
     )
-    flow_pass = trace.read("flows")
+    flow_pass = trace.read("flows", "hops") if trace.is_network else trace.read("flows")
+    hops = flow_pass.table("hops") if trace.is_network else None
     _last[:] = [flow_pass]
     result.write(
         table=lambda file: _write_text(
-            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit
+            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit, hops
         ),
-        json=lambda file: _write_json(file, flow_pass, trace.warnings),
+        json=lambda file: _write_json(file, flow_pass, trace.warnings, hops),
         rows=lambda file, form: _write_rows(file, flow_pass, form, raw=result.raw),
     )
     return console.exit_status
@@ -97,7 +98,9 @@ def _load_table() -> None:
         import rich.table  # noqa: F401
 
 
-def _write_text(file: TextIO, reading: PassResult, sort: SortKey, limit: int) -> None:
+def _write_text(
+    file: TextIO, reading: PassResult, sort: SortKey, limit: int, hops: StackedTable | None
+) -> None:
     from shutil import get_terminal_size
 
     from tfrctrace.reports.printers.flows import write_flows
@@ -110,9 +113,15 @@ def _write_text(file: TextIO, reading: PassResult, sort: SortKey, limit: int) ->
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
         width=get_terminal_size().columns if file.isatty() else None,
     )
+    if hops is not None:
+        from tfrctrace.reports.printers.hops import hop_lines
+
+        file.writelines(f"{line}\n" for line in ("", *hop_lines(hops.rows())))
 
 
-def _write_json(file: TextIO, reading: PassResult, problems: list[Problem]) -> None:
+def _write_json(
+    file: TextIO, reading: PassResult, problems: list[Problem], hops: StackedTable | None
+) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_flows_json
@@ -122,6 +131,7 @@ def _write_json(file: TextIO, reading: PassResult, problems: list[Problem]) -> N
         reading.table("flows").json(),
         reading.sources,
         problems,
+        () if hops is None else hops.json(),
         schema_version=SCHEMA_VERSION,
         version=__version__,
     )

@@ -50,7 +50,7 @@ def open(
     if settings.pair is not None:
         from tfrctrace.parsers.pairing import check_pair
 
-        check_pair(inputs.names)
+        check_pair(inputs.names, settings.pair)
     return Trace(
         inputs,
         settings,

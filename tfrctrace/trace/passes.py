@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NS_PER_MS: Final = 1_000_000
 
+_PAIR: Final = 2
+
 
 def wait_quietly(running: Pass) -> None:
     """Wait for the end of a pass; an interrupt stops it."""
@@ -76,8 +78,18 @@ class Passes:
 
     @property
     def is_joined(self) -> bool:
-        """Whether all inputs are one trace, one after the other."""
-        return self._settings.join
+        """Whether all inputs are one trace: one after the other, or at the places of one network."""
+        return self._settings.join or self.is_network
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the inputs are more than two captures of one clock, between which are hops."""
+        return self.is_pair and len(self._inputs.names) > _PAIR
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether packets are matched between the inputs."""
+        return self._settings.pair is not None
 
     @property
     def agents(self) -> dict[str, float]:
@@ -143,10 +155,10 @@ class Passes:
         Properties do this by themselves; call it first if several tables are wanted, and only those.
         """
         wanted = frozenset(tables)
-        if "transits" in wanted and self._settings.pair is None:
+        if wanted & {"transits", "hops"} and self._settings.pair is None:
             raise UsageError(
-                "packets in transit are between two captures of the same packets",
-                hint="name two captures, and say so with `--pair`",
+                "packets in transit are between two captures or more of the same packets",
+                hint="name two captures or more, and say so with `--pair`",
             )
         for collected, reading in self._readings:
             if wanted <= collected:

@@ -77,10 +77,11 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     from tfrctrace.reports.results import Results
 
     # an input that can be read only once must collect everything now
-    reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
+    kept: tuple[TableName, ...] = (*_TABLES, "hops") if trace.is_network else _TABLES
+    reading = trace.read("flows", "bins", *kept, *(_SAMPLES if trace.is_read_once else ()))
     flows = _rows_of_flow(reading.table("flows").frame(), flow)
     tables: dict[str, pl.DataFrame] = {
-        name: _rows_of_flow(reading.table(name).frame(), flow) for name in _TABLES
+        name: _rows_of_flow(reading.table(name).frame(), flow) for name in kept
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     replayed = _replayable(trace, flows, reading)
@@ -156,7 +157,7 @@ def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Se
         .unique()
     )
     packets = sum(source["packets"] for source in reading.sources)
-    is_readable = not trace.is_read_once and reading.clock is None and packets <= _MOST_PACKETS
+    is_readable = not trace.is_read_once and not trace.is_pair and packets <= _MOST_PACKETS
     return chosen if is_readable else chosen.clear()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import STANDARD_INPUT
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.reports.results import Results
+
+
+_COLUMNS: Final = frozenset({"source", "from", "to"})
+"""Columns of tables with the name of an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +56,15 @@ class SharedNames:
         return {**facts, "source": self.name(facts["source"])}
 
     def frame(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a table; only a column `source` changes."""
-        if "source" not in frame.columns:
-            return frame
+        """Return a table; only columns of names change."""
         import polars as pl
 
-        names = frame["source"].unique().drop_nulls().to_list()
-        new = [self.name(name) for name in names]
-        return frame.with_columns(
-            frame["source"].replace_strict(names, new, default=None, return_dtype=pl.String)
-        )
+        shared = []
+        for column in _COLUMNS.intersection(frame.columns):
+            names = frame[column].unique().drop_nulls().to_list()
+            new = [self.name(name) for name in names]
+            shared.append(frame[column].replace_strict(names, new, default=None, return_dtype=pl.String))
+        return frame.with_columns(shared)
 
 
 def without_folders(results: Results) -> Results:

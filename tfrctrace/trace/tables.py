@@ -33,10 +33,11 @@ TableName = Literal[
     "links",
     "link_samples",
     "transits",
+    "hops",
 ]
 """Tables that a pass fills: those of the core but `packets`, which are read in batches (`Trace.packets`)."""
 
-ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits"}
+ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits", "hops"}
 """What is collected of an input that can be read only once."""
 
 
@@ -129,6 +130,11 @@ class Tables(Passes):
     def transits(self) -> pl.DataFrame:
         """One row for each packet between two captures: when it passed each, its delay and fate."""
         return self.table("transits").frame()
+
+    @property
+    def hops(self) -> pl.DataFrame:
+        """One row for each hop between more than two captures, of each direction of a flow."""
+        return self.table("hops").frame()
 
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""

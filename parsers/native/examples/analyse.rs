@@ -14,7 +14,12 @@ fn main() {
         && option == "--pair"
     {
         let mut analysis = Analysis::new(Options::default());
-        report(&analysis.read_pair([first, second], None, None, &Arc::new(Progress::default())));
+        report(&analysis.read_pair(
+            &[first.clone(), second.clone()],
+            None,
+            None,
+            &Arc::new(Progress::default()),
+        ));
         analysis.finish();
         describe(&analysis);
         return;

@@ -115,7 +115,7 @@ def document(flows=(), sources=(), problems=()):
 def test_json_holds_everything_in_the_documented_order():
     text = document([{"flow": 1}, {"flow": 2}], [{"source": "a"}], [input_problem("a", "empty", "is empty")])
     parsed = json.loads(text)
-    assert list(parsed) == ["schema_version", "tool", "sources", "flows", "warnings"]
+    assert list(parsed) == ["schema_version", "tool", "sources", "flows", "hops", "warnings"]
     assert parsed["flows"] == [{"flow": 1}, {"flow": 2}]
     assert parsed["warnings"][0]["text"] == "`a`: is empty"
 
@@ -149,6 +149,7 @@ def test_the_schema_finds_what_is_wrong(complaints):
         "tool": {"name": "tfrctrace", "version": "0"},
         "sources": [],
         "flows": [],
+        "hops": [],
         "warnings": [],
     }
     assert not list(complaints(right, flows_document()))
@@ -167,9 +168,9 @@ def test_the_schema_explains_every_column():
 @pytest.mark.parametrize("table", [table for table in TABLES if table not in {"replay", "closed_loop"}])
 def test_every_table_can_be_converted_to_every_form(run, write_capture, conversation, tmp_path, table):
     write_capture("a.pcap", conversation())
-    captures = (
-        ["--pair", "a.pcap", write_capture("b.pcap", conversation())] if table == "transits" else ["a.pcap"]
-    )
+    places = {"transits": 2, "hops": 3}.get(table, 1)
+    others = [write_capture(f"{place}.pcap", conversation()) for place in range(1, places)]
+    captures = ["--pair", "a.pcap", *others] if others else ["a.pcap"]
     frames = []
     for form in get_args(TableFormat):
         assert run("convert", *captures, "-w", table, "-o", f"x.{form}").status == 0

@@ -86,8 +86,8 @@ Pair = Annotated[
     bool,
     reading_option(
         "--pair",
-        help="Match packets between two captures, near the sender and near the receiver, to measure delay "
-        "and loss.",
+        help="Match packets between captures of one path, near the sender and near the receiver, to measure "
+        "delay and loss; more than two must have one clock.",
     ),
 ]
 ClockOffset = Annotated[
@@ -166,7 +166,7 @@ class ReadingOptions:
         if settings.pair is not None:
             from tfrctrace.parsers.pairing import check_pair
 
-            check_pair(inputs.names)
+            check_pair(inputs.names, settings.pair)
 
         def watch(running: Pass) -> None:
             if meanwhile:

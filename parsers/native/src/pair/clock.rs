@@ -67,7 +67,7 @@ impl Estimate {
         let near_ns = difference_ns(common.first()?);
         let points = |tap: Tap| {
             let is_of = move |pair: &&(SampledPacket, SampledPacket)| {
-                routes.first_tap(&pair.0.endpoints).is_some_and(|(first, _)| first == tap)
+                routes.ends(&pair.0.endpoints).is_some_and(|(ends, _)| ends.near == tap)
             };
             common.iter().filter(is_of).map(move |pair| Point {
                 time_ns: pair.0.time_ns.saturating_sub(reference_ns),
@@ -76,8 +76,8 @@ impl Estimate {
         };
         let mirrored = |point: Point| Point { value_ns: point.value_ns.saturating_neg(), ..point };
         let corridor = Corridor {
-            above: Limit::of(points(Tap::First).collect()),
-            below: Limit::of(points(Tap::Second).map(mirrored).collect()),
+            above: Limit::of(points(Tap::FIRST).collect()),
+            below: Limit::of(points(Tap::SECOND).map(mirrored).collect()),
         };
         let drift = corridor.drift();
         let slope = drift.unwrap_or(0.0);

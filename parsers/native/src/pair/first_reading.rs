@@ -14,6 +14,9 @@ use crate::packet::key::{FlowKey, Side};
 /// The longest payload on Ethernet without offload: a longer segment may be several packets.
 const LONGEST_USUAL: u32 = 1_460;
 
+/// Packets kept of each capture, however many there are.
+const LEAST_KEPT: usize = 1 << 12;
+
 /// Lengths of the segments of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lengths {
@@ -36,14 +39,15 @@ pub struct FirstReading {
 }
 
 impl FirstReading {
-    /// Read a capture to its end. The error is the filter's, worded by libpcap.
+    /// Read one of so many `captures` to its end, which share the memory for samples. The error is the filter's, worded by libpcap.
     pub fn read(
         reading: &mut Reading,
         compiler: Option<&dyn Compiler>,
         max_flows: u32,
+        captures: usize,
     ) -> Result<Self, String> {
         let mut survey = Self {
-            sample: HashSample::new(KEPT),
+            sample: HashSample::new((2 * KEPT / captures.max(2)).max(LEAST_KEPT)),
             packets: 0,
             span_ns: None,
             lengths: HashMap::new(),
@@ -108,7 +112,7 @@ impl FirstReading {
 ///
 /// No packet carries more than the other side accepts, less its TCP options (RFC 9293 section
 /// 3.7.1); without a SYN, no more than the capture with the shorter segments has.
-pub fn wire_payload(surveys: &[FirstReading; 2], network: &Network) -> Option<u32> {
+pub fn wire_payload(surveys: &[FirstReading], network: &Network) -> Option<u32> {
     const TCP_HEADER: u8 = 20;
     let payload = network.payload_bytes.filter(|&payload| payload > LONGEST_USUAL)?;
     let (key, side) = FlowKey::of(&network.endpoints);

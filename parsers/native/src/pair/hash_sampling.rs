@@ -6,6 +6,7 @@
 
 use hashbrown::HashMap;
 
+use super::Tap;
 use crate::packet::event::Endpoints;
 
 /// Packets kept of one capture: 15 MB.
@@ -59,6 +60,23 @@ impl HashSample {
         let (_, &mut limit, _) = identities.select_nth_unstable(self.kept.len() / 2);
         self.limit = limit;
         self.kept.retain(|&identity, _| identity <= limit);
+    }
+
+    /// The packets in any of `samples`, each with the captures that have it, in the order of these.
+    pub fn passed_captures(samples: &[&Self]) -> Vec<Vec<(Tap, SampledPacket)>> {
+        let limit = samples.iter().map(|sample| sample.limit).min().unwrap_or(u64::MAX);
+        let of_capture = |(tap, sample): (u8, &&Self)| {
+            let own: Vec<_> =
+                sample.kept.iter().map(|(identity, seen)| (*identity, Tap(tap), *seen)).collect();
+            own
+        };
+        let mut kept: Vec<_> = (0..).zip(samples).flat_map(of_capture).collect();
+        // Of a larger identity one of the samples may lack packets that its capture has.
+        kept.retain(|(identity, ..)| *identity <= limit);
+        kept.sort_unstable_by_key(|(identity, tap, _)| (*identity, *tap));
+        let alike = kept.chunk_by(|(one, ..), (other, ..)| one == other);
+        let clear = alike.filter(|packets| packets.iter().all(|(_, _, seen)| !seen.is_ambiguous));
+        clear.map(|packets| packets.iter().map(|(_, tap, seen)| (*tap, *seen)).collect()).collect()
     }
 
     /// The packets in both samples, as captured at each, in the order of the first's time.

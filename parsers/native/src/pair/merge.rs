@@ -1,5 +1,8 @@
-//! Reads two captures as one, in the order of time.
+//! Reads captures as one, in the order of time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
@@ -12,53 +15,61 @@ use crate::packet::batch::{Batch, Item};
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
 
-/// Packets decoded in one go.
+/// Packets decoded in one go; of many captures fewer, as each has its own.
 const BATCH: usize = 1024;
+const SHARED_BATCH: usize = 128;
+const FEW_CAPTURES: usize = 8;
 /// Decoded batches of each capture in the queue.
 const WAITING: usize = 4;
 
-/// Pass all packets of both captures to `work`, the earlier one first; of two at the same time that
-/// of the first capture. Times of the second capture are converted to the first one's clock, except
+/// Pass all packets of the captures to `work`, the earliest one first; of several at the same time that
+/// of the capture named first. Times of all captures but the first are converted to the first one's clock, except
 /// in its summary. The error is the filter's, worded by libpcap.
 pub fn for_each_packet(
-    readings: &mut [Reading; 2],
+    readings: &mut [Reading],
     compiler: Option<&dyn Compiler>,
     clock: &Clock,
-    summaries: &mut [SourceSummary; 2],
+    summaries: &mut [SourceSummary],
     mut work: impl FnMut(Tap, &Packet, &PacketExtras, &mut SourceSummary),
 ) -> Result<(), String> {
+    let batch = if readings.len() <= FEW_CAPTURES { BATCH } else { SHARED_BATCH };
     thread::scope(|scope| {
         let start = |reading| {
             let (sender, filled) = sync_channel(WAITING);
             let (spent, returned) = channel();
             let reader = thread::Builder::new().name("reading".into());
-            match reader.spawn_scoped(scope, || run_ahead(reading, compiler, sender, returned)) {
+            match reader.spawn_scoped(scope, move || run_ahead(reading, compiler, batch, sender, returned)) {
                 Ok(_) => Ok(Queue { filled, spent, decoded: Decoded::default(), next: 0 }),
                 Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         };
-        let [first, second] = readings;
-        let mut queues = [start(first)?, start(second)?];
-        loop {
-            for (queue, tap) in queues.iter_mut().zip(Tap::BOTH) {
-                queue.fill(|packet| {
-                    if tap == Tap::Second {
-                        packet.time_ns = clock.to_first(packet.time_ns);
-                    }
-                })?;
+        let mut queues = readings.iter_mut().map(start).collect::<Result<Vec<_>, _>>()?;
+        let adjust = |at: usize| {
+            move |packet: &mut Packet| {
+                if at > 0 {
+                    packet.time_ns = clock.to_first(packet.time_ns);
+                }
             }
-            let tap = match [queues[0].time_ns(), queues[1].time_ns()] {
-                [None, None] => return Ok(()),
-                [Some(first_ns), Some(second_ns)] if second_ns < first_ns => Tap::Second,
-                [Some(_), _] => Tap::First,
-                [None, Some(_)] => Tap::Second,
-            };
-            let queue = &mut queues[tap as usize];
+        };
+        let mut earliest = BinaryHeap::new();
+        for (at, queue) in queues.iter_mut().enumerate() {
+            queue.fill(adjust(at))?;
+            earliest.extend(queue.time_ns().map(|time_ns| Reverse((time_ns, at))));
+        }
+        while let Some(mut next) = earliest.peek_mut() {
+            let Reverse((_, at)) = *next;
+            let queue = &mut queues[at];
             if let Some(packet) = queue.decoded.packets.get(queue.next) {
-                work(tap, packet, &queue.decoded.extras, &mut summaries[tap as usize]);
+                work(Tap(at as u8), packet, &queue.decoded.extras, &mut summaries[at]);
             }
             queue.next += 1;
+            queue.fill(adjust(at))?;
+            match queue.time_ns() {
+                Some(time_ns) => *next = Reverse((time_ns, at)),
+                None => drop(PeekMut::pop(next)),
+            }
         }
+        Ok(())
     })
 }
 
@@ -66,10 +77,11 @@ pub fn for_each_packet(
 fn run_ahead(
     reading: &mut Reading,
     compiler: Option<&dyn Compiler>,
+    batch_size: usize,
     filled: SyncSender<Result<Decoded, String>>,
     returned: Receiver<Decoded>,
 ) {
-    let mut batch = Batch::new(BATCH);
+    let mut batch = Batch::new(batch_size);
     loop {
         let outcome = reading.fill(&mut batch, compiler);
         let last = outcome.is_err() || !batch.is_full();

@@ -1,4 +1,4 @@
-//! Two captures of the same packets, taken at two points of their path.
+//! Captures of the same packets, taken at two or more points of their path.
 //!
 //! 1. [`first_reading`] reads each capture and keeps a sample of its packets, the same ones in
 //!    both ([`hash_sampling`]): [`packet_identity`] defines the identity of a packet.
@@ -8,6 +8,9 @@
 //!    each packet of one capture the same packet of the other. [`outside_loss`] finds losses
 //!    upstream of the one and downstream of the other in TCP.
 //!
+//! More than two captures have one clock: [`network_routes`] learns the order in which packets pass
+//! them, and [`hops`] follows each packet from one to the next.
+//!
 //! The first capture's clock is the reference of all times. The meaning of the packets for their
 //! flows is in `pass/pair/mod.rs`.
 
@@ -16,27 +19,42 @@ pub mod clock;
 mod convex_hull;
 pub mod first_reading;
 pub mod hash_sampling;
+pub mod hops;
 pub mod merge;
+pub mod network_routes;
 pub mod outside_loss;
 pub mod packet_identity;
 pub mod routes;
 pub mod unmatched;
 
-/// One of the two captures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tap {
-    /// The first one named; its clock is the reference.
-    First = 0,
-    Second = 1,
-}
+/// Most captures of one network.
+pub const MOST_CAPTURES: usize = 250;
+
+/// One of the captures, by its place among those named; the clock of the first is the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tap(pub u8);
 
 impl Tap {
-    pub const BOTH: [Self; 2] = [Self::First, Self::Second];
+    pub const FIRST: Self = Self(0);
+    pub const SECOND: Self = Self(1);
 
-    pub fn other(self) -> Self {
-        match self {
-            Self::First => Self::Second,
-            Self::Second => Self::First,
-        }
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// The captures that packets of one direction pass first and last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteEnds {
+    pub near: Tap,
+    pub far: Tap,
+}
+
+impl RouteEnds {
+    /// Those of the other direction.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { near: self.far, far: self.near }
     }
 }

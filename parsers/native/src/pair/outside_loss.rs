@@ -434,7 +434,8 @@ mod tests {
         PacketAtCapture {
             identity: 0,
             end: PathEnd::Near,
-            tap: Tap::First,
+            tap: Tap::FIRST,
+            other: Tap::SECOND,
             capture_point: 0,
             time_ns,
             flow: 0,

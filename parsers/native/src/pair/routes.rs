@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use super::Tap;
 use super::hash_sampling::SampledPacket;
+use super::{RouteEnds, Tap};
 use crate::packet::event::{Address, Endpoints};
 
 /// How the first capture of a path was determined.
@@ -58,7 +58,7 @@ impl HostPairTally {
 
     /// The capture that packets of the lower host pass first.
     fn conclude(&self) -> (Tap, Evidence) {
-        let first_if = |is_first: bool| if is_first { Tap::First } else { Tap::Second };
+        let first_if = |is_first: bool| if is_first { Tap::FIRST } else { Tap::SECOND };
         if self.falls != 0 {
             return (first_if(self.falls > 0), Evidence::TimeToLive);
         }
@@ -94,7 +94,7 @@ impl Routes {
         for (hosts, tally) in tallies {
             let (tap, evidence) = tally.conclude();
             routes.hosts.insert(hosts, (tap, evidence));
-            for (host, home) in [(hosts.0, tap), (hosts.1, tap.other())] {
+            for (host, home) in [(hosts.0, tap), (hosts.1, other(tap))] {
                 let known = routes.homes.entry(host).or_insert(Some(home));
                 *known = known.filter(|&known| known == home);
             }
@@ -102,22 +102,32 @@ impl Routes {
         routes
     }
 
-    /// The capture that a packet passes first, and how this is known; None if no packet between
+    /// The captures that a packet passes first and last, and how this is known; None if no packet between
     /// these hosts, or hosts near them, is in both captures.
     #[inline]
-    pub fn first_tap(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+    pub fn ends(&self, endpoints: &Endpoints) -> Option<(RouteEnds, Evidence)> {
         let (hosts, is_low) = hosts_of(endpoints);
         match self.hosts.get(&hosts) {
-            Some(&(tap, evidence)) => Some((if is_low { tap } else { tap.other() }, evidence)),
+            Some(&(tap, evidence)) => {
+                Some((if is_low { ends_from(tap) } else { ends_from(tap).reversed() }, evidence))
+            }
             None => self.by_node_addresses(endpoints),
         }
     }
 
-    fn by_node_addresses(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+    fn by_node_addresses(&self, endpoints: &Endpoints) -> Option<(RouteEnds, Evidence)> {
         let home = |host| self.homes.get(host).copied().flatten();
         let (src, dst) = (home(&endpoints.src)?, home(&endpoints.dst)?);
-        (src != dst).then_some((src, Evidence::OtherPackets))
+        (src != dst).then_some((RouteEnds { near: src, far: dst }, Evidence::OtherPackets))
     }
+}
+
+fn other(tap: Tap) -> Tap {
+    if tap == Tap::FIRST { Tap::SECOND } else { Tap::FIRST }
+}
+
+fn ends_from(near: Tap) -> RouteEnds {
+    RouteEnds { near, far: other(near) }
 }
 
 fn hosts_of(endpoints: &Endpoints) -> (HostPair, bool) {
@@ -155,14 +165,15 @@ mod tests {
         src: Address,
         dst: Address,
     ) -> Option<(Tap, Evidence)> {
-        Routes::learn(common).first_tap(&Endpoints { src, dst, ..Endpoints::default() })
+        let found = Routes::learn(common).ends(&Endpoints { src, dst, ..Endpoints::default() });
+        found.map(|(ends, evidence)| (ends.near, evidence))
     }
 
     #[test]
     fn test_the_time_to_live_decides_whatever_the_clocks_say() {
         let common = [packet(1, 2, (0, -5_000), (64, 62))];
-        assert_eq!(first_tap(&common, 1, 2), Some((Tap::First, Evidence::TimeToLive)));
-        assert_eq!(first_tap(&common, 2, 1), Some((Tap::Second, Evidence::TimeToLive)));
+        assert_eq!(first_tap(&common, 1, 2), Some((Tap::FIRST, Evidence::TimeToLive)));
+        assert_eq!(first_tap(&common, 2, 1), Some((Tap::SECOND, Evidence::TimeToLive)));
     }
 
     #[test]
@@ -170,14 +181,14 @@ mod tests {
         // The second clock is an hour behind; 20 ms each way.
         let hour = 3_600_000;
         let common = [packet(9, 3, (0, 20 - hour), (64, 64)), packet(3, 9, (41, 21 - hour), (64, 64))];
-        assert_eq!(first_tap(&common, 9, 3), Some((Tap::First, Evidence::BothDirections)));
-        assert_eq!(first_tap(&common, 3, 9), Some((Tap::Second, Evidence::BothDirections)));
+        assert_eq!(first_tap(&common, 9, 3), Some((Tap::FIRST, Evidence::BothDirections)));
+        assert_eq!(first_tap(&common, 3, 9), Some((Tap::SECOND, Evidence::BothDirections)));
     }
 
     #[test]
     fn test_one_direction_alone_passes_the_first_capture_first() {
         let common = [packet(9, 3, (5, 1), (64, 64))];
-        assert_eq!(first_tap(&common, 9, 3), Some((Tap::First, Evidence::Given)));
+        assert_eq!(first_tap(&common, 9, 3), Some((Tap::FIRST, Evidence::Given)));
         assert_eq!(first_tap(&common, 9, 4), None);
     }
 }

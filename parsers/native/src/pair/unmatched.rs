@@ -10,7 +10,7 @@ use super::Tap;
 use crate::packet::key::Side;
 
 /// Longest wait: a packet that did not arrive after a minute is lost.
-const LONGEST_NS: i64 = 60_000_000_000;
+pub const LONGEST_NS: i64 = 60_000_000_000;
 
 /// Packets that are remembered, arrived ones included so that duplicates are known: 25 MB. At 10
 /// GbE and full-size packets they are a third of a second.
@@ -35,6 +35,8 @@ pub struct PacketAtCapture {
     pub end: PathEnd,
     /// The same capture as named by the user.
     pub tap: Tap,
+    /// The capture at the other end.
+    pub other: Tap,
     /// The interface and direction.
     pub capture_point: u16,
     /// Capture time on the first capture's clock.
@@ -214,7 +216,8 @@ mod tests {
         PacketAtCapture {
             identity,
             end,
-            tap: if end == PathEnd::Near { Tap::First } else { Tap::Second },
+            tap: if end == PathEnd::Near { Tap::FIRST } else { Tap::SECOND },
+            other: if end == PathEnd::Near { Tap::SECOND } else { Tap::FIRST },
             capture_point: 0,
             time_ns,
             flow: 0,

@@ -49,7 +49,8 @@ impl Analysis {
 
     #[getter]
     fn clock<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.core.pairing.as_ref().map(|pairing| clock_to_python(py, pairing)).transpose()
+        let pairing = self.core.pairing.as_ref().filter(|pairing| pairing.network.is_none());
+        pairing.map(|pairing| clock_to_python(py, pairing)).transpose()
     }
 
     #[getter]
@@ -88,12 +89,10 @@ fn analyse(
 }
 
 #[pyfunction]
-#[pyo3(signature = (first, second, settings, *, collect = HashSet::new(), bin_ns = None, clock_offset_ns = None, progress = None))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, clock_offset_ns = None, progress = None))]
 fn analyse_pair(
     py: Python<'_>,
-    first: OsString,
-    second: OsString,
+    sources: Vec<OsString>,
     settings: Settings,
     collect: HashSet<String>,
     bin_ns: Option<i64>,
@@ -102,7 +101,7 @@ fn analyse_pair(
 ) -> PyResult<Analysis> {
     let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     run(py, options, filter, progress, |core, compiler, progress| {
-        core.read_pair([&first, &second], clock_offset_ns, compiler, progress)
+        core.read_pair(&sources, clock_offset_ns, compiler, progress)
     })
 }
 

@@ -8,6 +8,7 @@ mod column;
 pub mod csv_json;
 mod ecn;
 mod flows;
+mod hops;
 mod losses;
 pub mod packets;
 pub mod replay;
@@ -83,6 +84,7 @@ pub const TABLES: &[Table] = &[
     Table::of_pass::<wifi_links::Links>("links", "each pair of 802.11 stations and each direction"),
     Table::of_pass::<wifi_links::LinkSamples>("link_samples", "each 802.11 frame"),
     Table::of_pass::<Samples<Transit>>("transits", "each packet between two captures, in order of sending"),
+    Table::of_pass::<hops::Hops>("hops", "each hop between captures of one network, of a flow and direction"),
 ];
 
 impl Table {

@@ -74,10 +74,12 @@ pub(super) fn note_on_pair(
     endpoints: &Endpoints,
     sources: &[SourceSummary],
 ) -> Vec<String> {
-    let name = |tap: Tap| sources.get(tap as usize).map_or("", |source| source.source.as_str());
+    let name = |tap: Tap| sources.get(tap.index()).map_or("", |source| source.source.as_str());
     let mut notes = Vec::new();
-    if let Some((first, evidence)) = pairing.first_tap(endpoints) {
-        let (near, far) = (name(first), name(first.other()));
+    if let Some(route) = pairing.route(endpoints) {
+        notes.push(format!("passes {} captures, as the table `hops` shows", route.len()));
+    } else if let Some((ends, evidence)) = pairing.ends(endpoints) {
+        let (near, far) = (name(ends.near), name(ends.far));
         notes.push(format!("seen first in {near} and then in {far} ({})", evidence.words()));
     }
     if !pairing.has_delays() {

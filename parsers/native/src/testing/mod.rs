@@ -67,9 +67,14 @@ pub fn analyse_joined_bytes(files: &[Vec<u8>]) -> Analysis {
 
 /// Analyse two captures of one path.
 pub fn analyse_pair_of_bytes(captures: [Vec<u8>; 2]) -> Analysis {
-    let open = |tap: Tap| reading_of(captures[tap as usize].clone(), None);
+    analyse_captures_of_bytes(&captures)
+}
+
+/// Analyse captures of one path or network.
+pub fn analyse_captures_of_bytes(captures: &[Vec<u8>]) -> Analysis {
+    let open = |tap: Tap| reading_of(captures[tap.index()].clone(), None);
     let mut analysis = Analysis::new(everything());
-    let outcome = analysis.read_pair_from(&open, None, None);
+    let outcome = analysis.read_pair_from(captures.len(), &open, None, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
     let transits = analysis.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());

@@ -1,11 +1,11 @@
-//! Two captures of one path: the meaning of each packet, seen at one or both, for its flow.
+//! Captures of one path or network: the meaning of each packet, seen at one or more, for its flow.
 //!
-//! A packet counts for its flow at the capture that it passes first; at the second it has arrived.
+//! A packet counts for its flow at the capture that it passes first; at the last it has arrived.
 //! So the capture nearer to a sender acts as the source in a simulator's trace, and the other one
-//! as the destination. Hosts without a packet in both captures are processed as in a single
+//! as the destination. Hosts without a packet in two captures are processed as in a single
 //! capture.
 //!
-//! `two_readings.rs` reads the two captures, `pair_packets.rs` gives each packet its meaning; the
+//! `two_readings.rs` reads the captures twice, `pair_packets.rs` gives each packet its meaning; the
 //! state is here.
 
 mod pair_packets;
@@ -21,13 +21,15 @@ use crate::flow::numbered_datagrams::NumberingDetector;
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PayloadHead;
 use crate::packet::key::Side;
-use crate::pair::Tap;
 use crate::pair::by_side::BySide;
 use crate::pair::clock::{Clock, Estimate};
 use crate::pair::first_reading::FirstReading;
+use crate::pair::hops::Hops;
+use crate::pair::network_routes::{NetworkRoutes, Route};
 use crate::pair::outside_loss::OutsideLoss;
 use crate::pair::routes::{Evidence, Routes};
 use crate::pair::unmatched::{PacketAtCapture, PathEnd, UnmatchedPackets};
+use crate::pair::{RouteEnds, Tap};
 use crate::plural::counted;
 
 /// Packets with the same time in both captures that show that one is a copy.
@@ -79,10 +81,47 @@ pub struct Transit {
     pub payload_bytes: u32,
 }
 
-/// State of the two captures, and of the packets between them.
+/// More than two captures of one clock.
+#[derive(Default)]
+pub struct CaptureNetwork {
+    routes: NetworkRoutes,
+    pub hops: Hops,
+    /// The route of each direction of a flow that was seen.
+    ways: BySide<Route>,
+}
+
+impl CaptureNetwork {
+    /// The captures that a direction of a flow passes.
+    pub fn way(&self, flow: u32, side: Side) -> Option<&Route> {
+        self.ways.get(flow, side)
+    }
+
+    /// Problem of the clocks, if any.
+    fn caveat(&self) -> Option<ReadError> {
+        let (apart, packets) = (self.routes.apart, self.routes.packets);
+        let (negative, timed) = self.hops.negative_delays();
+        let what = if 2 * apart > packets {
+            format!(
+                "{apart} of {packets} packets have times in the captures that are more than a minute apart"
+            )
+        } else if negative > 0 {
+            format!("{negative} of {timed} packets come to a capture before they were at the one before it")
+        } else {
+            return None;
+        };
+        Some(ReadError::whole(
+            ProblemKind::Imprecise,
+            format!("{what}: more than two captures need one clock"),
+        ))
+    }
+}
+
+/// State of the captures, and of the packets between them.
 pub struct CapturePair {
     routes: Routes,
-    surveys: [FirstReading; 2],
+    /// Of more than two captures.
+    pub network: Option<CaptureNetwork>,
+    surveys: Vec<FirstReading>,
     /// The clock correction used for times.
     pub clock: Clock,
     /// Clock estimate from the packets; None without any.
@@ -94,7 +133,7 @@ pub struct CapturePair {
     waiting: UnmatchedPackets,
     outside: OutsideLoss,
     /// First and last time of each, on the first one's clock.
-    spans_ns: [(i64, i64); 2],
+    spans_ns: Vec<(i64, i64)>,
     /// The longest delay of any packet.
     longest_ns: i64,
     /// Numbers of datagrams at the capture that they pass first.
@@ -102,7 +141,7 @@ pub struct CapturePair {
     /// When the first and the last packet of each flow and direction that arrived were sent.
     arrived_ns: BySide<(i64, i64)>,
     /// Packets that each capture missed while it was running.
-    missed: [u64; 2],
+    missed: Vec<u64>,
     /// Whether all packets have the same time in both.
     are_copies: bool,
     /// Every packet, if wanted.
@@ -111,24 +150,34 @@ pub struct CapturePair {
 
 impl CapturePair {
     fn new(
-        mut surveys: [FirstReading; 2],
+        mut surveys: Vec<FirstReading>,
         given_offset_ns: Option<i64>,
         transits: BoundedSamples<Transit>,
     ) -> Self {
-        let [first, second] = &surveys;
-        let common = first.sample.common(&second.sample);
+        let common = match surveys.as_slice() {
+            [first, second] => first.sample.common(&second.sample),
+            _ => Vec::new(),
+        };
+        let network = (surveys.len() > 2).then(|| {
+            let samples: Vec<_> = surveys.iter().map(|survey| &survey.sample).collect();
+            CaptureNetwork { routes: NetworkRoutes::learn(&samples), ..CaptureNetwork::default() }
+        });
         let routes = Routes::learn(&common);
         let estimate = Estimate::from_packets(&common, &routes);
         let is_at_once = common.iter().all(|(first, second)| first.time_ns == second.time_ns);
         let are_copies = is_at_once && common.len() >= LEAST_COPIES;
+        let given_offset_ns = if network.is_some() { Some(0) } else { given_offset_ns };
         let given = given_offset_ns.map(|offset_ns| Clock { offset_ns, ..Clock::default() });
         let clock = given.or(estimate.map(|estimate| estimate.clock)).unwrap_or_default();
-        let span = |survey: &FirstReading| survey.span_ns.unwrap_or_default();
-        let (start_ns, end_ns) = span(second);
-        let spans_ns = [span(first), (clock.to_first(start_ns), clock.to_first(end_ns))];
+        let mut spans_ns: Vec<_> = surveys.iter().map(|survey| survey.span_ns.unwrap_or_default()).collect();
+        for (start_ns, end_ns) in spans_ns.iter_mut().skip(1) {
+            (*start_ns, *end_ns) = (clock.to_first(*start_ns), clock.to_first(*end_ns));
+        }
         surveys.iter_mut().for_each(FirstReading::forget_sample);
+        let missed = vec![0; surveys.len()];
         Self {
             routes,
+            network,
             surveys,
             clock,
             estimate,
@@ -140,16 +189,27 @@ impl CapturePair {
             longest_ns: 0,
             numbering: BySide::default(),
             arrived_ns: BySide::default(),
-            missed: [0; 2],
+            missed,
             are_copies,
             transits,
         }
     }
 
+    /// Whether packets were found that passed more than one capture.
+    fn has_common_packets(&self) -> bool {
+        self.network.as_ref().map_or(self.estimate.is_some(), |network| network.routes.packets > 0)
+    }
+
     /// Whether a datagram ends a test of iperf 2: it is no data, and sent again until it is answered.
-    fn is_end_of_test(&mut self, found: Found, end: PathEnd, packet: &Packet, head: PayloadHead) -> bool {
+    fn is_end_of_test(
+        &mut self,
+        found: Found,
+        end: Option<PathEnd>,
+        packet: &Packet,
+        head: PayloadHead,
+    ) -> bool {
         let numbering = self.numbering.get_or_insert_with(found.flow, found.side, NumberingDetector::default);
-        if end == PathEnd::Near {
+        if end == Some(PathEnd::Near) {
             numbering.take(packet, head, None, &mut |_| ());
         }
         numbering.is_end(&head)
@@ -160,9 +220,25 @@ impl CapturePair {
         self.is_given || self.estimate.is_some_and(|estimate| estimate.has_delays())
     }
 
-    /// The capture that packets between `endpoints` pass first, and how that is known.
-    pub fn first_tap(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
-        self.routes.first_tap(endpoints)
+    /// The captures that packets between `endpoints` of a pair pass first and last, and how that is known.
+    pub fn ends(&self, endpoints: &Endpoints) -> Option<(RouteEnds, Evidence)> {
+        self.routes.ends(endpoints)
+    }
+
+    /// The captures that packets between `endpoints` pass; of more than two, all of their route.
+    pub fn route(&self, endpoints: &Endpoints) -> Option<&Route> {
+        self.network.as_ref()?.routes.route(endpoints)
+    }
+
+    /// The captures that packets between `endpoints` pass first and last, if these are two.
+    fn route_ends(&self, endpoints: &Endpoints) -> Option<RouteEnds> {
+        if self.network.is_none() {
+            return self.ends(endpoints).map(|(ends, _)| ends);
+        }
+        match **self.route(endpoints)? {
+            [near, .., far] => Some(RouteEnds { near, far }),
+            _ => None,
+        }
     }
 
     /// Possible error of every delay, because the split of the shortest round-trip time between the
@@ -174,19 +250,22 @@ impl CapturePair {
 
     /// Count a packet that `tap` missed.
     fn note_missed(&mut self, tap: Tap, delivery: &mut Delivery) {
-        self.missed[tap as usize] += 1;
+        self.missed[tap.index()] += 1;
         *delivery.missed.get_or_insert_default() += 1;
     }
 
     /// Whether the other capture was running for certain when a packet passed it that came at `time_ns`.
     fn was_running(&self, tap: Tap, time_ns: i64) -> bool {
-        let (start_ns, end_ns) = self.spans_ns[tap as usize];
+        let (start_ns, end_ns) = self.spans_ns[tap.index()];
         time_ns >= start_ns.saturating_add(self.longest_ns) && time_ns <= end_ns
     }
 
     /// Packets that a capture itself lost, so that others of the path's losses may be its own.
     fn losses_of(&self, tap: Tap) -> Option<ReadError> {
-        let missed = Some(self.missed[tap as usize]).filter(|&missed| missed > 0)?;
+        if self.network.is_some() {
+            return None; // the hops count them
+        }
+        let missed = Some(self.missed[tap.index()]).filter(|&missed| missed > 0)?;
         let all = self.met + self.missed.iter().sum::<u64>();
         let share = 100.0 * missed as f64 / all as f64;
         let message = format!(
@@ -199,6 +278,9 @@ impl CapturePair {
 
     /// Problem of the clocks, if any.
     fn caveat(&self) -> Option<ReadError> {
+        if let Some(network) = &self.network {
+            return network.caveat();
+        }
         if self.are_copies {
             let message = "every packet has the same time in the other capture: one is a copy of the other";
             return Some(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::PairOfCopies));
@@ -229,7 +311,7 @@ impl CapturePair {
     /// Whether the capture at the far end was running when a packet should have come there: a
     /// packet sent before it has arrived, and one sent after it.
     fn was_expected(&self, near: &PacketAtCapture, delivery: &Delivery) -> bool {
-        let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
+        let (start_ns, end_ns) = self.spans_ns[near.other.index()];
         let arrived_ns = self.arrived_ns.get(near.flow, near.side);
         let (earliest_ns, latest_ns) = arrived_ns.copied().unwrap_or((i64::MAX, i64::MIN));
         let longest = delivery.delay.range.max_ns().and_then(|longest| i64::try_from(longest).ok());

@@ -1,17 +1,61 @@
 //! The meaning of a packet of a pair for its flow.
 
-use super::{CapturePair, PairOutcome};
+use std::sync::Arc;
+
+use super::{CaptureNetwork, CapturePair, PairOutcome};
 use crate::flow::Found;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Packet, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
-use crate::pair::Tap;
+use crate::packet::key::Side;
+use crate::pair::by_side::BySide;
 use crate::pair::first_reading::wire_payload;
+use crate::pair::hops::Sighting;
+use crate::pair::network_routes::Route;
 use crate::pair::outside_loss::Arrival;
 use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
+use crate::pair::{RouteEnds, Tap};
 use crate::pass::{Analysis, is_flow};
+
+impl CapturePair {
+    /// Follow the packets on the wire on their way past the captures of a network.
+    fn follow(&mut self, found: Found, tap: Tap, packet: &Packet, head: PayloadHead) {
+        let Some(CaptureNetwork { routes, hops, ways }) = &mut self.network else { return };
+        let spans_ns = &self.spans_ns;
+        let network = &packet.network;
+        let Some(route) = routes.route(&network.endpoints) else { return };
+        let Some(place) = route.iter().position(|&other| other == tap) else { return };
+        let Found { flow, side } = found;
+        ways.get_or_insert_with(flow, side, || Arc::clone(route));
+        hops.expire(packet.time_ns, &|flow, side, place| span_at(ways, spans_ns, flow, side, place));
+        for piece in pieces(network, head, wire_payload(&self.surveys, network)) {
+            hops.see(&Sighting {
+                identity: piece.identity,
+                flow,
+                side,
+                place,
+                places: route.len(),
+                capture_point: IpFields::capture_point_of(packet.interface, packet.event),
+                time_ns: packet.time_ns,
+            });
+        }
+    }
+
+    /// Count the packets that are still on their way.
+    pub(super) fn finish_hops(&mut self) {
+        let Some(CaptureNetwork { hops, ways, .. }) = &mut self.network else { return };
+        let spans_ns = &self.spans_ns;
+        hops.finish(&|flow, side, place| span_at(ways, spans_ns, flow, side, place));
+    }
+}
+
+/// When the capture at a place of a route ran.
+fn span_at(ways: &BySide<Route>, spans_ns: &[(i64, i64)], flow: u32, side: Side, place: usize) -> (i64, i64) {
+    let tap = ways.get(flow, side).and_then(|route| route.get(place));
+    tap.and_then(|tap| spans_ns.get(tap.index())).copied().unwrap_or_default()
+}
 
 /// Outcome of all pieces of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +82,18 @@ impl Analysis {
             self.give_up(pairing, alone);
         }
         let network = &packet.network;
-        let first_tap =
-            pairing.first_tap(&network.endpoints).map(|(first, _)| first).filter(|_| packet.is_ip);
-        let end = match first_tap {
-            Some(first) if first == tap => PathEnd::Near,
-            Some(_) => PathEnd::Far,
-            None => return self.take_alone(tap, packet, extras, summary),
+        let Some(ends) = pairing.route_ends(&network.endpoints).filter(|_| packet.is_ip) else {
+            return self.take_alone(tap, packet, extras, summary);
+        };
+        let end = match tap {
+            _ if tap == ends.near => Some(PathEnd::Near),
+            _ if tap == ends.far => Some(PathEnd::Far),
+            _ => None,
         };
         let has_identity = matches!(network.transport, Transport::Tcp | Transport::Udp | Transport::Dccp);
         if !has_identity || !is_flow(network) {
             // An error or later fragment counts where it passes first, as in a single capture.
-            if end == PathEnd::Near {
+            if end == Some(PathEnd::Near) {
                 self.take_alone(tap, packet, extras, summary);
             }
             return;
@@ -59,18 +104,23 @@ impl Analysis {
             self.take_repeat(packet, summary);
             return;
         }
-        let Some(found) = self.flows.find_or_open(packet, network, tap as u32) else {
+        let Some(found) = self.flows.find_or_open(packet, network, u32::from(tap.0)) else {
             summary.untracked_packets += 1;
             return;
         };
-        if network.fragment.is_some() && end == PathEnd::Near {
+        if network.fragment.is_some() && end == Some(PathEnd::Near) {
             self.fragments.remember(network, found);
         }
         let head = payload_head(network, extras);
         if network.transport == Transport::Udp && pairing.is_end_of_test(found, end, packet, head) {
-            return self.pass(found, end, packet, extras);
+            if let Some(end) = end {
+                self.pass(found, end, packet, extras);
+            }
+            return;
         }
-        let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end), packet, head);
+        pairing.follow(found, tap, packet, head);
+        let Some(end) = end else { return };
+        let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end, ends), packet, head);
         if seen == PieceTotals::Copy {
             return self.flows.get_mut(found.flow).on_copy(found.side);
         }
@@ -83,7 +133,7 @@ impl Analysis {
 
     /// Pass a packet that only one capture can have to its flow, as in a single capture.
     fn take_alone(&mut self, tap: Tap, packet: &Packet, extras: &PacketExtras, summary: &mut SourceSummary) {
-        let first = std::mem::replace(&mut self.source, tap as u32);
+        let first = std::mem::replace(&mut self.source, u32::from(tap.0));
         self.take(packet, extras, summary);
         self.source = first;
     }
@@ -167,7 +217,7 @@ impl Analysis {
         &mut self,
         pairing: &mut CapturePair,
         found: Found,
-        (tap, end): (Tap, PathEnd),
+        (tap, end, ends): (Tap, PathEnd, RouteEnds),
         packet: &Packet,
         head: PayloadHead,
     ) -> (PieceTotals, Option<i64>) {
@@ -182,6 +232,7 @@ impl Analysis {
                 identity: piece.identity,
                 end,
                 tap,
+                other: if end == PathEnd::Near { ends.far } else { ends.near },
                 capture_point: IpFields::capture_point_of(packet.interface, packet.event),
                 time_ns: packet.time_ns,
                 flow,
@@ -249,8 +300,8 @@ impl Analysis {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(alone.wire_bytes);
-            if pairing.was_running(alone.tap.other(), alone.time_ns) {
-                pairing.note_missed(alone.tap.other(), delivery);
+            if pairing.was_running(alone.other, alone.time_ns) {
+                pairing.note_missed(alone.other, delivery);
             }
             pairing.keep(PairOutcome::Unsent, None, Some(alone));
             return;
@@ -259,7 +310,7 @@ impl Analysis {
         if pairing.outside.was_missed(&alone) {
             delivery.received += 1;
             delivery.received_bytes += u64::from(alone.wire_bytes);
-            pairing.note_missed(alone.tap.other(), delivery);
+            pairing.note_missed(alone.other, delivery);
             pairing.keep(PairOutcome::Missed, Some(alone), None);
             return;
         }

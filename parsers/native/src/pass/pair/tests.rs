@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::testing::{analyse_pair_of_bytes, check_tables, pcap_of_packets};
+use crate::testing::{analyse_captures_of_bytes, analyse_pair_of_bytes, check_tables, pcap_of_packets};
 
 /// LINKTYPE_RAW: IP without a frame around it.
 const RAW_IP: u32 = 101;
@@ -44,6 +44,21 @@ proptest! {
         far.sort_by_key(|(at, _)| *at);
         let far: Vec<Vec<u8>> = far.into_iter().map(|(_, bytes)| bytes).collect();
         check_tables(analyse_pair_of_bytes([capture(&near), capture(&far)]));
+    }
+
+    #[test]
+    fn test_captures_of_a_network_are_read(
+        sent in proptest::collection::vec(any_packet(), 1..60),
+        seen in proptest::collection::vec(0_u32..64, 60),
+        captures in 3_usize..6,
+    ) {
+        let of_capture = |place: usize| {
+            let is_there = |at: usize| seen[at] >> place & 1 == 0;
+            let packets = sent.iter().enumerate().filter(|(at, _)| is_there(*at));
+            capture(&packets.map(|(_, &fields)| packet(fields)).collect::<Vec<_>>())
+        };
+        let bytes: Vec<_> = (0..captures).map(of_capture).collect();
+        check_tables(analyse_captures_of_bytes(&bytes));
     }
 
     #[test]

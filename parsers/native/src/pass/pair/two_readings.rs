@@ -1,6 +1,6 @@
-//! Two readings of two captures: one for the clocks, one for the packets.
+//! Two readings of all captures: one for clocks and routes, one for the packets.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::{CapturePair, Transit};
@@ -10,63 +10,65 @@ use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::key::Side;
-use crate::pair::Tap;
 use crate::pair::first_reading::FirstReading;
 use crate::pair::merge::for_each_packet;
+use crate::pair::{MOST_CAPTURES, Tap};
 use crate::pass::{Analysis, BoundedSamples};
 
 impl Analysis {
-    /// Read two captures of the same path as one trace, each twice. Their problems go to
-    /// `problems`; the error is the filter's, worded by libpcap. The second clock is ahead by
-    /// `given_offset_ns` if given, otherwise its offset is estimated.
+    /// Read captures of the same path or network as one trace, each twice. Their problems go to
+    /// `problems`; the error is the filter's, worded by libpcap. The second of two clocks is ahead by
+    /// `given_offset_ns` if given, otherwise its offset is estimated; more captures have one clock.
     pub fn read_pair(
         &mut self,
-        sources: [&OsStr; 2],
+        sources: &[OsString],
         given_offset_ns: Option<i64>,
         compiler: Option<&dyn Compiler>,
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
         let (format, most_bytes) = (self.options.format, self.options.max_decompressed_bytes);
-        let open = |tap: Tap| Reading::open(sources[tap as usize], format, most_bytes, progress);
-        self.read_pair_from(&open, given_offset_ns, compiler)
+        let open = |tap: Tap| Reading::open(&sources[tap.index()], format, most_bytes, progress);
+        self.read_pair_from(sources.len(), &open, given_offset_ns, compiler)
     }
 
     /// Read captures that are opened elsewhere, each twice.
     pub fn read_pair_from(
         &mut self,
+        captures: usize,
         open: &dyn Fn(Tap) -> Reading,
         given_offset_ns: Option<i64>,
         compiler: Option<&dyn Compiler>,
     ) -> Result<(), String> {
-        let mut readings = Tap::BOTH.map(open);
+        let taps = || (0..captures.min(MOST_CAPTURES)).map(|tap| Tap(tap as u8));
+        let mut readings: Vec<_> = taps().map(open).collect();
         if !readings.iter().all(Reading::is_capture) {
             self.refuse(readings);
             return Ok(());
         }
-        let [first, second] = &mut readings;
         let max_flows = self.options.max_flows;
-        let surveys = [
-            FirstReading::read(first, compiler, max_flows)?,
-            FirstReading::read(second, compiler, max_flows)?,
-        ];
+        let survey = |reading| FirstReading::read(reading, compiler, max_flows, captures);
+        let surveys = readings.iter_mut().map(survey).collect::<Result<Vec<_>, _>>()?;
         let transits = BoundedSamples::new(self.options.collects("transits"), self.options.max_samples);
         let mut pairing = CapturePair::new(surveys, given_offset_ns, transits);
-        if pairing.estimate.is_none() {
-            let names = [0, 1].map(|tap: usize| readings[tap].source().to_owned());
+        if !pairing.has_common_packets() {
+            let names: Vec<_> = readings.iter().map(|reading| reading.source().to_owned()).collect();
             self.refuse(readings);
-            self.report_no_common_packets(names, &pairing);
+            self.report_no_common_packets(&names, &pairing);
             return Ok(());
         }
-        let mut readings = Tap::BOTH.map(open);
-        let mut summaries = [0, 1].map(|tap: usize| SourceSummary::new(readings[tap].source()));
+        drop(readings);
+        let mut readings: Vec<_> = taps().map(open).collect();
+        let mut summaries: Vec<_> =
+            readings.iter().map(|reading| SourceSummary::new(reading.source())).collect();
         let clock = pairing.clock;
         for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, extras, summary| {
-            self.links.capture = tap as u8;
+            self.links.capture = tap.0;
             self.take_paired(&mut pairing, tap, packet, extras, summary);
         })?;
         while let Some(alone) = pairing.waiting.take_oldest() {
             self.give_up(&mut pairing, alone);
         }
+        pairing.finish_hops();
         if !pairing.has_delays() {
             for deliveries in self
                 .flows
@@ -83,9 +85,9 @@ impl Analysis {
             let source = readings[1].source().to_owned();
             self.problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
         }
-        for tap in Tap::BOTH {
+        for tap in taps() {
             if let Some(error) = pairing.losses_of(tap) {
-                let source = readings[tap as usize].source().to_owned();
+                let source = readings[tap.index()].source().to_owned();
                 self.problems.push(Problem {
                     source,
                     packet: None,
@@ -103,7 +105,7 @@ impl Analysis {
     }
 
     /// Report why there is no pair: an input could not be read, or is no capture.
-    fn refuse(&mut self, readings: [Reading; 2]) {
+    fn refuse(&mut self, readings: Vec<Reading>) {
         for reading in readings {
             let mut summary = SourceSummary::new(reading.source());
             let is_capture = reading.is_capture();
@@ -120,17 +122,25 @@ impl Analysis {
     }
 
     /// Report that the captures have no packet in common.
-    fn report_no_common_packets(&mut self, [first, second]: [String; 2], pairing: &CapturePair) {
-        let counts = [pairing.surveys[0].packets, pairing.surveys[1].packets];
-        let (source, message) = match counts {
-            [packets, others] if packets > 0 && others > 0 => {
+    fn report_no_common_packets(&mut self, names: &[String], pairing: &CapturePair) {
+        let counts: Vec<_> = pairing.surveys.iter().map(|survey| survey.packets).collect();
+        let empty = counts.iter().position(|&packets| packets == 0).filter(|_| counts.len() == 2);
+        let (place, message) = match (empty, counts.as_slice()) {
+            (Some(place), _) => (place, "there are no TCP, UDP or DCCP packets in it".to_owned()),
+            (None, [packets, others]) => {
                 let which =
                     format!("{packets} TCP, UDP and DCCP packets is among the {others} of the other capture");
-                (first, format!("none of its {which}"))
+                (0, format!("none of its {which}"))
             }
-            [0, _] => (first, "there are no TCP, UDP or DCCP packets in it".to_owned()),
-            _ => (second, "there are no TCP, UDP or DCCP packets in it".to_owned()),
+            (None, _) => {
+                let (packets, captures) = (counts.iter().sum::<u64>(), counts.len());
+                let message = format!(
+                    "none of the {packets} TCP, UDP and DCCP packets is in two of the {captures} captures"
+                );
+                (0, message)
+            }
         };
+        let source = names.get(place).cloned().unwrap_or_default();
         let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
         self.problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
     }

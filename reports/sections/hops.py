@@ -1,0 +1,124 @@
+"""The hops between more than two captures of one clock: where packets were lost, and how long each took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.sets.hop_totals import hop_totals
+from tfrctrace.reports.conversations import direction_label, flow_anchor
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
+from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import polars as pl
+
+    from tfrctrace.metrics.sets.hop_totals import HopTotals
+
+_MOST_ROWS: Final = 300
+"""Hops of flows in the table, those with most losses; the table `hops` has all."""
+
+_FOLLOWED: Final = (
+    "Each packet is followed from capture to capture, by one clock. It was lost behind the last capture that "
+    "has it, before the next one of the usual route of its flow and direction. A hop from one device of a "
+    "router to another is its queue, a hop between routers the link."
+)
+
+_COUNTS: Final = (
+    Heading("Packets", meaning="packets at the start of the hop"),
+    Heading("Lost", meaning="packets that no capture behind the start has"),
+    Heading("Share", meaning="of the packets whose outcome is known"),
+    Heading("In flight", meaning="the capture at the end was not running for certain"),
+    Heading("Missed", meaning="packets that the capture at the end missed: a later one has them"),
+)
+_OF_ALL: Final = (
+    Heading("From", numeric=False, meaning="capture at the start of the hop"),
+    Heading("To", numeric=False, meaning="capture at its end"),
+    Heading("Directions", meaning="directions of flows that take the hop"),
+    *_COUNTS,
+    Heading("Delay min", meaning="smallest delay"),
+    Heading("Mean", meaning="mean delay"),
+    Heading("Max", meaning="largest delay"),
+)
+_OF_FLOWS: Final = (
+    Heading("Direction", numeric=False, meaning="flow and its ends"),
+    Heading("Hop", meaning="number on the way from the sender"),
+    Heading("From", numeric=False, meaning="capture at the start of the hop"),
+    Heading("To", numeric=False, meaning="capture at its end"),
+    *_COUNTS,
+    Heading("Delay median", meaning="median delay"),
+    Heading("95\u00a0%", meaning="95th percentile"),
+)
+
+
+def hops_section(hops: pl.DataFrame, flows: pl.DataFrame) -> Section:
+    """Return the section on the hops; it is empty without any."""
+    key, title = "hops", "Hops between the captures"
+    if hops.is_empty():
+        return Section(key, title)
+    rows = list(hops.iter_rows(named=True))
+    directions = {(row["flow"], row["direction"]): row for row in flows.iter_rows(named=True)}
+    lossy = sorted(rows, key=lambda row: (-row["lost_packets"], row["flow"], row["direction"], row["hop"]))
+    left_out = len(rows) - _MOST_ROWS
+    rest = f" Not shown: {counted(left_out, 'hop')} with fewer losses." if left_out > 0 else ""
+    tables = (
+        TableView(
+            "hops-all",
+            "All flows on each hop.",
+            _OF_ALL,
+            tuple(_row_of_all(number, one) for number, one in enumerate(hop_totals(rows), start=1)),
+            sortable=True,
+        ),
+        TableView(
+            "hops-flows",
+            f"Each direction of a flow on each hop, most losses first.{rest}",
+            _OF_FLOWS,
+            tuple(_row_of_flow(row, directions) for row in lossy[:_MOST_ROWS]),
+            sortable=True,
+        ),
+    )
+    return Section(key, title, paragraphs=((_FOLLOWED,),), tables=tables)
+
+
+def _row_of_all(number: int, one: HopTotals) -> Row:
+    return Row(
+        f"hop-{number}",
+        (
+            Cell(one.from_capture),
+            Cell(one.to_capture),
+            Cell(format_count(one.flows), sort=one.flows),
+            *_counts(one.packets, one.lost, one.in_flight, one.missed),
+            *map(_delay, (one.delay_min_ms, one.delay_mean_ms, one.delay_max_ms)),
+        ),
+    )
+
+
+def _row_of_flow(row: Mapping[str, Any], directions: Mapping[tuple[int, str], Mapping[str, Any]]) -> Row:
+    flow, direction = row["flow"], row["direction"]
+    known = directions.get((flow, direction))
+    return Row(
+        f"hop-{flow_anchor(flow)}-{direction}-{row['hop']}",
+        (
+            Cell(f"{flow} {direction}" if known is None else direction_label(known), sort=flow),
+            Cell(str(row["hop"]), sort=row["hop"]),
+            Cell(row["from"]),
+            Cell(row["to"]),
+            *_counts(row["packets"], row["lost_packets"], row["in_flight_packets"], row["missed_packets"]),
+            *map(_delay, (row["delay_p50_ms"], row["delay_p95_ms"])),
+        ),
+    )
+
+
+def _counts(packets: int, lost: int, in_flight: int, missed: int) -> Iterator[Cell]:
+    known = packets - in_flight
+    share = lost / known if known else None
+    yield Cell(format_count(packets), sort=packets)
+    yield Cell(format_count(lost), sort=lost)
+    yield Cell(MISSING if share is None else format_share(share), sort=share)
+    yield Cell(format_count(in_flight), sort=in_flight)
+    yield Cell(format_count(missed), sort=missed)
+
+
+def _delay(delay_ms: float | None) -> Cell:
+    return Cell(MISSING if delay_ms is None else format_ms(delay_ms), sort=delay_ms)
