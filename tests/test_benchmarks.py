@@ -70,7 +70,7 @@ def test_the_far_capture_of_a_pair_is_late_by_the_way_and_lacks_what_it_says(
     rows, plan = flows(captures, tmp_path / "near", packets=20_000, flows=4)
     far = load_script(BENCHMARKS / "far.py")
     (tmp_path / "far").write_bytes(far.seen_at_the_far_end((tmp_path / "near").read_bytes()))
-    analysis = _native.analyse_pair(str(tmp_path / "near"), str(tmp_path / "far"), ReadSettings())
+    analysis = _native.analyse_pair([str(tmp_path / "near"), str(tmp_path / "far")], ReadSettings())
     # data that was acknowledged: its absence is of the capture, not of the path
     assert {problem["kind"] for problem in analysis.problems} == {"imprecise", "capture_gap"}
     found = analysis.table("flows").rows()
