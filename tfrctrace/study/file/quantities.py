@@ -28,7 +28,7 @@ def quantity_of(table: Table, called: str) -> Quantity:
         {"name", *_KINDS, *_OF_SERIES, "group", "over", "flows", "timescale"},
         f"`[[quantity]]` {called}",
     )
-    kinds = [kind for kind in _KINDS if kind in table]
+    kinds: list[Kind] = [kind for kind in _KINDS if kind in table]
     if len(kinds) != 1:
         raise UsageError(f"{called} needs one of `metric`, `column`, `replay` and `series`")
     (kind,) = kinds

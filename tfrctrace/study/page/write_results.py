@@ -57,7 +57,7 @@ def _files(
     raw: bool,
 ) -> Iterator[tuple[str, bytes]]:
     """Give the path of each file and its content."""
-    images = [cast("ImageForm", form) for form in forms if form in get_args(ImageForm)]
+    images: list[ImageForm] = [cast("ImageForm", form) for form in forms if form in get_args(ImageForm)]
     for chart in charts if images else ():
         for image, content in chart_files(chart, images):
             yield f"figures/{chart.key}.{image}", content
