@@ -14,6 +14,9 @@ use crate::packet::key::Side;
 /// Most places of all packets that are remembered: 64 MB.
 const REMEMBERED_PLACES: usize = 1 << 21;
 
+/// Most hops of all flows together: about 400 MB.
+const MOST_HOPS: usize = 1 << 21;
+
 /// No packet.
 const NONE: u64 = u64::MAX;
 
@@ -121,6 +124,10 @@ struct SameIdentity {
 #[derive(Default)]
 pub struct Hops {
     hops: HashMap<(u32, Side), Vec<Hop>>,
+    /// Hops of all of them.
+    count: usize,
+    /// Packets of directions that are not followed because of the limit.
+    pub left_out: u64,
     passing: VecDeque<Passing>,
     /// Number of the first of them.
     first: u64,
@@ -147,8 +154,15 @@ impl Hops {
     /// Process a packet at one place.
     pub fn see(&mut self, sighting: &Sighting) {
         let &Sighting { identity, flow, side, place, places, capture_point, time_ns } = sighting;
+        let known = self.hops.get(&(flow, side)).map_or(0, Vec::len);
+        let new = places.saturating_sub(1 + known);
+        if self.count + new > MOST_HOPS {
+            self.left_out += 1;
+            return;
+        }
+        self.count += new;
         let hops = self.hops.entry((flow, side)).or_default();
-        if hops.len() + 1 < places {
+        if new > 0 {
             hops.resize_with(places - 1, Hop::default);
         }
         let Some(alike) = self.index.get_mut(&identity).filter(|alike| alike.places.len() == places) else {
@@ -295,6 +309,15 @@ mod tests {
             (0..=last).for_each(|place| see(&mut hops, identity, place, 10 * place as i64));
         }
         assert_eq!(finished(hops), [[3, 1, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0]]);
+    }
+
+    #[test]
+    fn test_packets_beyond_the_most_hops_are_counted_and_not_followed() {
+        let mut hops = Hops { count: MOST_HOPS - 1, ..Hops::default() };
+        for time_ns in 0..3 {
+            see(&mut hops, 7, 0, time_ns);
+        }
+        assert_eq!((hops.left_out, hops.of(0, Side::Low).len(), hops.passing.len()), (3, 0, 0));
     }
 
     #[test]

@@ -44,6 +44,7 @@ use crate::packet::flow_totals::FlowTotals;
 use crate::packet::frame::Frame;
 use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
+use crate::pair::hops::Hops;
 use crate::pass::datagram_layout::DatagramLayout;
 use crate::pass::log_owners::{LogFacts, LogOwner};
 use crate::pass::wifi_links::{LinkSample, WifiLinks};
@@ -257,14 +258,21 @@ impl Analysis {
         &self.options
     }
 
+    /// The hops between more than two captures.
+    pub fn hops(&self) -> Option<&Hops> {
+        let network = self.pairing.as_ref()?.network.as_ref()?;
+        Some(&network.hops)
+    }
+
     /// Samples beyond the limit, by kind.
-    fn left_out(&self) -> [(&'static str, u64); 11] {
+    fn left_out(&self) -> [(&'static str, u64); 12] {
         [
             ("RTT samples", self.rtt.left_out),
             ("loss samples", self.losses.left_out),
             ("rounds", self.rounds.left_out),
             ("frames", self.link_samples.left_out),
             ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("packets on hops", self.hops().map_or(0, |hops| hops.left_out)),
             ("TFRC reports", self.tfrc.feedback.left_out),
             ("loss events", self.tfrc.loss_events.left_out),
             ("loss intervals", self.tfrc.loss_intervals.left_out),

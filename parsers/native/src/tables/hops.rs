@@ -40,8 +40,7 @@ impl PassTable for Hops {
 }
 
 fn of_direction(analysis: &Analysis, flow: u32, side: Side) -> &[Hop] {
-    let network = analysis.pairing.as_ref().and_then(|pairing| pairing.network.as_ref());
-    network.map_or(&[], |network| network.hops.of(flow, side))
+    analysis.hops().map_or(&[], |hops| hops.of(flow, side))
 }
 
 /// A hop of one direction.
