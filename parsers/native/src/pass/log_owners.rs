@@ -41,7 +41,7 @@ impl LogFacts {
                 sample.endpoints = endpoints;
             }
             if (0..UNIX_TIMES_FROM_NS).contains(&sample.time_ns) {
-                sample.time_ns += self.begin_ns;
+                sample.time_ns = sample.time_ns.saturating_add(self.begin_ns);
             }
         }
         sample
@@ -98,6 +98,8 @@ mod tests {
         let unix = 1_130_000_001 * NS;
         assert_eq!(facts.complete(sample(Family::Name, unix)).time_ns, unix);
         assert_eq!(facts.complete(sample(Family::V4, 5)), sample(Family::V4, 5));
+        let latest = LogFacts::of("tcp_7_9223372036.txt", &[]).complete(sample(Family::Name, NS));
+        assert_eq!(latest.time_ns, i64::MAX);
         let other = LogFacts::of("logs/mytcp_7_1130000000.txt", &owners);
         assert_eq!(other.complete(sample(Family::Name, 5)), sample(Family::Name, 5));
     }
