@@ -190,21 +190,19 @@ class Flood:
 
 def floods(share: int) -> list[Flood]:
     """Return the floods, each a `share`-th of its full size."""
+    million, gib = 1_000_000 // share, max(100 // share, 1)
+    sources = 300_000 // share
     made = [
-        Flood("10 million SYNs", "pcap", capture(syns, 10_000_000 // share)),
-        Flood("1 million UDP flows", "pcap", capture(datagrams, 1_000_000 // share)),
-        Flood("300,000 RTP sources", "pcap", capture(rtp, 8 * 300_000 // share)),
-        Flood("10 million holes", "pcap", capture(holes, 10_000_000 // share)),
-        Flood("1 million nodes of ns-2", "tr", nodes(1_000_000 // share)),
-        Flood("100 GiB in gzip", "pcap.gz", zeros(lambda data: gzip.compress(data, 1), max(100 // share, 1))),
-        Flood(
-            "100 GiB in xz",
-            "pcap.xz",
-            zeros(lambda data: lzma.compress(data, preset=0), max(100 // share, 1)),
-        ),
+        Flood(f"{10 * million:,} SYNs", "pcap", capture(syns, 10 * million)),
+        Flood(f"{million:,} UDP flows", "pcap", capture(datagrams, million)),
+        Flood(f"{sources:,} RTP sources", "pcap", capture(rtp, 8 * sources)),
+        Flood(f"{10 * million:,} holes", "pcap", capture(holes, 10 * million)),
+        Flood(f"{million:,} nodes of ns-2", "tr", nodes(million)),
+        Flood(f"{gib} GiB in gzip", "pcap.gz", zeros(lambda data: gzip.compress(data, 1), gib)),
+        Flood(f"{gib} GiB in xz", "pcap.xz", zeros(lambda data: lzma.compress(data, preset=0), gib)),
     ]
     if shutil.which("zstd"):
-        made.append(Flood("100 GiB in zstd", "pcap.zst", zeros(zstd, max(100 // share, 1))))
+        made.append(Flood(f"{gib} GiB in zstd", "pcap.zst", zeros(zstd, gib)))
     return made
 
 
