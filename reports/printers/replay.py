@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
@@ -22,6 +23,7 @@ REPLAY_SCHEMA_VERSION: Final = 1
 
 _COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "long run", "p", "R", "time in each mode")
 _LEFT: Final = frozenset({0, 8})
+_MOST_STATION_LINES: Final = 20
 
 _SOURCES: Final = {
     "reports": "reports of its receiver",
@@ -69,11 +71,39 @@ def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:
         file.write(printable(line) + "\n")
 
 
+def _station_lines(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Return who shares the medium from when on, as far as a screen has room."""
+    lines = [
+        f"stations from {next(alike)['from_s']:g} s: {who}"
+        for who, alike in groupby(steps, key=lambda step: ", ".join(_stations(step)))
+    ]
+    yield from lines[:_MOST_STATION_LINES]
+    if len(lines) > _MOST_STATION_LINES:
+        yield f"and {counted(len(lines) - _MOST_STATION_LINES, 'change')} more, which `--format json` has"
+    if lines:
+        yield ""
+
+
+def _stations(step: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{_mbps(step['uploads_mbps'])} up" if step["uploads_mbps"] else "none up"
+    if step["downloads"]:
+        yield f"{step['downloads']} down from the access point at {step['access_point_mbps']:g} Mb/s"
+    if step["sparing"]:
+        yield counted(len(step["sparing"]), "sparing station")
+
+
+def _mbps(rates: Sequence[float]) -> str:
+    numbers = {rate: rates.count(rate) for rate in rates}
+    words = [f"{count} at {rate:g}" for rate, count in numbers.items()]
+    return f"{' and '.join(words)} Mb/s"
+
+
 def _without_series(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in one.items() if name != "series"}
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _station_lines(document.get("stations_seen", ()))
     yield from flow_blocks(document, _block)
     formulas = dict.fromkeys(one["long_run_by"] for one in document["replays"] if one["long_run_by"])
     if formulas:

@@ -151,9 +151,15 @@ def replay(
         ),
     ] = False,
     downloads: Annotated[
-        int,
-        stations_option("--downloads", min=0, metavar="D", help="Number of flows from the access point."),
-    ] = 0,
+        int | None,
+        stations_option(
+            "--downloads",
+            min=0,
+            metavar="D",
+            show_default="0; those that `--stations-seen` finds",
+            help="Number of flows from the access point.",
+        ),
+    ] = None,
     preset: Annotated[
         Preset | None,
         stations_option("--preset", show_default="standard", help="Constants of the MAC model."),
@@ -231,6 +237,15 @@ def replay(
         )
         _write_closed(loops, result)
         return console.exit_status
+    network = _network(
+        trace,
+        station=station,
+        sparing=sparing,
+        scenario=scenario,
+        stations_seen=stations_seen,
+        downloads=downloads,
+        settings=CellSettings(preset=preset, phy=phy),
+    )
     replayed = trace.replays(
         *names,
         profile=profile,
@@ -242,17 +257,9 @@ def replay(
         flows=flow or None,
         simulate=simulate,
         least_packets=least_packets,
-        network=_network(
-            trace,
-            station=station,
-            sparing=sparing,
-            scenario=scenario,
-            stations_seen=stations_seen,
-            downloads=downloads,
-            settings=CellSettings(preset=preset, phy=phy),
-        ),
+        network=network,
     )
-    _write(replayed, result)
+    _write(replayed, result, network if stations_seen else None)
     return console.exit_status
 
 
@@ -279,7 +286,7 @@ def _network(
     sparing: list[str] | None,
     scenario: str | None,
     stations_seen: bool,
-    downloads: int,
+    downloads: int | None,
     settings: CellSettings,
 ) -> Scenario | None:
     """Return the stations that share the medium, given in one of three ways; None if not given."""
@@ -291,7 +298,7 @@ def _network(
         raise UsageError("`--station`, `--scenario` and `--stations-seen` cannot be combined: choose one")
     if station or sparing:
         description = Description(
-            stations=tuple(station or ()), sparing=tuple(sparing or ()), downloads=downloads
+            stations=tuple(station or ()), sparing=tuple(sparing or ()), downloads=downloads or 0
         )
         return medium_from_options(description, settings)
     if scenario is not None:
@@ -320,12 +327,17 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     )
 
 
-def _write(replayed: OpenLoopReplay, result: OutputOptions) -> None:
+def _write(replayed: OpenLoopReplay, result: OutputOptions, seen: Scenario | None) -> None:
+    from tfrctrace.replay.medium_facts import medium_facts
     from tfrctrace.replay.open_loop_facts import open_loop_facts
     from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table, write_replay_text
 
+    def facts() -> dict[str, object]:
+        stations = {"stations_seen": medium_facts(seen)} if seen else {}
+        return open_loop_facts(replayed) | stations
+
     result.write(
-        table=lambda file: write_replay_text(file, open_loop_facts(replayed)),
-        json=lambda file: write_replay_json(file, open_loop_facts(replayed), version=__version__),
+        table=lambda file: write_replay_text(file, facts()),
+        json=lambda file: write_replay_json(file, facts(), version=__version__),
         rows=lambda file, form: write_replay_table(file, form, replayed.frame, raw=result.raw),
     )

@@ -25,15 +25,16 @@ LONGEST_WAY_US: Final = 3.0
 ROUNDED_US: Final = 0.01
 """Error from rounding to nanoseconds."""
 
-FRAMES: Final = ("time_ns", "transmitter", "bssid", "kind", "rate_mbps")
+FRAMES: Final = ("time_ns", "transmitter", "receiver", "bssid", "kind", "bytes", "rate_mbps")
 """Columns as in the frames of a capture (`Trace.link_samples`)."""
 
 
 def frames_in_the_air(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return a row with the columns `FRAMES` for each received data frame; empty without MAC lines.
 
-    `transmitter` is a node number; `bssid` is that of the base station (a node that also has wired links), or
-    null if there is none. `rate_mbps` is null if no rate matches the air time.
+    `transmitter` and `receiver` are node numbers. `bssid` is that of the base station, a node that also has
+    wired links or else a hub (`_hub`), or null if there is none. `rate_mbps` is null if no rate matches the
+    air time.
     """
     import polars as pl
 
@@ -49,13 +50,15 @@ def frames_in_the_air(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
         lines.append(frame.filter(data).select(pl.col(name).cast(kind) for name, kind in schema.items()))
         wireless.update(frame.filter(of_mac)["node"].drop_nulls().unique())
         wired.update(frame.filter(of_link)["node"].drop_nulls().unique())
-    base_station = min(wired & wireless, default=None)
     frames = _in_the_air(pl.concat(lines).sort("time_ns", maintain_order=True))
+    base_station = min(wired & wireless, default=None) or _hub(frames)
     return _with_rates(frames).select(
         pl.col("begins_ns").alias("time_ns"),
         pl.col("node").alias("transmitter"),
+        "receiver",
         pl.lit(base_station, dtype=pl.String).alias("bssid"),
         pl.lit("data").alias("kind"),
+        pl.col("wire_bytes").alias("bytes"),
         "rate_mbps",
     )
 
@@ -67,9 +70,29 @@ def _in_the_air(lines: pl.DataFrame) -> pl.DataFrame:
     sent = lines.filter(pl.col("event") == "sent").select(
         "uid", "node", "wire_bytes", "time_ns", pl.col("time_ns").alias("begins_ns")
     )
-    arrived = lines.filter(pl.col("event") == "received").select("uid", "time_ns")
+    arrived = lines.filter(pl.col("event") == "received").select(
+        "uid", "time_ns", pl.col("node").alias("receiver")
+    )
     taken = arrived.join_asof(sent, on="time_ns", by="uid", check_sortedness=False)
     return taken.drop_nulls("node")
+
+
+def _hub(frames: pl.DataFrame) -> str | None:
+    """Return the node that sends or receives each frame and relays none; None without one, or with one other.
+
+    It stands for a base station whose wired links a trace leaves out. The middle of an ad-hoc chain relays.
+    """
+    import polars as pl
+
+    ends = frames.select("node", "receiver").unique()
+    stations = pl.concat([ends["node"], ends["receiver"]]).unique()
+    hubs = [node for node in stations if ((ends["node"] == node) | (ends["receiver"] == node)).all()]
+    if len(hubs) != 1 or len(stations) < 3:
+        return None
+    (hub,) = hubs
+    own = frames.filter(pl.col("node") == hub)["uid"]
+    relayed = frames.filter(pl.col("receiver") == hub)["uid"].is_in(own.implode())
+    return None if relayed.any() else hub
 
 
 def _with_rates(frames: pl.DataFrame) -> pl.DataFrame:

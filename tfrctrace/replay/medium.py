@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.directions import downloads_per_window
 from tfrctrace.wlan.cell import CellSettings, make_cell
 from tfrctrace.wlan.population import AccessPoint, Population, Sparing, fastest
 from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
@@ -46,13 +47,14 @@ def medium_frames(trace: Trace) -> pl.DataFrame:
 
 
 def medium_from_frames(
-    frames: pl.DataFrame, settings: CellSettings, zero_ns: int, *, downloads: int = 0
+    frames: pl.DataFrame, settings: CellSettings, zero_ns: int, *, downloads: int | None = None
 ) -> Scenario:
     """Return the network inferred from 802.11 frames (`medium_frames`), per second from `zero_ns`.
 
     A station that sends about as many frames as the busiest one counts as greedy, any other as sparing
     with its frames as load (S bits each, as in the model). The access point is the sender with the network's
-    own address (BSSID); without a BSSID there is none.
+    own address (BSSID); without a BSSID there is none. Unless `downloads` are given, they are the stations
+    that receive more than they send, as long as the access point is not sparing itself.
     """
     import polars as pl
 
@@ -80,9 +82,9 @@ def medium_from_frames(
     assert isinstance(last_ns, int)
     width_ns = max(WINDOW_NS, last_ns // MAX_STEPS)
     sent = pl.col("frames")
+    data = data.with_columns((since_ns // width_ns).alias("window"))
     seen = (
-        data.with_columns((since_ns // width_ns).alias("window"))
-        .group_by("window", "transmitter", maintain_order=True)
+        data.group_by("window", "transmitter", maintain_order=True)
         .agg(
             pl.col("rate_mbps").mode().sort().last(),
             (pl.col("transmitter") == pl.col("bssid")).any().fill_null(value=False).alias("is_access_point"),
@@ -92,22 +94,22 @@ def medium_from_frames(
             (sent * 1e9 / width_ns).alias("frames_per_s"),
             (sent < SPARING_SHARE * sent.max().over("window")).alias("is_sparing"),
         )
+        .join(downloads_per_window(data), on="window", how="left")
         .sort("window", "transmitter")
     )
     if downloads and not has_access_point:
         raise UsageError("`--downloads` needs an access point, and the trace shows none")
-    return Scenario(cell, tuple(_steps(cell, seen, width_ns / 1e9, downloads if has_access_point else None)))
+    return Scenario(cell, tuple(_steps(cell, seen, width_ns / 1e9, downloads, has_access_point)))
 
 
-def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None) -> list[Step]:
-    """Return the populations of all windows, merging equal ones in a row.
-
-    `downloads` is None in a network without an access point.
-    """
+def _steps(
+    cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None, has_access_point: bool
+) -> list[Step]:
+    """Return the populations of all windows, merging equal ones in a row."""
     populations: list[tuple[float, Population]] = []
     # rows are in the order of windows, and a frame for each window would take longer than all of them
     for window, stations in groupby(seen.iter_rows(named=True), key=itemgetter("window")):
-        population = _population(cell, stations, downloads)
+        population = _population(cell, stations, downloads, has_access_point)
         if not populations or populations[-1][1] != population:
             populations.append((window * width_s, population))
     ends = [from_s for from_s, _ in populations[1:]]
@@ -117,24 +119,29 @@ def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None
     ]
 
 
-def _population(cell: Cell, stations: Iterable[dict[str, Any]], downloads: int | None) -> Population:
+def _population(
+    cell: Cell, stations: Iterable[dict[str, Any]], downloads: int | None, has_access_point: bool
+) -> Population:
     greedy: list[Rate] = []
     sparing: list[Sparing] = []
     own: list[Rate] = []
+    found = 0
     for row in stations:
         rate = cell.phy.rate(f"{row['rate_mbps']:g}")
         if row["is_access_point"]:
             own.append(rate)
+            # a sparing access point sends acknowledgements and feedback
+            found = 0 if row["is_sparing"] else row["downloads"] or 0
         elif row["is_sparing"]:
             sparing.append(Sparing(rate, row["frames_per_s"] * cell.s_bits))
         else:
             greedy.append(rate)
-    if downloads is None:
+    if not has_access_point:
         return Population(greedy=tuple(greedy), sparing=tuple(sparing))
     its_rate = fastest(own or [*greedy, *(one.rate for one in sparing)])
     assert its_rate is not None
     return Population(
         greedy=tuple(greedy),
         sparing=tuple(sparing),
-        access_point=AccessPoint(rate=its_rate, downloads=downloads),
+        access_point=AccessPoint(rate=its_rate, downloads=found if downloads is None else downloads),
     )

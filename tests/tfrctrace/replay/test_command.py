@@ -92,6 +92,18 @@ def test_mtfrc_shows_its_bounds(run: Callable[..., Any]) -> None:
     assert "1.14 Mbit/s" in done.out
 
 
+def test_stations_that_were_found_are_printed(run: Callable[..., Any]) -> None:
+    # runs.py: uploads at 11 and 2 Mbit/s, three downloads from an access point at 5.5 Mbit/s
+    trace = ROOT / "sample_traces" / "studies" / "zhang" / "traces" / "scenario2-5-tfrc-1.tr.xz"
+    command = ("replay", "-q", "--algorithm", "mtfrc", "--stations-seen", trace)
+    lines = run(*command).out.splitlines()
+    assert "stations from 6 s: 1 at 11 and 1 at 2 Mb/s up, 3 down from the access point at 5.5 Mb/s" in lines
+    steps = json.loads(run(*command, "--format", "json").out)["stations_seen"]
+    assert {step["downloads"] for step in steps} == {3}
+    six = next(step for step in steps if step["from_s"] <= 6 < step["until_s"])
+    assert (six["uploads_mbps"], six["sparing"], six["access_point_mbps"]) == ([11, 2], [], 5.5)
+
+
 REFUSED = {
     ("-a", "reno-2000"): "unknown algorithm `reno-2000`",
     ("-a", "nowhere:Control"): "`nowhere:Control` cannot be loaded",

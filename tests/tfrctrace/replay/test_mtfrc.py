@@ -11,7 +11,7 @@ from replay_recordings import recording
 
 import tfrctrace
 from tfrctrace.base.errors import UsageError
-from tfrctrace.replay.airtime import frames_in_the_air
+from tfrctrace.replay.airtime import _hub, frames_in_the_air
 from tfrctrace.replay.medium import medium_frames, medium_from_frames, medium_from_options
 from tfrctrace.replay.mtfrc import Bounds, bounded, bounds_of
 from tfrctrace.replay.tfrc import TfrcVariant, run
@@ -123,6 +123,8 @@ def test_the_busiest_is_greedy_and_windows_are_as_many_as_a_scenario_may_have() 
         {
             "time_ns": [second * NS for second in range(25_000)] * 2 + [0],
             "transmitter": ["1"] * 25_000 + ["2"] * 25_000 + ["3"],
+            "receiver": ["4"] * 50_001,
+            "bytes": [1000] * 50_001,
             "bssid": pl.Series([None] * 50_001, dtype=pl.String),
             "kind": ["data"] * 50_001,
             "rate_mbps": [11.0] * 50_001,
@@ -140,6 +142,8 @@ def test_repeated_frames_are_one_load() -> None:
         {
             "time_ns": list(range(110)),
             "transmitter": ["1"] * 100 + ["2"] * 10,
+            "receiver": ["3"] * 110,
+            "bytes": [1000] * 110,
             "bssid": pl.Series([None] * 110, dtype=pl.String),
             "kind": ["data"] * 110,
             "rate_mbps": [11.0] * 110,
@@ -249,3 +253,68 @@ def test_who_is_there_must_be_given_and_only_for_mtfrc() -> None:
         trace.replay("mtfrc")
     with pytest.raises(UsageError, match="apply to `mtfrc` only"):
         trace.replay("tfrc", network=medium_from_options(Description(stations=("11",)), CellSettings()))
+
+
+def frames_between(*rows: tuple[str, str, int, int]) -> pl.DataFrame:
+    """Return data frames of one second in the network `ap`: transmitter, receiver, number, and bytes."""
+    frames = [
+        {"transmitter": sender, "receiver": receiver, "bytes": size, "time_ns": number}
+        for sender, receiver, count, size in rows
+        for number in range(count)
+    ]
+    constant = {"bssid": pl.lit("ap"), "kind": pl.lit("data"), "rate_mbps": pl.lit(11.0)}
+    return pl.DataFrame(frames).with_columns(**constant)
+
+
+def test_downloads_are_stations_that_receive_more_than_they_send() -> None:
+    frames = frames_between(
+        ("up", "ap", 100, 1000),
+        ("ap", "up", 50, 80),
+        ("down", "ap", 30, 80),
+        ("ap", "down", 60, 1000),
+        ("ap", "other", 40, 1000),
+        # to all stations
+        ("ap", "ff:ff:ff:ff:ff:ff", 10, 1000),
+    )
+    (step,) = medium_from_frames(frames, CellSettings(), 0).steps
+    assert step.population.access_point is not None
+    assert step.population.access_point.downloads == 2
+    (step,) = medium_from_frames(frames, CellSettings(), 0, downloads=5).steps
+    assert step.population.access_point is not None
+    assert step.population.access_point.downloads == 5
+
+
+def test_an_access_point_that_only_acknowledges_has_no_downloads() -> None:
+    frames = frames_between(("up", "ap", 100, 1000), ("ap", "up", 50, 80), ("ap", "quiet", 5, 1000))
+    (step,) = medium_from_frames(frames, CellSettings(), 0).steps
+    assert step.population.access_point is not None
+    assert step.population.access_point.downloads == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "uploads", "downloads"),
+    [
+        ("updown-3-tfrc-1", [11, 11, 11], 3),
+        ("scenario2-5-tfrc-1", [11, 2], 3),
+    ],
+)
+def test_stations_of_the_paper_s_scenarios_are_found_as_the_script_has_them(name, uploads, downloads) -> None:
+    trace = tfrctrace.open(SCENARIO.parent / "studies" / "zhang" / "traces" / f"{name}.tr.xz")
+    steps = medium_from_frames(medium_frames(trace), CellSettings(), trace.zero_ns).steps
+    seen = [(stations_of(step.population), step.population.access_point.downloads) for step in steps]
+    assert (uploads, downloads) in seen
+
+
+def test_downloads_of_a_capture_are_those_that_tshark_s_directions_show() -> None:
+    # tshark: From-DS 1,244,756 bytes to station 4 and 51,136 to station 5; To-DS 95,900 and 88 bytes
+    trace = tfrctrace.open(DATA / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz")
+    steps = medium_from_frames(medium_frames(trace), CellSettings(), trace.zero_ns).steps
+    assert {step.population.access_point.downloads for step in steps if step.population.access_point} == {2}
+
+
+def test_the_middle_of_a_chain_is_no_access_point() -> None:
+    frames = pl.DataFrame(
+        {"uid": [1, 1, 2, 2], "node": ["0", "1", "2", "1"], "receiver": ["1", "2", "1", "0"]}
+    )
+    assert _hub(frames) is None
+    assert _hub(frames.with_columns(uid=pl.Series([1, 2, 3, 4]))) == "1"
