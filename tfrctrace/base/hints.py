@@ -19,6 +19,7 @@ HINTS: Final = {
     "decompression_limit": "raise `--max-decompressed` if you trust this file",
     "flow_limit": "raise `--max-flows`, or select flows with `--filter`",
     "link_limit": "select stations with `--filter`, such as `wlan host`",
+    "group_limit": "choose longer intervals with `--every`, larger groups, or packets with `--filter`",
     "sample_limit": "select flows with `--filter`, or use wider bins",
     "empty_layer": "omit `--layer` to count at the highest layer of the trace",
     "pair_of_simulation": "omit `--pair`: a simulator's trace already shows both ends of a path",

@@ -20,6 +20,7 @@ mod named_enum;
 
 pub mod error;
 pub mod flow;
+pub mod groups;
 pub mod input;
 pub mod join;
 pub mod packet;

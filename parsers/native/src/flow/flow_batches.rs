@@ -34,12 +34,14 @@ pub struct FlowBatches {
     in_use: usize,
     spare: Vec<Buffer>,
     threads: usize,
+    /// Whether packets were processed since [`FlowBatches::has_settled`] was last called.
+    has_settled: bool,
 }
 
 impl Default for FlowBatches {
     fn default() -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        Self { in_use: 0, spare: Vec::new(), threads }
+        Self { in_use: 0, spare: Vec::new(), threads, has_settled: false }
     }
 }
 
@@ -47,6 +49,11 @@ impl FlowBatches {
     /// Whether no packet is queued.
     pub fn is_empty(&self) -> bool {
         self.in_use == 0
+    }
+
+    /// Whether queued packets were processed since the last call.
+    pub fn has_settled(&mut self) -> bool {
+        std::mem::take(&mut self.has_settled)
     }
 
     /// Queue a packet of a known flow if it is of the usual kind. Others must go to their flow at
@@ -100,6 +107,7 @@ impl FlowBatches {
         if self.is_empty() {
             return;
         }
+        self.has_settled = true;
         flows.share_room();
         let groups = Mutex::new(flows.groups_mut().iter_mut());
         thread::scope(|scope| {
@@ -121,6 +129,7 @@ impl FlowBatches {
     pub fn settle(&mut self, flow: u32, flows: &mut FlowTable) {
         let buffers = flows.group_mut(flow).buffers();
         if buffers > 0 {
+            self.has_settled = true;
             flows.borrow_pool(flow);
             let group = flows.group_mut(flow);
             group.settle();
@@ -147,7 +156,7 @@ mod tests {
 
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {
-        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10));
+        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10, None));
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
         let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };

@@ -1,6 +1,7 @@
 //! A group of neighbouring flows with everything that they need, so that groups are independent.
 
 use super::Flow;
+use super::intervals::{IntervalWidth, Intervals, Piece};
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
@@ -66,10 +67,13 @@ pub struct FlowGroup {
     filling: Buffer,
     /// Their SACK blocks, in the same order.
     sacks: Vec<(u32, u32)>,
+    /// Cuts the flows' counters into intervals, if wanted.
+    intervals: Option<Box<Intervals>>,
 }
 
-impl Default for FlowGroup {
-    fn default() -> Self {
+impl FlowGroup {
+    /// A group of no flows, to be cut into intervals of this width.
+    pub fn new(intervals: Option<IntervalWidth>) -> Self {
         Self {
             // Address space only: memory is used page by page as flows are opened.
             flows: Vec::with_capacity(FLOWS),
@@ -77,11 +81,10 @@ impl Default for FlowGroup {
             full: Vec::new(),
             filling: Buffer::NONE,
             sacks: Vec::new(),
+            intervals: intervals.map(|width| Box::new(Intervals::new(width))),
         }
     }
-}
 
-impl FlowGroup {
     #[inline(always)]
     pub fn flows(&self) -> &[Flow] {
         &self.flows
@@ -94,6 +97,31 @@ impl FlowGroup {
 
     pub fn open(&mut self, flow: Flow) {
         self.flows.push(flow);
+        if let Some(intervals) = &mut self.intervals {
+            intervals.open();
+        }
+    }
+
+    /// The next packet of the flow at `index` is of `time_ns`: end its interval if that is another,
+    /// and return whether it was.
+    #[inline(always)]
+    pub fn reach(&mut self, index: usize, time_ns: i64) -> bool {
+        match (&mut self.intervals, self.flows.get_mut(index)) {
+            (Some(intervals), Some(flow)) => intervals.reach(index, flow, time_ns),
+            _ => false,
+        }
+    }
+
+    /// End the last interval of all flows.
+    pub fn finish_intervals(&mut self) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.finish(&self.flows);
+        }
+    }
+
+    /// What the flows counted in intervals that ended.
+    pub fn take_pieces(&mut self) -> Vec<Piece> {
+        self.intervals.as_mut().map_or_else(Vec::new, |intervals| std::mem::take(&mut intervals.pieces))
     }
 
     /// Pool of unacknowledged data.
@@ -141,7 +169,7 @@ impl FlowGroup {
     /// Process the queued packets, one flow after the other, so that the nearest cache holds its
     /// state for all its packets.
     pub fn settle(&mut self) {
-        let Self { flows, pool, full, filling, sacks } = self;
+        let Self { flows, pool, full, filling, sacks, intervals } = self;
         // Nothing is collected while packets are queued, so their outcome is not needed.
         let mut outcome = Outcome::default();
         for turn in in_order_of_flow(full, filling) {
@@ -151,6 +179,9 @@ impl FlowGroup {
             let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
             if let Some(flow) = flows.get_mut(packet.flow_index()) {
                 let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
+                if let Some(intervals) = intervals {
+                    intervals.reach(packet.flow_index(), flow, time_ns);
+                }
                 flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
         }

@@ -6,6 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
 use super::flow_group::{FlowGroup, GROUP_BITS};
+use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use crate::packet::batch::Item;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
@@ -36,6 +37,8 @@ pub struct FlowTable {
     /// Nodes that can still be granted to pools.
     room: u32,
     max_flows: u32,
+    /// Width of the intervals into which counters are cut, if they are.
+    intervals: Option<IntervalWidth>,
     /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
     recent: [u32; RECENT],
     /// The same for plain segments, which do not even need a key.
@@ -72,7 +75,7 @@ pub struct Found {
 
 impl FlowTable {
     /// An empty table of at most `max_flows`.
-    pub fn new(max_flows: u32) -> Self {
+    pub fn new(max_flows: u32, intervals: Option<IntervalWidth>) -> Self {
         Self {
             plain: HashTable::new(),
             others: HashTable::new(),
@@ -82,6 +85,7 @@ impl FlowTable {
             length: 0,
             room: MAX_NODES,
             max_flows,
+            intervals,
             recent: [0; RECENT],
             recent_ends: [RecentEnds::default(); RECENT],
         }
@@ -118,6 +122,23 @@ impl FlowTable {
     #[inline(always)]
     pub fn group_mut(&mut self, flow: u32) -> &mut FlowGroup {
         &mut self.groups[(flow >> GROUP_BITS) as usize]
+    }
+
+    /// The next packet of `flow` is of `time_ns`: end its interval if that is another,
+    /// and return whether it was.
+    #[inline(always)]
+    pub fn reach(&mut self, flow: u32, time_ns: i64) -> bool {
+        self.group_mut(flow).reach(index_in_group(flow), time_ns)
+    }
+
+    /// The first flow of each group of neighbours.
+    pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
+        (0..self.length).step_by(1 << GROUP_BITS)
+    }
+
+    /// What the neighbours of `flow` counted in intervals that ended, and their first number.
+    pub fn take_pieces(&mut self, flow: u32) -> (u32, Vec<Piece>) {
+        (flow >> GROUP_BITS << GROUP_BITS, self.group_mut(flow).take_pieces())
     }
 
     /// Grant a group's pool nodes for the queued packets and one more, if any are left.
@@ -286,7 +307,7 @@ impl FlowTable {
             return None;
         }
         if index_in_group(number) == 0 {
-            self.groups.push(FlowGroup::default());
+            self.groups.push(FlowGroup::new(self.intervals));
         }
         self.group_mut(number).open(Flow::new(key, side, source));
         self.length += 1;

@@ -9,6 +9,7 @@ mod flow_group;
 mod flow_table;
 mod fragments;
 pub(crate) mod holes;
+pub mod intervals;
 pub mod numbered_datagrams;
 pub mod observation;
 pub mod outstanding;

@@ -39,6 +39,10 @@ impl RttRange {
         self.count
     }
 
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
     /// Smallest sample in ns; `u64::MAX` without samples.
     #[inline(always)]
     pub fn min_ns(&self) -> u64 {
@@ -141,6 +145,21 @@ pub struct Bucket {
 }
 
 impl LogHistogram {
+    pub fn is_empty(&self) -> bool {
+        self.last.1 == 0 && self.buckets.is_empty()
+    }
+
+    /// Add the samples of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        for &(bucket, count) in other.buckets.iter().chain([&other.last]).filter(|entry| entry.1 > 0) {
+            self.put(bucket, count);
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().chain([&self.last]).map(|entry| u64::from(entry.1)).sum()
+    }
+
     /// Buckets with samples, in order.
     pub fn buckets(&self) -> Vec<Bucket> {
         let mut whole = self.clone();
@@ -172,9 +191,13 @@ impl LogHistogram {
     #[inline(never)]
     fn put_away(&mut self) {
         let (bucket, count) = self.last;
-        if count == 0 {
-            return;
+        self.last.1 = 0;
+        if count > 0 {
+            self.put(bucket, count);
         }
+    }
+
+    fn put(&mut self, bucket: u16, count: u32) {
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
             Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
             Err(at) => {

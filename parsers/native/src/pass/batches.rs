@@ -31,6 +31,7 @@ impl Analysis {
         } else {
             self.take_batch_later(batch, summary);
         }
+        self.group_settled();
     }
 
     /// [`Analysis::take`] for a packet of any kind, while nothing is collected.
@@ -51,6 +52,7 @@ impl Analysis {
             summary.untracked_packets += 1;
             return;
         };
+        self.reach(found.flow, segment.time_ns);
         let (flow, pool) = self.flows.get_with_pool(found.flow);
         flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
     }

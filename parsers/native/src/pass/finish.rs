@@ -20,6 +20,7 @@ impl Analysis {
         self.check_times();
         self.warn_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
+        self.finish_groups();
         self.finish_tfrc();
         self.find_rtt_sources();
         self.report_source_problems();
@@ -40,6 +41,14 @@ impl Analysis {
                 self.links.untracked
             );
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::LinkLimit));
+        }
+        if let Some((rows, left_out)) = self.groups.as_ref().map(|groups| (groups.len(), groups.left_out))
+            && left_out > 0
+        {
+            let message = format!(
+                "more than {rows} rows of groups: {left_out} packets of further groups or intervals were left out"
+            );
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::GroupLimit));
         }
         for (what, left_out) in self.left_out().into_iter().filter(|(_, left_out)| *left_out > 0) {
             let message =

@@ -6,6 +6,7 @@ mod borrowed_rtt;
 mod collect;
 pub mod datagram_layout;
 mod finish;
+mod groups;
 mod interface_duplicates;
 pub mod joined;
 pub mod log_owners;
@@ -33,6 +34,7 @@ use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::TfrcSamples;
 use crate::flow::transits::Transits;
 use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
+use crate::groups::{Grouping, Groups};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
@@ -83,6 +85,8 @@ pub struct Options {
     pub vantage: Option<Vantage>,
     /// Connections of logs that do not name theirs.
     pub log_owners: Vec<LogOwner>,
+    /// How flows are grouped, if they are.
+    pub grouping: Option<Grouping>,
 }
 
 impl Options {
@@ -112,6 +116,7 @@ impl Default for Options {
             format: None,
             vantage: None,
             log_owners: Vec::new(),
+            grouping: None,
         }
     }
 }
@@ -192,6 +197,8 @@ pub struct Analysis {
     /// Whether any table is collected beside the flows.
     collects: bool,
     pub bins: Option<Bins>,
+    /// Groups by interval, if wanted.
+    pub groups: Option<Groups>,
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
@@ -221,7 +228,7 @@ pub struct Analysis {
 impl Analysis {
     pub fn new(options: Options) -> Self {
         Self {
-            flows: FlowTable::new(options.max_flows),
+            flows: FlowTable::new(options.max_flows, options.grouping.map(|grouping| grouping.every)),
             fragments: Fragments::default(),
             crossings: Transits::default(),
             shown_again: InterfaceDuplicates::default(),
@@ -230,6 +237,7 @@ impl Analysis {
             outcome: Outcome::default(),
             collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
+            groups: options.grouping.map(Groups::new),
             rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
             losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
             rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
@@ -341,6 +349,7 @@ impl Analysis {
         reading.skip_forwarded();
         reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
         self.backlog.settle_all(&mut self.flows);
+        self.group_settled();
         let packets = reading.packets();
         self.close(reading, summary);
         Ok(packets)
@@ -544,6 +553,7 @@ impl Analysis {
 
     #[inline(always)]
     fn give(&mut self, found: Found, packet: &Packet, network: &Network, extras: &PacketExtras) {
+        self.reach(found.flow, packet.time_ns);
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();

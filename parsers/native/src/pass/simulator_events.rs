@@ -83,6 +83,7 @@ impl Analysis {
         };
         let Found { flow, side } = found;
         let network = &packet.network;
+        self.reach(flow, packet.time_ns);
         let outcome = &mut self.outcome;
         outcome.clear();
         let (of, pool) = self.flows.get_with_pool(flow);

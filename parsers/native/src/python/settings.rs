@@ -9,6 +9,8 @@ use super::arguments::PythonCompiler;
 use super::layout::{GivenLayout, layouts};
 use super::names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
 use crate::flow::bins::BinWidth;
+use crate::flow::intervals::IntervalWidth;
+use crate::groups::{GroupBy, Grouping};
 use crate::packet::address;
 use crate::pass::Options;
 use crate::pass::log_owners::LogOwner;
@@ -47,6 +49,30 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
     }
 }
 
+/// How flows are grouped: `(by, (IPv4 prefix, IPv6 prefix), every_ns, max_rows)`.
+#[derive(FromPyObject)]
+pub(super) struct GivenGrouping(String, (u8, u8), Option<i64>, usize);
+
+impl GivenGrouping {
+    fn checked(self) -> PyResult<Grouping> {
+        let Self(by, (v4, v6), every_ns, max_rows) = self;
+        if v4 > 32 || v6 > 128 || every_ns.is_some_and(|every_ns| every_ns <= 0) {
+            return Err(PyValueError::new_err("a prefix is too long, or an interval not positive"));
+        }
+        let by = match by.as_str() {
+            "link" => GroupBy::Link,
+            "host" => GroupBy::Host,
+            "prefix" => GroupBy::Prefix(v4, v6),
+            "port" => GroupBy::Port,
+            "dscp" => GroupBy::Dscp,
+            "flow" => GroupBy::Flow,
+            other => return Err(PyValueError::new_err(format!("flows are not grouped by `{other}`"))),
+        };
+        let every = every_ns.map_or(IntervalWidth::Whole, IntervalWidth::Ns);
+        Ok(Grouping { by, every, max_rows: max_rows.min(u32::MAX as usize) })
+    }
+}
+
 /// Logs, each with the sender of its variables and the peer, as `10.0.0.1:5000`.
 fn log_owners(given: Vec<(String, String, String)>) -> PyResult<Vec<LogOwner>> {
     const TCP: u8 = 6;
@@ -63,8 +89,13 @@ fn log_owners(given: Vec<(String, String, String)>) -> PyResult<Vec<LogOwner>> {
 }
 
 impl Settings {
-    /// The same, with the tables to `collect` and the width of bins.
-    pub(super) fn collecting(mut self, collect: HashSet<String>, bin_ns: Option<i64>) -> PyResult<Self> {
+    /// The same, with the tables to `collect`, the width of bins, and how flows are grouped.
+    pub(super) fn collecting(
+        mut self,
+        collect: HashSet<String>,
+        bin_ns: Option<i64>,
+        grouping: Option<GivenGrouping>,
+    ) -> PyResult<Self> {
         let is_known = |name: &String| Table::by_name(name).is_some_and(Table::is_of_pass);
         if let Some(name) = collect.iter().find(|name| !is_known(name)) {
             return Err(PyValueError::new_err(format!("a pass has no table `{name}`")));
@@ -72,6 +103,7 @@ impl Settings {
         if bin_ns.is_some_and(|width| width <= 0) {
             return Err(PyValueError::new_err("bin_ns must be positive"));
         }
+        self.options.grouping = grouping.map(GivenGrouping::checked).transpose()?;
         self.options.collect = collect;
         self.options.bin_width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
         Ok(self)

@@ -8,6 +8,7 @@ mod column;
 pub mod csv_json;
 mod ecn;
 mod flows;
+mod groups;
 mod hops;
 mod losses;
 pub mod packets;
@@ -59,6 +60,14 @@ pub const TABLES: &[Table] = &[
     Table::of_pass::<rtt::RttBuckets>(
         "rtt_buckets",
         "each bucket of round-trip times that has samples, of a flow and direction",
+    ),
+    Table::of_pass::<groups::GroupTable>(
+        "groups",
+        "each direction of a group of flows, in each interval with packets",
+    ),
+    Table::of_pass::<groups::GroupBuckets>(
+        "group_buckets",
+        "each bucket of durations that has samples, of a direction of a group in an interval",
     ),
     Table::of_pass::<Samples<LossSample>>("losses", "each retransmitted, late or duplicate packet"),
     Table::of_pass::<Samples<RoundSample>>("rounds", "each round of data in flight, a round-trip time long"),

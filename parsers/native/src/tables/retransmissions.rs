@@ -8,10 +8,7 @@ use super::column::column;
 use super::flows::FlowRow;
 use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::classify::class::Class;
-use crate::flow::tcp::vantage::Vantage;
-
-/// Confidence from which a vantage is used to set columns to null.
-pub(super) const BELIEVED: f64 = 0.75;
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 
 impl<'a> FlowRow<'a> {
     /// The vantage, if its confidence is high enough.

@@ -2,11 +2,10 @@
 
 use super::column::column;
 use super::flows::FlowRow;
-use super::retransmissions::BELIEVED;
 use super::samples::{Sample, SampleRow};
 use super::{Column, Row};
 use crate::flow::Flow;
-use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::flow::tcp::{HalfConnection, Limit, Round, Rounds};
 use crate::packet::key::Side;
 use crate::pass::{Analysis, RoundSample};

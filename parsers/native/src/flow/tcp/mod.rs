@@ -27,6 +27,7 @@ mod wire_mss;
 use std::num::NonZeroU32;
 
 use super::outstanding::Pool;
+use super::rtt_statistics::LogHistogram;
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
@@ -150,6 +151,21 @@ impl Connection {
         self.halves.iter().any(|half| half.stream.is_some())
     }
 
+    /// Whether the capture shows that the opener acknowledged the SYN/ACK.
+    pub fn has_handshake(&self) -> bool {
+        self.handshake_done && self.syn_ack_ns().is_some()
+    }
+
+    /// Whether the capture shows a SYN/ACK, or data of either side.
+    pub fn has_answer(&self) -> bool {
+        self.syn_ack_ns().is_some() || self.halves.iter().any(|half| half.unique_bytes > 0)
+    }
+
+    /// The round-trip times of the data of `side` since the last call.
+    pub fn drain_round_trips(&mut self, side: Side) -> LogHistogram {
+        self.halves[side as usize].round_trips.drain()
+    }
+
     /// The side that opened the connection, if the capture shows it.
     pub fn opener(&self) -> Option<Side> {
         self.opener
@@ -207,7 +223,8 @@ impl Connection {
         if self.opener? == side { Some(to_answer_ns) } else { whole_ns.checked_sub(to_answer_ns) }
     }
 
-    fn syn_ns(&self) -> Option<i64> {
+    /// When the first SYN passed, if the capture shows it.
+    pub fn syn_ns(&self) -> Option<i64> {
         Some(self.handshake[0]).filter(|&time_ns| time_ns != UNSEEN)
     }
 

@@ -7,6 +7,8 @@ use super::{Connection, HalfConnection};
 use crate::flow::tcp::classify::class::Class;
 use crate::packet::key::Side;
 
+/// Confidence from which counts that are not visible at a vantage are left out.
+pub const BELIEVED: f64 = 0.75;
 /// Initial TTL values of operating systems.
 const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
 /// A round trip shorter than this, in microseconds, is within a host, not across a network.

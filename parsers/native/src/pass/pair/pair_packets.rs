@@ -142,6 +142,7 @@ impl Analysis {
     fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, extras: &PacketExtras) {
         let Found { flow, side } = found;
         let network = &packet.network;
+        self.reach(flow, packet.time_ns);
         let outcome = &mut self.outcome;
         outcome.clear();
         let (watched, pool) = self.flows.get_with_pool(flow);

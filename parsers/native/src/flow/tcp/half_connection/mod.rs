@@ -157,7 +157,7 @@ impl HalfConnection {
     }
 
     /// Whether this side is a simulated agent, which answers in no time.
-    pub(super) fn is_simulated(&self) -> bool {
+    pub(in crate::flow) fn is_simulated(&self) -> bool {
         self.sight == Sight::Simulation
     }
 

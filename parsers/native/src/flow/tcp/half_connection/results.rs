@@ -6,6 +6,7 @@ use crate::flow::tcp::classify::class::{ClassCounts, Evidence};
 use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::recovery::recovery_state::{RareRecoveryCounts, RetransmissionCounts};
+use crate::flow::tcp::recovery::spurious::SpuriousRetransmission;
 use crate::flow::tcp::recovery::upstream_loss::UpstreamLoss;
 use crate::flow::tcp::rounds::Rounds;
 
@@ -22,13 +23,26 @@ impl HalfConnection {
 
     /// Losses upstream of the capture point: data retransmitted late or never seen.
     pub fn lost_before(&self) -> LossEvents {
-        let Some(upstream_loss) = self.upstream_loss() else { return LossEvents::default() };
-        let (mut events, rtt_ns) = (upstream_loss.events, self.path_ns().unwrap_or(0));
-        for (bytes, opening) in upstream_loss.holes.never_filled() {
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            events.note(opening.time_ns, rtt_ns, self.packets_of(bytes));
+        let (mut events, rtt_ns) = (self.repaired_before(), self.path_ns().unwrap_or(0));
+        for (opened_ns, segments) in self.never_repaired() {
+            events.note(opened_ns, rtt_ns, segments);
         }
         events
+    }
+
+    /// Those of them that were retransmitted.
+    pub fn repaired_before(&self) -> LossEvents {
+        self.upstream_loss().map_or_else(LossEvents::default, |upstream_loss| upstream_loss.events)
+    }
+
+    /// Those of them that were not, so far: when the hole opened, and its segments.
+    pub fn never_repaired(&self) -> impl Iterator<Item = (i64, u32)> {
+        let holes =
+            self.upstream_loss().into_iter().flat_map(|upstream_loss| upstream_loss.holes.never_filled());
+        holes.map(|(bytes, opening)| {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            (opening.time_ns, self.packets_of(bytes))
+        })
     }
 
     /// Losses downstream of the capture point: retransmissions not known to be spurious.
@@ -70,6 +84,16 @@ impl HalfConnection {
     /// Losses upstream of the capture point, if any.
     pub(crate) fn upstream_loss(&self) -> Option<&UpstreamLoss> {
         self.recovery.as_ref()?.upstream_loss.as_deref()
+    }
+
+    /// The first spurious retransmissions.
+    pub(in crate::flow) fn verdicts(&self) -> &[SpuriousRetransmission] {
+        self.recovery.as_ref().map_or(&[], |recovery| recovery.verdicts())
+    }
+
+    /// Whether anything was repeated, late or reported as missing.
+    pub fn has_recovered(&self) -> bool {
+        self.recovery.is_some()
     }
 
     pub fn tally(&self) -> RetransmissionCounts {

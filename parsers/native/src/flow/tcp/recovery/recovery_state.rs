@@ -191,8 +191,8 @@ struct RareRecoveryState {
     stamped_from: Option<i64>,
     /// Segments on the wire, of classes other than retransmissions.
     classes: ClassCounts,
-    /// Spurious retransmissions, with evidence.
-    verdicts: Vec<(u32, Evidence)>,
+    /// The first spurious retransmissions.
+    verdicts: Vec<SpuriousRetransmission>,
 }
 
 #[derive(Debug)]
@@ -291,8 +291,10 @@ impl RecoveryState {
             self.record(&[SpuriousRetransmission {
                 number: resent.number,
                 segments: resent.segments,
+                sent_ns: resent.time_ns,
                 evidence,
                 is_known: false,
+                is_before: false,
             }]);
         }
     }
@@ -324,12 +326,12 @@ impl RecoveryState {
         }
     }
 
-    /// Spurious retransmissions, with evidence.
-    pub(crate) fn verdicts(&self) -> &[(u32, Evidence)] {
+    /// The first spurious retransmissions.
+    pub(crate) fn verdicts(&self) -> &[SpuriousRetransmission] {
         self.rarities.as_ref().map_or(&[], |rarities| &rarities.verdicts)
     }
 
-    pub(crate) fn spurious_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
+    pub(crate) fn spurious_mut(&mut self) -> &mut Vec<SpuriousRetransmission> {
         &mut self.rarities.get_or_insert_default().verdicts
     }
 
@@ -347,8 +349,10 @@ impl RecoveryState {
             self.record(&[SpuriousRetransmission {
                 number: repaired.number,
                 segments: repaired.segments,
+                sent_ns: repaired.time_ns,
                 evidence,
                 is_known: false,
+                is_before: true,
             }]);
         }
         found.is_some()

@@ -37,7 +37,7 @@ impl Acknowledgement {
 impl RecoveryState {
     /// Evidence that retransmission `number` was spurious.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
-        self.verdicts().iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
+        self.verdicts().iter().find(|verdict| verdict.number == number).map(|verdict| verdict.evidence)
     }
 
     /// The receiver reported `start..end` as a duplicate: its retransmissions were spurious, the
@@ -227,14 +227,14 @@ impl RecoveryState {
         for verdict in verdicts {
             if verdict.is_known {
                 let mut known = self.spurious_mut().iter_mut().rev();
-                if let Some(known) = known.find(|known| known.0 == verdict.number) {
-                    known.1 = verdict.evidence;
+                if let Some(known) = known.find(|known| known.number == verdict.number) {
+                    known.evidence = verdict.evidence;
                 }
                 continue;
             }
             self.tally.spurious = self.tally.spurious.saturating_add(verdict.segments);
             if self.verdicts().len() < MAX_VERDICTS {
-                self.spurious_mut().push((verdict.number, verdict.evidence));
+                self.spurious_mut().push(*verdict);
             }
         }
     }
@@ -246,9 +246,12 @@ pub struct SpuriousRetransmission {
     /// Index of its classification.
     pub number: u32,
     pub segments: u32,
+    pub sent_ns: i64,
     pub evidence: Evidence,
     /// Whether it was counted, and only the evidence is new.
     pub is_known: bool,
+    /// Whether it was counted as a loss before the capture.
+    pub is_before: bool,
 }
 
 impl Retransmission {
@@ -262,7 +265,8 @@ impl Retransmission {
         };
         is_news.then(|| {
             let is_known = self.spurious.replace(evidence).is_some();
-            SpuriousRetransmission { number: self.number, segments: self.segments, evidence, is_known }
+            let Self { number, segments, time_ns: sent_ns, .. } = *self;
+            SpuriousRetransmission { number, segments, sent_ns, evidence, is_known, is_before: false }
         })
     }
 

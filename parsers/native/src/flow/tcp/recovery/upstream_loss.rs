@@ -23,6 +23,8 @@ pub struct RepairedLoss {
     pub start: i64,
     pub end: i64,
     pub segments: u32,
+    /// When it was counted.
+    pub time_ns: i64,
     /// Index of its classification.
     pub number: u32,
 }
@@ -106,6 +108,7 @@ impl HalfConnection {
         let rtt_ns = self.path_ns().unwrap_or(0);
         let upstream_loss = self.recovery_mut().upstream_loss_mut();
         upstream_loss.events.note(lost_ns, rtt_ns, segments);
-        upstream_loss.remember(RepairedLoss { start: placed.start, end: placed.end, segments, number });
+        let (Placement { start, end, .. }, time_ns) = (*placed, segment.time_ns);
+        upstream_loss.remember(RepairedLoss { start, end, segments, time_ns, number });
     }
 }

@@ -17,6 +17,8 @@ use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 pub struct RttTotals {
     pub by_ack: RttStatistics,
     pub sketch: LogHistogram,
+    /// Samples that [`RoundTrips::drain`] took out of `sketch`.
+    drained: Option<Box<LogHistogram>>,
     pub by_echo: RttRange,
     /// The retransmission timer computed from the samples by Karn's rule.
     timer: RtoTimer,
@@ -82,7 +84,14 @@ impl RoundTrips {
     /// Statistics of all samples.
     pub fn measured(&self) -> Cow<'_, RttTotals> {
         match self {
-            Self::Many(measured) => Cow::Borrowed(measured),
+            Self::Many(measured) => match &measured.drained {
+                None => Cow::Borrowed(measured),
+                Some(drained) => {
+                    let mut whole = RttTotals { drained: None, ..(**measured).clone() };
+                    whole.sketch.merge(drained);
+                    Cow::Owned(whole)
+                }
+            },
             Self::Few(by_ack, by_echo) => {
                 let mut measured = RttTotals::default();
                 samples(by_ack).for_each(|rtt_ns| measured.add_ack(rtt_ns));
@@ -101,6 +110,42 @@ impl RoundTrips {
                 samples(by_ack).for_each(|rtt_ns| timer.note(rtt_ns));
                 timer
             }
+        }
+    }
+
+    /// Samples by Karn's rule since the last call.
+    pub fn drain(&mut self) -> LogHistogram {
+        if let Self::Few(by_ack, _) = self {
+            if samples(by_ack).next().is_none() {
+                return LogHistogram::default();
+            }
+            self.measure(|_| {});
+        }
+        let Self::Many(measured) = self else { return LogHistogram::default() };
+        let taken = std::mem::take(&mut measured.sketch);
+        if !taken.is_empty() {
+            measured.drained.get_or_insert_default().merge(&taken);
+        }
+        taken
+    }
+
+    /// The same without a change: for the last time.
+    pub fn undrained(&self) -> LogHistogram {
+        match self {
+            Self::Many(measured) => measured.sketch.clone(),
+            Self::Few(by_ack, _) => {
+                let mut found = LogHistogram::default();
+                samples(by_ack).for_each(|rtt_ns| found.add(rtt_ns));
+                found
+            }
+        }
+    }
+
+    /// Sum of the samples by Karn's rule.
+    pub fn sum_ns(&self) -> u64 {
+        match self {
+            Self::Many(measured) => measured.by_ack.range.sum_ns(),
+            Self::Few(by_ack, _) => samples(by_ack).sum(),
         }
     }
 

@@ -1,0 +1,249 @@
+//! The counters of flows, cut into intervals of time.
+//!
+//! A flow counts from its first packet to its last. What belongs to an interval is the difference
+//! of its counts when a packet of another interval arrives, so that a packet costs one comparison.
+//! Flows that live in one interval need no further memory. The differences of a flow add up to
+//! what it counted, whatever the clock did.
+
+mod counts;
+
+use super::Flow;
+use super::rtt_statistics::LogHistogram;
+use super::tcp::{Connection, ConnectionState};
+use crate::packet::key::Side;
+pub use counts::{Count, Counts};
+
+/// Width of the intervals, which begin at multiples of it since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntervalWidth {
+    /// One interval without ends.
+    Whole,
+    Ns(i64),
+}
+
+impl IntervalWidth {
+    /// Start of the interval of `time_ns`; 0 for the whole.
+    fn start_ns(self, time_ns: i64) -> i64 {
+        match self {
+            Self::Whole => 0,
+            Self::Ns(width) => time_ns.div_euclid(width.max(1)).saturating_mul(width.max(1)),
+        }
+    }
+}
+
+/// Counts of one direction of a flow in one interval.
+#[derive(Debug)]
+pub struct Piece {
+    /// Index of the flow among its neighbours.
+    pub flow: u8,
+    /// The side that sent the packets.
+    pub side: Side,
+    /// Start of the interval.
+    pub start_ns: i64,
+    pub counts: Counts,
+    /// Round-trip times of the data, by Karn's rule.
+    pub rtt: LogHistogram,
+    /// From SYN to the final acknowledgement, if that came.
+    pub connect_ns: Option<u64>,
+}
+
+/// What was reported of a flow before the current interval.
+#[derive(Debug, Default)]
+struct Reported {
+    counts: [Counts; 2],
+    /// Number of spurious retransmissions.
+    verdicts: [usize; 2],
+    has_attempt: bool,
+    has_result: bool,
+}
+
+/// The current interval of a flow.
+#[derive(Debug)]
+struct Current {
+    /// Its start, or [`NONE_YET`].
+    start_ns: i64,
+    reported: Option<Box<Reported>>,
+}
+
+/// Marks [`Current::start_ns`] before the first packet.
+const NONE_YET: i64 = i64::MIN;
+
+/// Cuts neighbouring flows.
+#[derive(Debug)]
+pub struct Intervals {
+    width: IntervalWidth,
+    flows: Vec<Current>,
+    /// What was cut off and not taken yet.
+    pub pieces: Vec<Piece>,
+}
+
+impl Intervals {
+    pub fn new(width: IntervalWidth) -> Self {
+        Self { width, flows: Vec::new(), pieces: Vec::new() }
+    }
+
+    /// Add a flow.
+    pub fn open(&mut self) {
+        self.flows.push(Current { start_ns: NONE_YET, reported: None });
+    }
+
+    /// Cut `flow`, the one at `index`, if its next packet, of `time_ns`, is in another interval, and return
+    /// whether it is.
+    #[inline(always)]
+    pub fn reach(&mut self, index: usize, flow: &mut Flow, time_ns: i64) -> bool {
+        let (IntervalWidth::Ns(width), Some(current)) = (self.width, self.flows.get(index)) else {
+            return false;
+        };
+        let is_other = time_ns.wrapping_sub(current.start_ns) as u64 >= width as u64;
+        if is_other {
+            self.begin(index, flow, time_ns);
+        }
+        is_other
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, index: usize, flow: &mut Flow, time_ns: i64) {
+        self.cut(index, flow);
+        if let Some(current) = self.flows.get_mut(index) {
+            current.start_ns = self.width.start_ns(time_ns);
+        }
+    }
+
+    /// Cut off what `flow` counted since the last time.
+    fn cut(&mut self, index: usize, flow: &mut Flow) {
+        let Some(current) = self.flows.get_mut(index) else { return };
+        if current.start_ns == NONE_YET {
+            return;
+        }
+        let reported = current.reported.get_or_insert_default();
+        let mut cutter =
+            Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
+        for side in [Side::Low, Side::High] {
+            let rtt = match flow.tcp.as_deref_mut() {
+                Some(connection) => connection.drain_round_trips(side),
+                None => LogHistogram::default(),
+            };
+            cutter.cut(flow, side, rtt);
+        }
+        cutter.cut_handshake(flow, false);
+    }
+
+    /// Cut off the rest of all flows. Nothing may follow.
+    pub fn finish(&mut self, flows: &[Flow]) {
+        for (index, flow) in flows.iter().enumerate() {
+            let Some(current) = self.flows.get_mut(index) else { return };
+            let first_ns = [Side::Low, Side::High].map(|side| flow.direction(side).start_ns);
+            let start_ns = match current.start_ns {
+                NONE_YET => self.width.start_ns(first_ns[0].min(first_ns[1])),
+                start_ns => start_ns,
+            };
+            let mut reported = current.reported.take().unwrap_or_default();
+            let reported = &mut *reported;
+            let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
+            for side in [Side::Low, Side::High] {
+                let half = flow.tcp.as_deref().map(|connection| connection.half(side));
+                let rtt = half.map(|half| half.round_trips.undrained()).unwrap_or_default();
+                cutter.cut(flow, side, rtt);
+                for (opened_ns, segments) in half.into_iter().flat_map(|half| half.never_repaired()) {
+                    cutter.change(side, opened_ns, |counts| counts.add(Count::LostBefore, segments));
+                }
+            }
+            cutter.cut_handshake(flow, true);
+        }
+    }
+}
+
+/// Cuts one flow.
+struct Cutter<'a> {
+    width: IntervalWidth,
+    /// Start of the current interval.
+    start_ns: i64,
+    index: usize,
+    reported: &'a mut Reported,
+    into: &'a mut Vec<Piece>,
+}
+
+impl Cutter<'_> {
+    /// Cut off what was counted of `side`, with the round-trip times since the last cut.
+    fn cut(&mut self, flow: &Flow, side: Side, rtt: LogHistogram) {
+        let all = Counts::of(flow, side);
+        let reported = &mut self.reported.counts[side as usize];
+        let mut counts = all.clone() - reported;
+        *reported = all;
+        self.move_verdicts(flow, side, &mut counts);
+        if !counts.is_zero() || !rtt.is_empty() {
+            let start_ns = self.start_ns;
+            self.push(Piece { flow: self.index as u8, side, start_ns, counts, rtt, connect_ns: None });
+        }
+    }
+
+    /// Count spurious retransmissions where they were sent, not where that became known.
+    fn move_verdicts(&mut self, flow: &Flow, side: Side, counts: &mut Counts) {
+        let Some(connection) = flow.tcp.as_deref() else { return };
+        let half = connection.half(side);
+        let verdicts = half.verdicts();
+        let reported = &mut self.reported.verdicts[side as usize];
+        let new = verdicts.get(*reported..).unwrap_or_default();
+        *reported = verdicts.len();
+        let (width, start_ns) = (self.width, self.start_ns);
+        for verdict in new.iter().filter(|verdict| width.start_ns(verdict.sent_ns) != start_ns) {
+            let segments = i64::from(verdict.segments);
+            let loss = if verdict.is_before { Count::LostBefore } else { Count::LostBehind };
+            // A simulation shows what was lost, whatever was sent again.
+            let not_lost = if verdict.is_before || !half.is_simulated() { segments } else { 0 };
+            counts.change(Count::SpuriousRetransmissions, -segments);
+            counts.change(loss, not_lost);
+            self.change(side, verdict.sent_ns, |counts| {
+                counts.change(Count::SpuriousRetransmissions, segments);
+                counts.change(loss, -not_lost);
+            });
+        }
+    }
+
+    /// Count an attempt to connect, and its result, in the interval of its SYN.
+    fn cut_handshake(&mut self, flow: &Flow, is_final: bool) {
+        let Some(connection) = flow.tcp.as_deref() else { return };
+        let Some((opener, syn_ns)) = connection.opener().zip(connection.syn_ns()) else { return };
+        if !std::mem::replace(&mut self.reported.has_attempt, true) {
+            self.change(opener, syn_ns, |counts| counts.add(Count::ConnectionAttempts, 1_u64));
+        }
+        if self.reported.has_result {
+            return;
+        }
+        let Some(result) = result_of(connection, is_final) else { return };
+        self.reported.has_result = true;
+        let connect_ns = connection.handshake_rtt_ns();
+        let mut counts = Counts::default();
+        counts.add(result, 1_u64);
+        let start_ns = self.width.start_ns(syn_ns);
+        let rtt = LogHistogram::default();
+        self.push(Piece { flow: self.index as u8, side: opener, start_ns, counts, rtt, connect_ns });
+    }
+
+    /// Change counts of `side` in the interval of `time_ns`.
+    fn change(&mut self, side: Side, time_ns: i64, change: impl FnOnce(&mut Counts)) {
+        let mut counts = Counts::default();
+        change(&mut counts);
+        let (start_ns, rtt) = (self.width.start_ns(time_ns), LogHistogram::default());
+        self.push(Piece { flow: self.index as u8, side, start_ns, counts, rtt, connect_ns: None });
+    }
+
+    fn push(&mut self, piece: Piece) {
+        self.into.push(piece);
+    }
+}
+
+/// What became of an attempt to connect; None if that is not known yet, or if it was answered and
+/// the final acknowledgement never came.
+fn result_of(connection: &Connection, is_final: bool) -> Option<Count> {
+    if connection.has_handshake() {
+        return Some(Count::ConnectionsEstablished);
+    }
+    let is_answered = connection.has_answer();
+    match connection.state() {
+        ConnectionState::Refused => Some(Count::ConnectionsRefused),
+        _ if is_final && !is_answered => Some(Count::ConnectionsUnanswered),
+        _ => None,
+    }
+}

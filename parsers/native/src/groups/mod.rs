@@ -1,0 +1,170 @@
+//! Groups of flows by interval of time: integers that add up over flows, files and machines.
+//!
+//! Flows cut their counters into intervals ([`crate::flow::intervals`]); each piece is added to the
+//! rows of its groups here. Memory grows with the rows only, and their number has a bound.
+
+mod key;
+
+use hashbrown::HashMap;
+
+use crate::flow::Flow;
+use crate::flow::intervals::{Count, Counts, IntervalWidth, Piece};
+use crate::flow::rtt_statistics::LogHistogram;
+pub use key::{GroupBy, GroupDirection, GroupKey};
+
+/// Rows that are moved at a time when the table grows.
+const CHUNK: usize = 1_024;
+
+/// What is grouped, how, and within which bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Grouping {
+    pub by: GroupBy,
+    pub every: IntervalWidth,
+    pub max_rows: usize,
+}
+
+/// One direction of a group in one interval.
+#[derive(Debug, Default)]
+pub struct GroupRow {
+    /// Index of the group.
+    pub group: u32,
+    pub is_in: bool,
+    /// Start of the interval, or the first packet if there is only one interval.
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub counts: Counts,
+    /// Round-trip times between the capture and the receiver.
+    pub rtt: LogHistogram,
+    /// Durations of handshakes.
+    pub connect: Option<Box<LogHistogram>>,
+}
+
+/// Rows of one direction of a group, in the order of their intervals.
+type Lane = Vec<(i64, u32)>;
+
+#[derive(Debug)]
+pub struct Groups {
+    pub grouping: Grouping,
+    indices: HashMap<GroupKey, u32>,
+    keys: Vec<GroupKey>,
+    lanes: Vec<[Lane; 2]>,
+    chunks: Vec<Vec<GroupRow>>,
+    rows: usize,
+    /// Packets that fell into no row because of the limit.
+    pub left_out: u64,
+}
+
+impl Groups {
+    pub fn new(grouping: Grouping) -> Self {
+        Self {
+            grouping,
+            indices: HashMap::new(),
+            keys: Vec::new(),
+            lanes: Vec::new(),
+            chunks: Vec::new(),
+            rows: 0,
+            left_out: 0,
+        }
+    }
+
+    /// Add what flow `number` counted in an interval.
+    pub fn take(&mut self, piece: &Piece, (number, flow): (u32, &Flow)) {
+        let direction = flow.direction(piece.side);
+        let is_whole = self.grouping.every == IntervalWidth::Whole;
+        for (key, way) in self.grouping.by.groups_of((number, flow), piece.side).into_iter().flatten() {
+            let Some(row) = self.row_mut(key, way, piece.start_ns) else {
+                self.left_out = self.left_out.saturating_add_signed(piece.counts.get(Count::Packets));
+                continue;
+            };
+            row.counts += &piece.counts;
+            row.rtt.merge(&piece.rtt);
+            if let Some(connect_ns) = piece.connect_ns {
+                row.connect.get_or_insert_default().add(connect_ns);
+            }
+            if is_whole && direction.packets > 0 {
+                row.start_ns = row.start_ns.min(direction.start_ns);
+                row.end_ns = row.end_ns.max(direction.end_ns);
+            }
+        }
+    }
+
+    fn row_mut(&mut self, key: GroupKey, way: GroupDirection, start_ns: i64) -> Option<&mut GroupRow> {
+        let group = match self.indices.get(&key) {
+            Some(&group) => group,
+            None if self.rows >= self.grouping.max_rows => return None,
+            None => self.open(key),
+        };
+        let lane = &mut self.lanes.get_mut(group as usize)?[way as usize];
+        // Mostly the last one.
+        let place = match lane.last() {
+            Some(last) if last.0 == start_ns => Ok(lane.len() - 1),
+            Some(last) if last.0 < start_ns => Err(lane.len()),
+            _ => lane.binary_search_by_key(&start_ns, |entry| entry.0),
+        };
+        let number = match place {
+            Ok(place) => lane[place].1,
+            Err(_) if self.rows >= self.grouping.max_rows => return None,
+            Err(place) => {
+                let number = self.rows as u32;
+                lane.insert(place, (start_ns, number));
+                if self.rows.is_multiple_of(CHUNK) {
+                    self.chunks.push(Vec::with_capacity(CHUNK));
+                }
+                let (start_ns, end_ns) = match self.grouping.every {
+                    IntervalWidth::Whole => (i64::MAX, i64::MIN),
+                    IntervalWidth::Ns(width) => (start_ns, start_ns.saturating_add(width)),
+                };
+                let is_in = way == GroupDirection::In;
+                let row = GroupRow { group, is_in, start_ns, end_ns, ..GroupRow::default() };
+                self.chunks.last_mut()?.push(row);
+                self.rows += 1;
+                number
+            }
+        };
+        self.chunks.get_mut(number as usize / CHUNK)?.get_mut(number as usize % CHUNK)
+    }
+
+    fn open(&mut self, key: GroupKey) -> u32 {
+        let group = self.keys.len() as u32;
+        self.indices.insert(key, group);
+        self.keys.push(key);
+        self.lanes.push([Lane::new(), Lane::new()]);
+        group
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    pub fn key(&self, row: &GroupRow) -> GroupKey {
+        self.keys.get(row.group as usize).copied().unwrap_or(GroupKey::Unknown)
+    }
+
+    pub fn row(&self, number: u32) -> Option<&GroupRow> {
+        self.chunks.get(number as usize / CHUNK)?.get(number as usize % CHUNK)
+    }
+
+    /// The numbers of all rows, by group, interval and direction.
+    pub fn in_order(&self) -> Vec<u32> {
+        let mut rank: Vec<(GroupKey, usize)> = self.keys.iter().copied().zip(0..).collect();
+        rank.sort_unstable();
+        let mut ranks = vec![0_u32; rank.len()];
+        for (place, (_, group)) in (0..).zip(rank) {
+            ranks[group] = place;
+        }
+        let whole = self.grouping.every == IntervalWidth::Whole;
+        let mut numbers: Vec<u32> = (0..self.rows as u32).collect();
+        numbers.sort_unstable_by_key(|&number| {
+            let row = self.row(number);
+            row.map(|row| {
+                let start_ns = if whole { 0 } else { row.start_ns };
+                (ranks.get(row.group as usize).copied(), start_ns, row.is_in)
+            })
+        });
+        numbers
+    }
+}

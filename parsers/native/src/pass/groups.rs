@@ -1,0 +1,68 @@
+//! Passes what flows counted in intervals to their groups.
+
+use super::Analysis;
+use crate::flow::intervals::{Count, Piece};
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+
+impl Analysis {
+    /// The next packet of `flow` is of `time_ns`: if its interval ended, group what it counted.
+    #[inline(always)]
+    pub(super) fn reach(&mut self, flow: u32, time_ns: i64) {
+        if self.groups.is_some() && self.flows.reach(flow, time_ns) {
+            self.group_pieces(flow);
+        }
+    }
+
+    /// Group what queued packets counted in intervals that ended.
+    pub(super) fn group_settled(&mut self) {
+        if self.groups.is_some() && self.backlog.has_settled() {
+            for flow in self.flows.neighbourhoods() {
+                self.group_pieces(flow);
+            }
+        }
+    }
+
+    /// Group the rest, after the last packet.
+    pub(super) fn finish_groups(&mut self) {
+        if self.groups.is_none() {
+            return;
+        }
+        for flow in self.flows.neighbourhoods() {
+            self.flows.group_mut(flow).finish_intervals();
+            self.group_pieces(flow);
+        }
+    }
+
+    /// Group what the neighbours of `flow` counted.
+    #[inline(never)]
+    fn group_pieces(&mut self, flow: u32) {
+        let Some(mut groups) = self.groups.take() else { return };
+        let (first, pieces) = self.flows.take_pieces(flow);
+        for mut piece in pieces {
+            let number = first + u32::from(piece.flow);
+            self.hide_unseen(number, &mut piece);
+            groups.take(&piece, (number, self.flows.get(number)));
+        }
+        self.groups = Some(groups);
+    }
+
+    /// Leave out counts that are not visible where the flow was captured, as far as that is known.
+    fn hide_unseen(&self, number: u32, piece: &mut Piece) {
+        let counts = &mut piece.counts;
+        let flow = self.flows.get(number);
+        let vantage = self.vantage(flow, piece.side).filter(|(_, confidence)| *confidence >= BELIEVED);
+        let data_packets = counts.get(Count::TcpDataPackets);
+        let vantage = vantage.map(|(vantage, _)| vantage);
+        if vantage == Some(Vantage::Sender) {
+            counts.clear(Count::LostBefore);
+            counts.clear(Count::ReorderedPackets);
+        } else {
+            counts.change(Count::ArrivalsShown, data_packets);
+        }
+        if vantage == Some(Vantage::Receiver) {
+            counts.clear(Count::LostBehind);
+        } else {
+            counts.change(Count::LossesShown, data_packets);
+        }
+    }
+}

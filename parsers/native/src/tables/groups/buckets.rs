@@ -1,0 +1,73 @@
+//! The buckets of the percentiles of groups.
+
+use super::GroupTableRow;
+use crate::flow::rtt_statistics::{Bucket, LogHistogram};
+use crate::pass::Analysis;
+use crate::tables::column::column;
+use crate::tables::{Column, PassTable, Row};
+
+named_enum! {
+    /// Durations of which groups keep buckets, in the order of the table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Measure {
+        Connect = "connect",
+        Rtt = "rtt",
+    }
+}
+
+/// The buckets of the percentiles of groups, which can be summed.
+pub(in crate::tables) struct GroupBuckets {
+    buckets: Vec<(u32, Measure, Bucket)>,
+}
+
+impl PassTable for GroupBuckets {
+    type Row<'a> = GroupBucketRow<'a>;
+
+    fn new(analysis: &Analysis) -> Self {
+        let mut buckets = Vec::new();
+        let Some(groups) = analysis.groups.as_ref().filter(|_| analysis.has_times) else {
+            return Self { buckets };
+        };
+        for number in groups.in_order() {
+            let Some(row) = groups.row(number) else { continue };
+            let measures = [(Measure::Connect, row.connect.as_deref()), (Measure::Rtt, Some(&row.rtt))];
+            for (measure, samples) in measures {
+                let of_row = samples.map(LogHistogram::buckets).unwrap_or_default();
+                buckets.extend(of_row.into_iter().map(|bucket| (number, measure, bucket)));
+            }
+        }
+        Self { buckets }
+    }
+
+    fn len(&self, _: &Analysis) -> usize {
+        self.buckets.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<GroupBucketRow<'a>> {
+        let &(number, measure, bucket) = self.buckets.get(row)?;
+        Some(GroupBucketRow { row: GroupTableRow::at(analysis, number, first_flow)?, measure, bucket })
+    }
+}
+
+pub(in crate::tables) struct GroupBucketRow<'a> {
+    row: GroupTableRow<'a>,
+    measure: Measure,
+    bucket: Bucket,
+}
+
+impl<'a> Row<'a> for GroupBucketRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("group", "", "name of the group")
+            .null_when("the packets do not show it")
+            .text(|row| row.row.group()),
+        column("direction", "", "direction of the group").name(|row| Some(row.row.direction())),
+        column("start_ns", "ns", "start of the interval; without intervals, the first packet")
+            .i64(|row| Some(row.row.row.start_ns)),
+        column("measure", "", "what the samples are")
+            .one_of(|| Measure::ALL.map(Measure::name).to_vec())
+            .name(|row| Some(row.measure.name())),
+        column("from_ns", "ns", "smallest duration of the bucket").u64(|row| Some(row.bucket.from)),
+        column("to_ns", "ns", "largest duration of the bucket").u64(|row| Some(row.bucket.to)),
+        column("samples", "", "samples in it").u64(|row| Some(row.bucket.count.into())),
+    ]];
+}
