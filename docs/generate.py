@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {
     "flows": "`trace.flows`, `tfrctrace flows`",
     "packets": "`trace.packets()`, `tfrctrace convert --what packets`",
+    "groups": "`trace.groups().rows`, `tfrctrace groups` ([groups](groups.md))",
+    "group_buckets": "`trace.groups().buckets`, `tfrctrace groups --buckets` ([groups](groups.md))",
     "tcp": "`trace.tcp`, `tfrctrace convert --what tcp`. [tcptrace](tcptrace.md) says which of its fields is "
     "which column",
     "replay": "`trace.replay()`, `tfrctrace replay` ([rate algorithms](replay.md))",

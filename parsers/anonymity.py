@@ -72,6 +72,7 @@ class Anonymizer:
             **dict.fromkeys(("src", "dst", "transmitter", "receiver", "bssid"), self.host),
             **dict.fromkeys(("source", "from", "to"), self.source),
             "node": self.place,
+            "group": self.group,
             **dict.fromkeys(("notes", "drop_reasons", "drop_reason", "decode_stop"), self.text),
         }
 
@@ -137,6 +138,19 @@ class Anonymizer:
     def place(self, name: str) -> str:
         """Return the replacement of an interface of a capture; simulated nodes keep their numbers."""
         return name if _NODE.fullmatch(name) else self._called("interface", name)
+
+    def group(self, name: str) -> str:
+        """Return the replacement of a group: an input, a network or a host. Numbers are kept."""
+        if name in self._sources:
+            return self._sources[name]
+        address, slash, length = name.rpartition("/")
+        if not slash:
+            return self.host(name)
+        try:
+            ipaddress.ip_network(name, strict=False)
+        except ValueError:
+            return self.host(name)
+        return str(ipaddress.ip_network(f"{self.host(address)}/{length}", strict=False))
 
     def text(self, words: str) -> str:
         """Return a text with every address in it replaced."""

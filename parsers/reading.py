@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.grouping import Grouping
     from tfrctrace.parsers._native import Analysis, Clock, Source, SourceSummary, Table
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
@@ -118,12 +119,14 @@ class Pass:
         collect: frozenset[str],
         *,
         bin_ns: int | None = None,
+        grouping: Grouping | None = None,
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings
         self._collect = collect
         self._bin_ns = bin_ns
+        self._grouping = None if grouping is None else grouping.for_core
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
         self._progress = [Progress() for _ in self._traces]
@@ -214,6 +217,7 @@ class Pass:
             replace(self._settings, format=form),
             collect=self._collect,
             bin_ns=self._bin_ns,
+            grouping=self._grouping,
             progress=self._progress[index],
         )
 
@@ -223,6 +227,7 @@ class Pass:
             self._settings,
             collect=self._collect,
             bin_ns=self._bin_ns,
+            grouping=self._grouping,
             clock_offset_ns=pair.clock_offset_ns,
             progress=self._progress[index],
         )
@@ -262,6 +267,11 @@ class PassResult:
     def flow_count(self) -> int:
         """Conversations, of which each has two directions."""
         return max(map(_last_flow, self._flows), default=0)
+
+    @property
+    def trace_count(self) -> int:
+        """Traces that were read: inputs, or one if they are joined."""
+        return len(self._analyses)
 
     @property
     def clock(self) -> Clock | None:

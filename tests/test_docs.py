@@ -25,7 +25,9 @@ PAGES = sorted(
         *(ROOT / "tests").rglob("*.md"),
     ]
 )
-PAGES_WITH_OUTPUT = [DOCS / f"{page}.md" for page in ("capacity", "metrics", "experiments", "check")]
+PAGES_WITH_OUTPUT = [
+    DOCS / f"{page}.md" for page in ("capacity", "metrics", "groups", "experiments", "check")
+]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -185,7 +187,10 @@ def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> No
 
 PAGES_WITH_PYTHON = (
     "README.md",
-    *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics", "tfrc", "experiments")),
+    *(
+        f"docs/{page}.md"
+        for page in ("python", "capacity", "pair", "metrics", "groups", "tfrc", "experiments")
+    ),
 )
 
 

@@ -38,6 +38,7 @@ SAME_SUBJECT = {
     "delivery": "metric, section of a report",
     "fairness": "metric, section of a report",
     "flows": "command, columns, printer",
+    "groups": "command, numbers that add up, printer",
     "hops": "printer, section of a report",
     "metrics": "command, printer",
     "mtfrc": "bounds of the MAC, replay with them",

@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "report": "tfrctrace report link.pcapng -o link.html",
     "plot": "tfrctrace plot link.pcapng --kind rtt -o rtt.pdf",
     "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
+    "groups": "tfrctrace groups link.pcapng --by host --every 5min --sort rtt",
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
     "experiment": "tfrctrace experiment study.toml -o results",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast
 
 from tfrctrace.base.errors import describe
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 TableFormat = Literal["csv", "parquet", "arrow"]
 """Forms of a whole table; `arrow` is the IPC file format, which Polars and pandas call Feather."""
+
+_ENCODER: Final = json.JSONEncoder(allow_nan=False)
 
 FORMAT_OF_SUFFIX: Final[Mapping[str, TableFormat]] = {
     ".csv": "csv",
@@ -77,19 +80,47 @@ def write_flows_json(
     `docs/flows.schema.json` describes the document. All but ASCII is escaped, so a terminal
     shows it unharmed.
     """
-    import json
+    parts = {
+        "sources": map(_encode, sources),
+        "flows": flows,
+        "hops": hops,
+        "warnings": map(_encode, map(_with_text, problems)),
+    }
+    _write_document(file, parts, schema_version=schema_version, version=version)
 
-    # a value that JSON cannot have would be a bug of ours: no NaN in place of null
-    encode = json.JSONEncoder(allow_nan=False).encode
+
+def write_groups_json(
+    file: TextIO,
+    groups: pl.DataFrame,
+    buckets: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    problems: Sequence[Problem],
+    *,
+    schema_version: int,
+    version: str,
+) -> None:
+    """Write the document of `groups --format json`, a line for each row of `groups` and `buckets`."""
+    parts = {
+        "sources": map(_encode, sources),
+        "groups": map(_encode, groups.iter_rows(named=True)),
+        "buckets": map(_encode, buckets.iter_rows(named=True)),
+        "warnings": map(_encode, map(_with_text, problems)),
+    }
+    _write_document(file, parts, schema_version=schema_version, version=version)
+
+
+def _encode(value: Mapping[str, Any]) -> str:
+    """Return a value as JSON. One that JSON cannot have would be a bug of ours: no NaN in place of null."""
+    return _ENCODER.encode(value)
+
+
+def _write_document(
+    file: TextIO, parts: Mapping[str, Iterable[str]], *, schema_version: int, version: str
+) -> None:
+    """Write lists of rows that are JSON already, one or many at a time, behind the version."""
     head = {"schema_version": schema_version, "tool": {"name": "tfrctrace", "version": version}}
-    file.write(encode(head)[:-1])
-    warnings = map(_with_text, problems)
-    for name, items in (
-        ("sources", map(encode, sources)),
-        ("flows", flows),
-        ("hops", hops),
-        ("warnings", map(encode, warnings)),
-    ):
+    file.write(_encode(head)[:-1])
+    for name, items in parts.items():
         file.write(f',\n"{name}": [')
         separator = "\n"
         for item in items:

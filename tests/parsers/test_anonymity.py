@@ -37,6 +37,8 @@ UNCHANGED_COLUMNS = (
     | {"end", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports", "reason", "fate"}
     # what a user calls flows, what a program calls its variables, a simulation its agents
     | {"label", "name", "agent"}
+    # durations of groups
+    | {"measure"}
     # numbers of headers
     | {"dccp"}
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.grouping import Grouping
     from tfrctrace.parsers._native import Clock, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
@@ -68,6 +69,7 @@ class Passes:
         self._watch = watch
         self._on_problems = on_problems
         self._readings: list[tuple[frozenset[TableName], PassResult]] = []
+        self._groupings: dict[Grouping, PassResult] = {}
         self._bins: dict[int, pl.DataFrame] = {}
         self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
@@ -172,6 +174,15 @@ class Passes:
         self._readings.append((wanted, reading))
         return reading
 
+    def read_groups(self, grouping: Grouping) -> PassResult:
+        """Return a reading with the tables of groups and of flows, from one pass over the inputs."""
+        if grouping not in self._groupings:
+            self._refuse_second_reading("groups")
+            reading = self._pass(frozenset({"flows"}), None, grouping)
+            self._groupings[grouping] = reading
+            self._readings.append((frozenset({"flows"}), reading))
+        return self._groupings[grouping]
+
     def _any_reading(self) -> PassResult:
         return self._readings[0][1] if self._readings else self._read_one("flows")
 
@@ -199,11 +210,13 @@ class Passes:
         if self._inputs.is_standard_input and (self._readings or self._was_streamed):
             raise ReadOnceError(wanted)
 
-    def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> PassResult:
+    def _pass(
+        self, collect: frozenset[TableName], bin_ns: int | None, grouping: Grouping | None = None
+    ) -> PassResult:
         """Read all inputs once; the first time, report what was wrong with them."""
         from tfrctrace.parsers.reading import Pass
 
-        running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns)
+        running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns, grouping=grouping)
         self._watch(running)
         reading = running.result()
         if reading.read_nothing:

@@ -12,13 +12,14 @@ from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
     import polars as pl
     from pandas.io.formats.style import Styler
 
+    from tfrctrace.metrics.groups import Groups
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoopReplay
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
+    from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import Basis, MeasuredMetrics
     from tfrctrace.wlan.scenario import Scenario
 
@@ -117,7 +119,7 @@ class Trace(Tables):
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.metric import Assumptions
-        from tfrctrace.trace.labels import check_weights, parse_rule, with_labels
+        from tfrctrace.trace.labels import check_weights
         from tfrctrace.trace.measuring import (
             COLUMNS,
             assumption_warnings,
@@ -135,17 +137,14 @@ class Trace(Tables):
             weights=weight or {},
             step_ns=None if step is None else parse_duration_ns(step),
         )
-        anonymizer = self._settings.anonymizer
-        hosts = anonymizer.host if anonymizer else None
-        rules = [parse_rule(text, hosts) for text in labels]
+        rules = self._rules(labels)
         window_ns = parse_duration_ns(window)
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
         base_ns = base_width_ns(window_ns)
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
         names_of_columns = None if columns is None else {*COLUMNS, *columns}
-        flows, problems = with_labels(self.table("flows").frame(names_of_columns), rules)
-        self._report_problems_once(problems)
+        flows = self._labelled(rules, names_of_columns)
         measured = measure(
             flows,
             self.counted(basis, base_ns),
@@ -161,6 +160,38 @@ class Trace(Tables):
         )
         self._report_problems_once(list(assumption_warnings(measured, given)))
         return measured
+
+    def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
+        """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
+        return self._labelled(self._rules(labels))
+
+    def _rules(self, labels: Iterable[str]) -> list[Rule]:
+        from tfrctrace.trace.labels import parse_rule
+
+        anonymizer = self._settings.anonymizer
+        hosts = anonymizer.host if anonymizer else None
+        return [parse_rule(text, hosts) for text in labels]
+
+    def _labelled(self, rules: Sequence[Rule], columns: Iterable[str] | None = None) -> pl.DataFrame:
+        from tfrctrace.trace.labels import with_labels
+
+        flows, problems = with_labels(self.table("flows").frame(columns), rules)
+        self._report_problems_once(problems)
+        return flows
+
+    def groups(self, by: str = "host", every: str | None = None, *, labels: Iterable[str] = ()) -> Groups:
+        """Return packets, bytes, RTT, losses and connection attempts of groups of flows, by interval.
+
+        `by` is `host`, `prefix` (`prefix/16` for other lengths), `port` (that of the server), `link` (the
+        input), `dscp`, `label` (with the rules `labels`; other flows are labelled by their transport) or
+        `flow`. `every` such as `"1min"` is the width of the intervals, which begin at multiples of it since
+        the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
+        other.groups()`. docs/groups.md says what a row is.
+        """
+        from tfrctrace.base.grouping import parse_grouping
+        from tfrctrace.trace.gather_groups import gather_groups
+
+        return gather_groups(self, parse_grouping(by, every), tuple(labels))
 
     @with_parameters_of(measure)
     def metrics(self, *names: Any, **options: Any) -> pl.DataFrame:

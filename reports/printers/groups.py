@@ -1,0 +1,101 @@
+"""The table of groups for a terminal: the columns that people look at first, with human units."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from tfrctrace.base.errors import printable
+from tfrctrace.reports.printers.aligned import aligned
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_count,
+    format_ms,
+    format_rate_bps,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
+_MINUTE_NS: Final = 60 * 1_000_000_000
+_S_NS: Final = 1_000_000_000
+
+_HEADINGS: Final = ("group", "", "bytes", "goodput", "retr.", "RTT p50/p95", "failed")
+_INTERVAL_HEADINGS: Final = ("group", "", "start", "goodput", "retr.", "RTT p50/p95", "failed")
+_SHORT: Final = 17
+"""Letters of the longest group that is not cut in the text: 80 columns hold the table then."""
+
+
+def write_groups(
+    file: TextIO, rows: Sequence[Mapping[str, Any]], *, total: int, order: str, every_ns: int | None
+) -> None:
+    """Write a table of `rows`, of `total` ones; `order` is how these were chosen."""
+    if rows:
+        headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
+        times = _moments([row["start_ns"] for row in rows], every_ns)
+        cells = [_cells(row, time) for row, time in zip(rows, times, strict=True)]
+        lines = aligned([headings, *cells], left={0, 1})
+        file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
+        file.writelines(f"{line}\n" for line in lines[1:])
+        file.write("\n")
+    file.write(f"{_counted(len(rows), total, order)}\n")
+
+
+def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
+    failed = None
+    if row["connection_attempts"]:
+        failed = row["connections_refused"] + row["connections_unanswered"]
+    return (
+        _shortened(printable(row["group"] or MISSING)),
+        row["direction"],
+        format_bytes(row["wire_bytes"]) if time is None else time,
+        format_rate_bps(row["goodput_bps"]),
+        format_share(row["retransmission_ratio"]),
+        _pair_ms(row["rtt_p50_ms"], row["rtt_p95_ms"]),
+        MISSING
+        if failed is None
+        else f"{format_count(failed)} of {format_count(row['connection_attempts'])}",
+    )
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _SHORT else f"{name[: _SHORT // 2 - 1]}…{name[-_SHORT // 2 :]}"
+
+
+def _pair_ms(first: float | None, second: float | None) -> str:
+    if first is None or second is None:
+        return MISSING
+    return f"{format_ms(first).removesuffix(' ms')}/{format_ms(second)}"
+
+
+def _moments(starts_ns: Sequence[int], every_ns: int | None) -> Iterator[str | None]:
+    """Give the start of each interval: the time of day in UTC, with the date if there are several."""
+    if every_ns is None:
+        yield from [None] * len(starts_ns)
+        return
+    days = {start_ns // (86_400 * _S_NS) for start_ns in starts_ns}
+    form = "%m-%d %H:%M" if len(days) > 1 else "%H:%M"
+    form += "" if every_ns % _MINUTE_NS == 0 else ":%S"
+    for start_ns in starts_ns:
+        if abs(start_ns) < _YEAR_NS:
+            yield f"{start_ns / _S_NS:g} s"
+        else:
+            moment = _EPOCH + timedelta(microseconds=start_ns // 1000)
+            fraction = "" if every_ns % _S_NS == 0 else f".{start_ns % _S_NS // 1_000_000:03d}"
+            yield f"{moment:{form}}{fraction}"
+
+
+def _counted(shown: int, total: int, order: str) -> str:
+    if not total:
+        return "no packet of TCP or UDP"
+    if shown == total:
+        return f"{counted(total, 'row')}, {order}"
+    return (
+        f"{format_count(shown)} of {counted(total, 'row')}, {order}; "
+        "`--limit 0` shows all, `--format csv` writes every column of all"
+    )

@@ -1,0 +1,57 @@
+"""What flows are grouped by, and over which intervals: the arguments of `Trace.groups`, parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tfrctrace.base.errors import UsageError
+
+MAX_ROWS: Final = 4_000_000
+"""Rows of groups of one trace, about 250 bytes each; packets of further ones are counted as left out."""
+
+KINDS: Final = ("host", "prefix", "port", "link", "dscp", "label", "flow")
+
+_LENGTHS: Final = (24, 64)
+"""Lengths of prefixes of IPv4 and IPv6, unless others are given."""
+_LONGEST: Final = (32, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How flows are grouped."""
+
+    by: str
+    """One of `KINDS`."""
+    prefixes: tuple[int, int] = _LENGTHS
+    """Lengths of the prefixes of IPv4 and IPv6."""
+    every_ns: int | None = None
+    """Width of the intervals, which begin at multiples of it since the epoch; None for one interval."""
+
+    @property
+    def for_core(self) -> tuple[str, tuple[int, int], int | None, int]:
+        """The argument of the core, which knows no labels: flows are what is labelled."""
+        return ("flow" if self.by == "label" else self.by, self.prefixes, self.every_ns, MAX_ROWS)
+
+
+def parse_grouping(by: str, every: str | None = None) -> Grouping:
+    """Return the grouping that texts such as `host`, `prefix/16` or `prefix/16/48` and `1min` describe."""
+    from tfrctrace.base.durations import parse_duration_ns
+
+    kind, *lengths = by.strip().split("/")
+    if kind not in KINDS or (lengths and kind != "prefix"):
+        raise UsageError(
+            f"flows cannot be grouped by `{by}`", hint=f"group by {', '.join(KINDS)} or prefix/16"
+        )
+    return Grouping(kind, _prefixes(by, lengths), None if every is None else parse_duration_ns(every))
+
+
+def _prefixes(by: str, lengths: list[str]) -> tuple[int, int]:
+    given = [int(length) if length.isascii() and length.isdigit() else -1 for length in lengths]
+    v4, v6 = (*given, *_LENGTHS[len(given) :])[:2]
+    if len(given) > len(_LENGTHS) or not (0 <= v4 <= _LONGEST[0] and 0 <= v6 <= _LONGEST[1]):
+        raise UsageError(
+            f"`{by}` has no length of a prefix",
+            hint="write that of IPv4, or those of IPv4 and IPv6: `prefix/16` or `prefix/16/48`",
+        )
+    return v4, v6

@@ -1,0 +1,169 @@
+"""`tfrctrace groups`: packets, round-trip times, losses and failures of groups of flows by interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.grouped_help import measuring_option, output_option
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import BinaryIO, TextIO
+
+    import polars as pl
+
+    from tfrctrace.metrics.groups import Groups
+    from tfrctrace.trace.trace import Trace
+
+SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
+
+DEFAULT_LIMIT: Final = 25
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "bytes": "wire_bytes",
+    "packets": "packets",
+    "goodput": "goodput_bps",
+    "rtt": "rtt_p95_ms",
+    "retransmissions": "retransmission_ratio",
+}
+
+
+def groups(
+    traces: Traces,
+    *,
+    by: Annotated[
+        str,
+        measuring_option(
+            "--by",
+            metavar="WHAT",
+            help="Group flows by host, prefix (prefix/16), port of the server, link (input), dscp, label "
+            "(with --label) or flow.",
+        ),
+    ] = "host",
+    every: Annotated[
+        str | None,
+        measuring_option(
+            "--every",
+            metavar="TIME",
+            show_default="one interval",
+            help="Width of the intervals, e.g. 5min; they begin at multiples of it since the epoch.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        measuring_option(
+            "--label",
+            metavar="NAME=RULE",
+            help="Label flows for --by label, e.g. 'reno=port 5201'; others are labelled by transport.",
+        ),
+    ] = None,
+    sort: Annotated[
+        SortKey | None,
+        output_option("--sort", help="Order of the text table, largest or worst first (except group)."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        output_option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            show_default=str(DEFAULT_LIMIT),
+            help="Number of rows in the text table; 0 for all.",
+        ),
+    ] = None,
+    buckets: Annotated[
+        bool,
+        output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),
+    ] = False,
+    result: OutputOptions,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
+) -> int:
+    """Sum up traffic, RTT, losses and connection failures of hosts, networks, ports or inputs over time.
+
+    The text table shows the most used columns; the other formats have all of them, one row for each
+    direction of a group in each interval.
+    """
+    from tfrctrace.base.grouping import parse_grouping
+    from tfrctrace.trace.gather_groups import check_labels, gather_groups
+
+    chosen = result.chosen
+    if chosen != "table" and (sort is not None or limit is not None):
+        raise UsageError(
+            f"`--sort` and `--limit` apply to the text table only, but the format is {chosen}",
+            hint=f"leave them out: {chosen} lists every row, by group and interval",
+        )
+    if buckets and chosen not in {"csv", "parquet"}:
+        raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
+    grouping, labels = parse_grouping(by, every), tuple(label or ())
+    check_labels(grouping, labels)
+    result.check(traces)
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
+    found = gather_groups(trace, grouping, labels)
+    result.write(
+        table=lambda file: _write_text(
+            file, found, sort or "bytes", DEFAULT_LIMIT if limit is None else limit
+        ),
+        json=lambda file: _write_json(file, found, trace),
+        rows=lambda file, form: _write_rows(file, found, form, raw=result.raw, buckets=buckets),
+    )
+    return console.exit_status
+
+
+def _write_text(file: TextIO, found: Groups, sort: SortKey, limit: int) -> None:
+    from tfrctrace.reports.printers.groups import write_groups
+
+    rows = _sorted(found.rows, sort)
+    write_groups(
+        file,
+        (rows.head(limit) if limit else rows).to_dicts(),
+        total=len(rows),
+        order="by group" if sort == "group" else f"by {sort}, largest first",
+        every_ns=found.grouping.every_ns,
+    )
+
+
+def _sorted(rows: pl.DataFrame, sort: SortKey) -> pl.DataFrame:
+    """Return the rows with the largest values first; unknown ones come last."""
+    import polars as pl
+
+    if sort == "group":
+        return rows
+    failed = pl.col("connections_refused") + pl.col("connections_unanswered")
+    key: Any = failed if sort == "failures" else pl.col(_COLUMNS[sort])
+    return rows.sort(key, descending=True, nulls_last=True, maintain_order=True)
+
+
+def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
+    from tfrctrace import __version__
+    from tfrctrace.parsers.schema import SCHEMA_VERSION
+    from tfrctrace.reports.files.table_files import write_groups_json
+
+    write_groups_json(
+        file,
+        found.rows,
+        found.buckets,
+        trace.sources,
+        trace.warnings,
+        schema_version=SCHEMA_VERSION,
+        version=__version__,
+    )
+
+
+def _write_rows(
+    file: BinaryIO, found: Groups, form: Literal["csv", "parquet"], *, raw: bool, buckets: bool
+) -> None:
+    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.reports.files.table_files import write_table
+
+    frame, name = (found.buckets, "group_buckets") if buckets else (found.rows, "groups")
+    schema = arrow_schema(name)
+    write_table(file, form, frame.to_arrow().cast(schema).to_batches(), schema, raw=raw)
