@@ -1,12 +1,7 @@
-"""Make captures of any size: many TCP connections side by side, as a sender's capture shows them.
+"""Write captures of any kind and size (`plan.py`, `script.py`): millions of packets a second by numpy.
 
-Every connection follows the same script, each with its own ports, sequence numbers and turn: handshake;
-rounds of two full segments and one acknowledgement, the acknowledgement `FLIGHT` rounds behind the data;
-now and then a lost segment, repeated after its duplicate acknowledgements (with SACK); FIN from both sides.
-All of it is arithmetic on the number of the packet, so that numpy makes millions of packets a second and
-the same arguments always give the same bytes.
-
-`captures.py FILE PACKETS FLOWS SNAP_LENGTH pcap|pcapng` writes one.
+`captures.py FILE KIND PACKETS [SEED [pcap|pcapng]]` writes one; a number as KIND stands for so many
+connections in turns.
 """
 
 from __future__ import annotations
@@ -14,188 +9,27 @@ from __future__ import annotations
 import os
 import struct
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from plan import FLIGHT, HANDSHAKE, Plan
+from plan import KINDS, Kind, Plan
+from script import ACK, SYN, Mix, Packets, Script
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from numpy.typing import NDArray
+    from script import Ints
 
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
-
-SEGMENT: Final = 1448
-LOSS_EVERY: Final = 256
-"""One of so many rounds loses its first segment, ..."""
-LOSS_AT: Final = 8
-"""... the ninth of them."""
-REPAIR_AFTER: Final = FLIGHT + 2
-"""Rounds from the loss to the retransmission: three duplicate acknowledgements have come by then."""
 START_S: Final = 1_700_000_000
 FLOWS_PER_CLIENT: Final = 20_000
-
-ETHERNET: Final = 14
-IP: Final = 20
-HEADERS: Final = ETHERNET + IP + 20
-TIMESTAMP_OPTION: Final = 12
-SACK_OPTION: Final = 12
-SYN_OPTIONS: Final = 20
-
-FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
+LONGEST_TCP: Final = 20 + 24
+SHOWN_PAYLOAD: Final = 64
+"""Bytes of datagrams that are written; zeros follow."""
+TCP, UDP = 6, 17
 
 PCAP_RECORD: Final = 16
 PCAPNG_HEAD: Final = 28
 PCAPNG_TAIL: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Packets:
-    """Columns of a run of packets; sequence numbers count from 0 at the SYN of their side."""
-
-    number: Ints
-    since_start_ns: Ints
-    echoed_ns: Ints
-    flow: Ints
-    from_server: Flags
-    flags: Ints
-    seq: Ints
-    ack: Ints
-    payload: Ints
-    options: Ints
-    sack_left: Ints
-    sack_right: Ints
-
-
-def segments_sent(rounds: Ints) -> Ints:
-    """Return how many new segments the first `rounds` rounds hold: two each, one where a loss is repaired."""
-    repaired = (np.maximum(rounds, 0) + LOSS_EVERY - 1 - LOSS_AT - REPAIR_AFTER) // LOSS_EVERY
-    segments: Ints = 2 * np.maximum(rounds, 0) - np.maximum(repaired, 0)
-    return segments
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where packets stand in the script of their connection."""
-
-    number: Ints
-    flow: Ints
-    step: Ints
-    turn: Ints
-    """Round of data, from 0; before and behind the rounds it means nothing."""
-    place: Ints
-    """In the round: 0 and 1 are data, 2 is the acknowledgement."""
-    closing: Ints
-    """Steps since the last round; negative before its end."""
-
-    @classmethod
-    def of(cls, plan: Plan, number: Ints) -> Places:
-        """Find the places of the packets with these numbers (from 0)."""
-        flow, step = number % plan.flows, number // plan.flows
-        turn, place = np.divmod(step - HANDSHAKE, 3)
-        return cls(number, flow, step, turn, place, closing=step - HANDSHAKE - 3 * plan.rounds)
-
-    @property
-    def is_data(self) -> Flags:
-        data: Flags = (self.step >= HANDSHAKE) & (self.closing < 0) & (self.place < 2)
-        return data
-
-    @property
-    def is_ack(self) -> Flags:
-        ack: Flags = (self.step >= HANDSHAKE) & (self.closing < 0) & (self.place == 2)
-        return ack
-
-    @property
-    def from_server(self) -> Flags:
-        server: Flags = (self.step == 1) | self.is_ack | (self.closing == 1)
-        return server
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """What the server had received when it sent: all up to `arrived`, but for the hole if it is open."""
-
-    hole_open: Flags
-    hole: Ints
-    """Segment that is missing."""
-    hole_turn: Ints
-    """Round in which it was sent."""
-    arrived: Ints
-    """Segments sent until then."""
-
-    @classmethod
-    def at(cls, places: Places) -> Received:
-        """Data take half a round trip and their acknowledgement the other half: FLIGHT rounds together."""
-        seen = places.turn - FLIGHT
-        since_loss = (seen - LOSS_AT) % LOSS_EVERY
-        hole_turn = seen - since_loss
-        hole_open = places.is_ack & (seen >= LOSS_AT) & (since_loss < REPAIR_AFTER)
-        return cls(hole_open, segments_sent(hole_turn), hole_turn, segments_sent(seen + 1))
-
-
-def script(plan: Plan, number: Ints) -> Packets:
-    """Return the packets with these numbers (from 0) of the capture that `plan` describes."""
-    places = Places.of(plan, number)
-    received = Received.at(places)
-    server, closing, step = places.from_server, places.closing, places.step
-    end = 1 + segments_sent(np.full_like(step, plan.rounds)) * SEGMENT
-    return Packets(
-        number=number,
-        since_start_ns=number * plan.interval_ns,
-        echoed_ns=np.maximum(echoed_packet(plan, places, received), 0) * plan.interval_ns,
-        flow=places.flow,
-        from_server=server,
-        flags=flags_of(places),
-        seq=np.where(server, (step != 1).astype(np.int64), client_seq(places, end)),
-        ack=np.where(server, server_ack(places, received, end), np.where(step == 0, 0, 1 + (closing == 2))),
-        payload=np.where(places.is_data, SEGMENT, 0),
-        options=np.where(step < 2, SYN_OPTIONS, TIMESTAMP_OPTION) + SACK_OPTION * received.hole_open,
-        sack_left=1 + (received.hole + 1) * SEGMENT,
-        sack_right=1 + received.arrived * SEGMENT,
-    )
-
-
-def client_seq(places: Places, end: Ints) -> Ints:
-    """Sequence numbers of the client. The repairing round sends the lost segment first, then one new one."""
-    turn, place = places.turn, places.place
-    since_loss = turn - LOSS_AT - REPAIR_AFTER
-    repairs = (since_loss >= 0) & (since_loss % LOSS_EVERY == 0)
-    fresh = segments_sent(turn) + place - repairs
-    segment = np.where(repairs & (place == 0), segments_sent(turn - REPAIR_AFTER), fresh)
-    seq = np.where(places.is_data, 1 + segment * SEGMENT, np.where(places.step == 0, 0, 1))
-    return np.where(places.closing >= 0, end + (places.closing == 2), seq)
-
-
-def server_ack(places: Places, received: Received, end: Ints) -> Ints:
-    """Acknowledgement numbers of the server: up to the hole while it is open."""
-    segments = np.where(received.hole_open, received.hole, received.arrived)
-    ack = np.where(places.is_ack, 1 + segments * SEGMENT, 1)
-    return np.where(places.closing >= 0, end + 1, ack)
-
-
-def echoed_packet(plan: Plan, places: Places, received: Received) -> Ints:
-    """Number of the packet whose timestamp is echoed (RFC 7323 section 4.3).
-
-    Data echo the latest acknowledgement; an acknowledgement echoes the first segment that it acknowledges,
-    and while a hole is open the last segment before it.
-    """
-    data_age = np.where(places.is_data, 1 + places.place, 1)
-    age = np.where(places.is_ack, 3 * FLIGHT + 2, data_age)
-    before_hole = (HANDSHAKE + 3 * received.hole_turn - 2) * plan.flows + places.flow
-    return np.where(received.hole_open, before_hole, places.number - age * plan.flows)
-
-
-def flags_of(places: Places) -> Ints:
-    """TCP flags."""
-    flags = np.full_like(places.step, ACK)
-    flags[places.step == 0] = SYN
-    flags[places.step == 1] = SYN | ACK
-    flags[places.is_data & (places.place == 1)] = PSH | ACK
-    flags[(places.closing == 0) | (places.closing == 1)] = FIN | ACK
-    return flags
 
 
 class Frames:
@@ -211,41 +45,72 @@ class Frames:
         self.rows[:, offset : offset + width] = wide.astype(code).view(np.uint8).reshape(-1, width)
 
 
-def write_headers(frames: Frames, at: int, packets: Packets) -> None:
-    """Write Ethernet, IPv4 and TCP headers of `packets` from column `at` on."""
+def link_length(kind: Kind) -> int:
+    """Bytes of Ethernet and VLAN headers."""
+    return 18 if kind.has_vlan else 14
+
+
+def network_length(kind: Kind) -> int:
+    """Bytes of the IP header."""
+    return 20 if kind.ip_version == 4 else 40
+
+
+def wire_length(kind: Kind, packets: Packets) -> Ints:
+    """Bytes of frames on the wire."""
+    transport = 20 + packets.options if kind.transport == "tcp" else 8
+    return link_length(kind) + network_length(kind) + transport + packets.payload
+
+
+def write_headers(frames: Frames, at: int, kind: Kind, packets: Packets, seed: int) -> None:
+    """Write all headers of `packets` from column `at` on."""
+    ethertype = "0800" if kind.ip_version == 4 else "86dd"
+    link = bytes.fromhex("020000000001020000000002" + ("8100002a" if kind.has_vlan else "") + ethertype)
+    frames.rows[:, at : at + len(link)] = np.frombuffer(link, np.uint8)
+    at += len(link)
+    length = wire_length(kind, packets) - len(link)
     server = packets.from_server
     client_address = 0x0A000001 + packets.flow // FLOWS_PER_CLIENT
+    source = np.where(server, 0xC0000201, client_address)
+    destination = np.where(server, client_address, 0xC0000201)
+    protocol = TCP if kind.transport == "tcp" else UDP
+    if kind.ip_version == 4:
+        frames.put(at, 2, 0x4500)
+        frames.put(at + 2, 2, length)
+        frames.put(at + 4, 2, packets.number & 0xFFFF)
+        frames.put(at + 6, 2, 0x4000)
+        frames.put(at + 8, 2, 0x4000 | protocol)
+        frames.put(at + 12, 4, source)
+        frames.put(at + 16, 4, destination)
+    else:
+        frames.put(at, 1, 0x60)
+        frames.put(at + 4, 2, length - network_length(kind))
+        frames.put(at + 6, 2, protocol << 8 | 64)
+        for place, address in ((at + 8, source), (at + 24, destination)):
+            frames.put(place, 4, 0x20010DB8)
+            frames.put(place + 12, 4, address)
+    at += network_length(kind)
     client_port = 20_000 + packets.flow % FLOWS_PER_CLIENT
-    server_address = 0xC0000201  # 192.0.2.1
-    frames.rows[:, at : at + ETHERNET] = np.frombuffer(
-        bytes.fromhex("0200000000010200000000020800"), np.uint8
-    )
+    frames.put(at, 2, np.where(server, 5201, client_port))
+    frames.put(at + 2, 2, np.where(server, client_port, 5201))
+    if kind.transport == "tcp":
+        write_tcp(frames, at, packets)
+    else:
+        frames.put(at + 4, 2, 8 + packets.payload)
+        write_payload(frames, at + 8, kind, packets, np.random.default_rng([seed, int(packets.number[0])]))
 
-    ip = at + ETHERNET
-    frames.put(ip, 2, 0x4500)
-    frames.put(ip + 2, 2, IP + 20 + packets.options + packets.payload)
-    frames.put(ip + 4, 2, packets.number & 0xFFFF)
-    frames.put(ip + 6, 2, 0x4000)
-    frames.put(ip + 8, 2, 0x4006)
-    frames.put(ip + 12, 4, np.where(server, server_address, client_address))
-    frames.put(ip + 16, 4, np.where(server, client_address, server_address))
 
-    tcp = ip + IP
-    client_isn, server_isn = _initial_numbers(packets.flow)
-    has_ack = packets.flags & ACK != 0
-    frames.put(tcp, 2, np.where(server, 5201, client_port))
-    frames.put(tcp + 2, 2, np.where(server, client_port, 5201))
-    frames.put(tcp + 4, 4, (packets.seq + np.where(server, server_isn, client_isn)) & 0xFFFF_FFFF)
+def write_tcp(frames: Frames, at: int, packets: Packets) -> None:
+    """Write what follows the ports of a TCP header: timestamps everywhere, SACK while a hole is open."""
+    server = packets.from_server
+    # Any spread will do; two large odd factors make every connection start elsewhere.
+    client_isn, server_isn = (packets.flow * factor % (1 << 32) for factor in (2_654_435_761, 2_246_822_519))
     acknowledged = (packets.ack + np.where(server, client_isn, server_isn)) & 0xFFFF_FFFF
-    frames.put(tcp + 8, 4, np.where(has_ack, acknowledged, 0))
-    frames.put(tcp + 12, 1, (20 + packets.options) // 4 << 4)
-    frames.put(tcp + 13, 1, packets.flags)
-    frames.put(tcp + 14, 2, 502)
-    write_options(frames, tcp + 20, packets, client_isn)
-
-
-def write_options(frames: Frames, at: int, packets: Packets, client_isn: Ints) -> None:
-    """Write the TCP options: timestamps everywhere, SACK while a hole is open, the usual ones on SYN."""
+    frames.put(at + 4, 4, (packets.seq + np.where(server, server_isn, client_isn)) & 0xFFFF_FFFF)
+    frames.put(at + 8, 4, np.where(packets.flags & ACK != 0, acknowledged, 0))
+    frames.put(at + 12, 1, (20 + packets.options) // 4 << 4)
+    frames.put(at + 13, 1, packets.flags)
+    frames.put(at + 14, 2, 502)
+    at += 20
     clock_ms = 1 + packets.since_start_ns // 1_000_000
     echo = np.where(packets.flags == SYN, 0, 1 + packets.echoed_ns // 1_000_000)
     handshake = packets.flags & SYN != 0
@@ -255,65 +120,86 @@ def write_options(frames: Frames, at: int, packets: Packets, client_isn: Ints) -
     frames.put(at + 12, 4, np.where(handshake, echo, 0x0101050A))
     frames.put(at + 16, 4, np.where(handshake, 0x01030307, (packets.sack_left + client_isn) & 0xFFFF_FFFF))
     frames.put(at + 20, 4, np.where(handshake, 0, (packets.sack_right + client_isn) & 0xFFFF_FFFF))
-    no_sack = ~handshake & (packets.options == TIMESTAMP_OPTION)
-    frames.rows[no_sack, at + 12 : at + 24] = 0
+    frames.rows[packets.options == 12, at + 12 : at + 24] = 0
 
 
-def _initial_numbers(flow: Ints) -> tuple[Ints, Ints]:
-    # Any spread will do; two large odd factors make every connection start elsewhere.
-    return flow * 2_654_435_761 % (1 << 32), flow * 2_246_822_519 % (1 << 32)
+def write_payload(frames: Frames, at: int, kind: Kind, packets: Packets, random: np.random.Generator) -> None:
+    """Write the begin of datagrams: of RTP a header, of QUIC a short header, and what looks like noise."""
+    noise = random.integers(0, 256, (len(frames.rows), SHOWN_PAYLOAD), np.uint8)
+    shown = noise[:, : frames.rows.shape[1] - at]
+    frames.rows[:, at : at + shown.shape[1]] = shown
+    end = 2 * packets.flow + packets.from_server
+    if kind.transport == "rtp":
+        frames.put(at, 2, 0x8060)
+        frames.put(at + 2, 2, packets.nth & 0xFFFF)
+        frames.put(at + 4, 4, 160 * packets.nth & 0xFFFF_FFFF)
+        frames.put(at + 8, 4, 0x5EED_0000 + end)
+    elif kind.transport == "quic":
+        frames.put(at, 1, 0x40 | noise[:, 0].astype(np.int64) & 0x3F)
+        frames.put(at + 1, 8, end * 0x1234_5678_9ABC + 0x0102_0304_0506_0708)
 
 
 def encode(plan: Plan, packets: Packets) -> bytes:
     """Return the records of these packets in the plan's file form."""
-    wire = HEADERS + packets.options + packets.payload
-    captured = np.minimum(wire, plan.snap_length)
+    kind = plan.kind
+    wire = wire_length(kind, packets)
+    captured = np.minimum(wire, kind.snap_length)
     time_ns = START_S * 1_000_000_000 + packets.since_start_ns
     head = PCAP_RECORD if plan.form == "pcap" else PCAPNG_HEAD
     # Headers are written whole and cut afterwards, so a row is never narrower than the longest of them.
-    room = max(plan.snap_length, HEADERS + TIMESTAMP_OPTION + SACK_OPTION)
+    transport = LONGEST_TCP if kind.transport == "tcp" else 8 + SHOWN_PAYLOAD
+    room = max(kind.snap_length, link_length(kind) + network_length(kind) + transport)
     room += -room % 4
     frames = Frames(len(wire), head + room + PCAPNG_TAIL)
-    write_headers(frames, head, packets)
+    write_headers(frames, head, kind, packets, plan.seed)
     column = np.arange(frames.rows.shape[1])[None, :]
     if plan.form == "pcap":
         frames.put(0, 4, time_ns // 1_000_000_000, little=True)
         frames.put(4, 4, time_ns % 1_000_000_000 // 1_000, little=True)
         frames.put(8, 4, captured, little=True)
         frames.put(12, 4, wire, little=True)
-        return bytes(frames.rows[column < head + captured[:, None]])
-    padded = captured + -captured % 4
-    length = head + padded + PCAPNG_TAIL
-    stamp_us = time_ns // 1_000
-    columns = (6, length, 0, stamp_us >> 32, stamp_us & 0xFFFF_FFFF, captured, wire)
-    for place, values in enumerate(columns):
-        frames.put(4 * place, 4, values, little=True)
-    frames.put(head + room, PCAPNG_TAIL, length, little=True)
-    kept = (column < head + padded[:, None]) | (column >= head + room)
-    frames.rows[:, head : head + room][column[:, :room] >= captured[:, None]] = 0
+        kept = column < head + captured[:, None]
+    else:
+        padded = captured + -captured % 4
+        length = head + padded + PCAPNG_TAIL
+        stamp_us = time_ns // 1_000
+        columns = (6, length, 0, stamp_us >> 32, stamp_us & 0xFFFF_FFFF, captured, wire)
+        for place, values in enumerate(columns):
+            frames.put(4 * place, 4, values, little=True)
+        frames.put(head + room, PCAPNG_TAIL, length, little=True)
+        kept = (column < head + padded[:, None]) | (column >= head + room)
+        frames.rows[:, head : head + room][column[:, :room] >= captured[:, None]] = 0
+    if kind.missed_every:
+        missed = np.random.default_rng([plan.seed, int(packets.number[0])]).integers(
+            0, kind.missed_every, len(wire)
+        )
+        kept &= (missed != 0)[:, None]
     return bytes(frames.rows[kept])
 
 
 def file_header(plan: Plan) -> bytes:
     """Return what stands before the first record."""
+    snap_length = plan.kind.snap_length
     if plan.form == "pcap":
-        return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, plan.snap_length, 1)
+        return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, snap_length, 1)
     section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
-    return section + struct.pack("<IIHHII", 1, 20, 1, 0, plan.snap_length, 20)
+    return section + struct.pack("<IIHHII", 1, 20, 1, 0, snap_length, 20)
 
 
 def write(plan: Plan, file: BinaryIO) -> None:
     """Write the whole capture."""
-    chunk = max(1_000, 64_000_000 // (plan.snap_length + 64))
+    chunk = max(1_000, 32_000_000 // (plan.kind.snap_length + 64))
+    script = Script(plan, Mix(plan))
     file.write(file_header(plan))
-    for start in range(0, plan.written, chunk):
-        number = np.arange(start, min(start + chunk, plan.written), dtype=np.int64)
-        file.write(encode(plan, script(plan, number)))
+    for start in range(0, plan.sent, chunk):
+        number = np.arange(start, min(start + chunk, plan.sent), dtype=np.int64)
+        file.write(encode(plan, script.packets(number)))
 
 
-def main(path: str, packets: str, flows: str, snap_length: str, form: str) -> None:
+def main(path: str, kind: str, packets: str, seed: str = "1", form: str = "pcap") -> None:
     """Write the capture that the arguments describe; it has its name only when it is whole."""
-    plan = Plan(int(packets), int(flows), int(snap_length), "pcapng" if form == "pcapng" else "pcap")
+    described = Kind(int(kind)) if kind.isdigit() else KINDS[kind]
+    plan = Plan(described, int(packets), int(seed), "pcapng" if form == "pcapng" else "pcap")
     unfinished = f"{path}.part"
     with open(unfinished, "wb") as file:
         write(plan, file)

@@ -64,7 +64,7 @@ def main(folder: Path) -> None:
     traces = [("2 flows, 23 s", SAMPLE)]
     for name, packets, flows, lasts_s in MADE:
         path = folder / f"{flows}.pcap"
-        captures.main(str(path), str(packets), str(flows), "96", "pcap")
+        captures.main(str(path), str(flows), str(packets))
         stretch(path, lasts_s)
         traces.append((name, path))
     for name, path in traces:

@@ -15,7 +15,7 @@ from typing import Final, get_args
 import numpy as np
 import polars as pl
 
-from tfrctrace.replay.recordings.recording import Recording
+from tfrctrace.replay.recordings.recording import FlowEnds, Recording
 from tfrctrace.replay.tfrc import VARIANTS, Profile, TfrcVariant, run
 
 INTERVAL_NS: Final = 50_000_000
@@ -34,6 +34,7 @@ def made(reports: int) -> Recording:
         direction="fwd",
         transport="tfrc",
         source="reports",
+        ends=FlowEnds("192.0.2.1", 5001, "192.0.2.2", 5001),
         start_ns=start_ns,
         end_ns=start_ns + reports * INTERVAL_NS,
         segment_bytes=float(PAYLOAD_BYTES),

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from ip_packets import ethernet, tcp
 
 import tfrctrace
 from tfrctrace.base.errors import TfrctraceWarning
@@ -211,6 +212,41 @@ def test_missing_parts_are_reported(run: Any, lossy: Capture, tmp_path: Path) ->
     reported = [int(message.split()[0]) for message in messages if "payload byte" in message]
     assert reported == [missing]
     assert run("flows", "--join", "--strict", *kept).status == 3
+
+
+def connection(client_seq: int, server_seq: int) -> list[bytes]:
+    """Return the frames of a connection between ever the same ports that carries 3,000 bytes."""
+    client, server = ("192.0.2.1", 40_000), ("198.51.100.1", 443)
+    packets = [
+        tcp(client, server, "S", seq=client_seq),
+        tcp(server, client, "SA", seq=server_seq, ack=client_seq + 1),
+        tcp(client, server, "A", seq=client_seq + 1, ack=server_seq + 1),
+    ]
+    for sent in (0, 1000, 2000):
+        seq = server_seq + 1 + sent
+        packets.append(tcp(server, client, "A", seq=seq, ack=client_seq + 1, payload=bytes(1000)))
+        packets.append(tcp(client, server, "A", seq=client_seq + 1, ack=seq + 1000))
+    packets.append(tcp(client, server, "FA", seq=client_seq + 1, ack=server_seq + 3001))
+    packets.append(tcp(server, client, "FA", seq=server_seq + 3001, ack=client_seq + 2))
+    return [ethernet(packet) for packet in packets]
+
+
+def test_connections_that_reuse_ports_in_another_file_miss_nothing(run: Any, tmp_path: Path) -> None:
+    header = gzip.decompress(LOSSY.read_bytes())[:24]
+    for number, numbers in enumerate(((1_000, 5_000), (900_000, 2_000_000_000), (70_000, 80_000))):
+        frames = connection(*numbers)
+        if number == 2:
+            frames += connection(3_000_000_000, 1_000_000_000)
+        times = ((1_700_000_000 + 600 * number, 1_000 * i) for i in range(len(frames)))
+        records = (
+            struct.pack("<IIII", *time, len(frame), len(frame)) + frame
+            for time, frame in zip(times, frames, strict=True)
+        )
+        (tmp_path / f"part{number}.pcap").write_bytes(header + b"".join(records))
+    done = run("flows", "--join", "--format", "json", *sorted(tmp_path.glob("part*.pcap")))
+    messages = [problem["message"] for problem in json.loads(done.out)["warnings"]]
+    assert not any("payload byte" in message for message in messages)
+    assert {row["flow"] for row in json.loads(done.out)["flows"]} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("command", ["flows", "metrics", "report", "plot", "replay", "check"])

@@ -69,6 +69,10 @@ pub struct Direction {
     pub acknowledgements: Option<NumberRange>,
     /// First and last timestamp.
     pub stamps: Option<(Stamp, Stamp)>,
+    /// Whether the file shows its SYN.
+    begins: bool,
+    /// Whether another connection took over its ports.
+    is_reused: bool,
 }
 
 /// How a direction in one file relates to the same in the file before.
@@ -86,6 +90,11 @@ pub enum Succession {
 
 impl Direction {
     fn take(&mut self, time_ns: i64, tcp: &Tcp, payload: u32) {
+        if tcp.flags.has(TcpFlags::SYN) {
+            let is_first = self.data.is_none() && self.acknowledgements.is_none();
+            self.begins |= is_first;
+            self.is_reused |= !is_first;
+        }
         if tcp.flags.has(TcpFlags::SYN | TcpFlags::RST) {
             return;
         }
@@ -106,6 +115,16 @@ impl Direction {
         let Some(before) = before.data else { return };
         let data = self.data.get_or_insert_with(|| before.end());
         data.high = data.high.max(data.high.saturating_sub(data.end_ahead_of(&before)));
+    }
+
+    /// Whether it is another connection than that of the same ports in the file before.
+    pub fn is_new_since(&self, before: &Self) -> bool {
+        before.is_reused || self.begins && before.begins
+    }
+
+    /// Whether its first bytes may be those that follow the last ones of the file before.
+    pub fn may_follow(&self, before: &Self) -> bool {
+        !self.begins && !before.is_reused
     }
 
     pub fn relation_to(&self, before: &Self) -> Succession {

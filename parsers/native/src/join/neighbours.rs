@@ -37,6 +37,9 @@ impl Comparison {
         let mut steps_ns = Vec::new();
         for (key, mine) in &file.directions {
             let Some(other) = before.directions.get(key) else { continue };
+            if mine.is_new_since(other) {
+                continue;
+            }
             match mine.relation_to(other) {
                 Succession::After => found.after += 1,
                 Succession::Before => found.before += 1,
@@ -46,7 +49,7 @@ impl Comparison {
             let (flow, side) = *key;
             let answers = file.directions.get(&(flow, side.other())).and_then(|back| back.acknowledgements);
             let missing = missing_bytes(other.data, mine.data, answers).unwrap_or(0);
-            if missing > 0 {
+            if missing > 0 && mine.may_follow(other) {
                 found.missing_bytes += missing.unsigned_abs();
                 found.flows_with_gap += 1;
             }

@@ -1,0 +1,134 @@
+"""What may go wrong on a link for some time, and what a path is like at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from random import Random
+
+DAY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A client of the link."""
+
+    address: str
+    rtt_s: float
+    """Between the capture and the host."""
+    activity: float
+    """How often it opens a connection, relative to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server behind the link."""
+
+    address: str
+    rtt_s: float
+    """Between the capture and the server."""
+    response_s: float
+    """From the last byte of a request to the first of the response, on average."""
+
+
+@dataclass(slots=True)
+class Path:
+    """One connection's path at one time."""
+
+    near_rtt_s: float
+    """Between the capture and the client."""
+    far_rtt_s: float
+    """Between the capture and the server."""
+    response_s: float
+    loss_before: float = 0.0
+    """Of data that come from the server."""
+    loss_behind: float = 0.0
+    """Of data on their way to the client."""
+    jitter: float = 0.05
+    """Standard deviation of a delay, as a share of it."""
+    is_answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A stretch in which the paths of some hosts or servers are worse."""
+
+    kind: str
+    since_s: float
+    """From the beginning of the link."""
+    until_s: float
+    hosts: tuple[str, ...] = ()
+    """Addresses of the clients that suffer; empty for all."""
+    servers: tuple[str, ...] = ()
+    """Addresses of the servers that cause it; empty for all."""
+    size: dict[str, float] = field(default_factory=dict)
+
+    def concerns(self, host: str, server: str, at_s: float) -> bool:
+        """Whether a connection suffers at a time."""
+        if not self.since_s <= at_s < self.until_s:
+            return False
+        return (not self.hosts or host in self.hosts) and (not self.servers or server in self.servers)
+
+    def worsen(self, path: Path) -> None:
+        """Change a path as long as the fault lasts."""
+        size = self.size
+        path.near_rtt_s += size.get("near_rtt_s", 0.0)
+        path.far_rtt_s += size.get("far_rtt_s", 0.0)
+        path.response_s += size.get("response_s", 0.0)
+        path.loss_before += size.get("loss_before", 0.0)
+        path.loss_behind += size.get("loss_behind", 0.0)
+        path.jitter += size.get("jitter", 0.0)
+        path.is_answered &= not size.get("outage")
+
+    @property
+    def hides_packets(self) -> bool:
+        """Whether the capture has no packets of this time."""
+        return self.kind == "dead capture"
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as names and values."""
+        return {
+            "kind": self.kind,
+            "since_s": self.since_s,
+            "until_s": self.until_s,
+            "hosts": list(self.hosts),
+            "servers": list(self.servers),
+            **self.size,
+        }
+
+
+def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Server], length_s: float) -> Fault:
+    """Draw a fault of a kind: its place, its time and its size."""
+    lasts_s = random.uniform(1_200, min(4 * 3_600, length_s / 6))
+    since_s = random.uniform(0.1 * length_s, 0.9 * length_s - lasts_s)
+
+    def fault(size: dict[str, float], hosts: tuple[str, ...] = (), servers: tuple[str, ...] = ()) -> Fault:
+        return Fault(kind, since_s, since_s + lasts_s, hosts, servers, size)
+
+    one_server = (random.choice(servers).address,)
+    match kind:
+        case "bufferbloat":
+            place = random.choice(("near", "far"))
+            found = fault({f"{place}_rtt_s": random.uniform(0.1, 0.4), "load": 1})
+        case "loss" if random.random() < 0.5:
+            found = fault({"loss_before": random.uniform(0.03, 0.1)}, servers=one_server)
+        case "loss":
+            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
+            found = fault({"loss_behind": random.uniform(0.03, 0.1)}, hosts=some)
+        case "outage":
+            found = fault({"outage": 1})
+        case "dead capture":
+            found = fault({})
+        case "slow server":
+            found = fault({"response_s": random.uniform(0.5, 3)}, servers=one_server)
+        case "bad station":
+            size = {"loss_behind": random.uniform(0.04, 0.12), "near_rtt_s": 0.06, "jitter": 0.5}
+            found = fault(size, hosts=(random.choice(hosts).address,))
+        case _:
+            raise ValueError(kind)
+    return found
+
+
+KINDS: Final = ("bufferbloat", "loss", "outage", "dead capture", "slow server", "bad station")
