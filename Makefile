@@ -37,11 +37,11 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust fuzz lint licences format corpus models studies bench docs screenshot clean
+.PHONY: help setup demo test test-rust fuzz lint licences format corpus models studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) $(STAMPS)/lint ## make .venv and install the package and the tools of development
 
@@ -63,7 +63,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
+	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
 	$(BIN)/mypy tests/links/make.py
 	for runs in sample_traces/studies/*/runs.py; do \
@@ -93,6 +93,10 @@ studies: $(STAMPS)/tfrctrace ## simulate and measure the five papers at their ow
 
 bench: $(STAMPS)/shipped ## measure against other programs (options: make bench BENCH='--packets 1000000')
 	$(SHIPPED)/bin/python benchmarks/run.py $(BENCH)
+
+bench-check: $(STAMPS)/shipped ## compare the core's instructions for a packet with the recorded ones (make bench-check BENCH=--record)
+	cargo build --quiet --locked --profile profiling --package tfrctrace-native --example analyse
+	$(SHIPPED)/bin/python benchmarks/instructions.py target/profiling/examples/analyse $(BENCH)
 
 docs: $(STAMPS)/tfrctrace $(STAMPS)/docs ## write the generated pages and build the documentation
 	$(BIN)/python docs/generate.py

@@ -1,6 +1,6 @@
 //! Analyse captures without Python, for profilers:
-//! `cargo run --profile profiling --example analyse -- FILE...`, or `-- --pair FIRST SECOND` for two
-//! captures of one path.
+//! `cargo run --profile profiling --example analyse -- [--collect bins,rounds] FILE...`, or
+//! `-- --pair FIRST SECOND` for two captures of one path.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -24,9 +24,16 @@ fn main() {
         describe(&analysis);
         return;
     }
-    for source in arguments {
-        let mut analysis = Analysis::new(Options::default());
-        report(&analysis.read(&source, None, &Arc::new(Progress::default())));
+    let (options, sources) = match arguments.as_slice() {
+        [option, tables, sources @ ..] if option == "--collect" => {
+            let tables = tables.to_string_lossy();
+            (Options::collecting(&tables.split(',').collect::<Vec<_>>()), sources)
+        }
+        sources => (Options::default(), sources),
+    };
+    for source in sources {
+        let mut analysis = Analysis::new(options.clone());
+        report(&analysis.read(source, None, &Arc::new(Progress::default())));
         describe(&analysis);
     }
 }

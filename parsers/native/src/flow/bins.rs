@@ -121,6 +121,12 @@ impl Bins {
         self.lost_packets
     }
 
+    /// Whether the order of the next `packets` makes no difference: the first bin has begun, and no limit is
+    /// in reach. The final width of adaptive bins depends on all packets, whatever their order.
+    pub fn takes_any_order(&self, packets: usize) -> bool {
+        self.origin_ns.is_some() && self.total.saturating_add(2 * packets) <= self.max_total
+    }
+
     /// Bins of one direction, in order of time.
     pub fn lane(&self, flow: u32, side: Side) -> &[Bin] {
         self.lanes.get(lane_index(flow, side)).map_or(&[], Vec::as_slice)

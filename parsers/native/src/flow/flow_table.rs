@@ -14,8 +14,11 @@ use crate::packet::key::Ipv4Ends;
 use crate::packet::key::{FlowKey, LookupKey, Side};
 use crate::packet::plain::PlainSegment;
 
-/// Entries of the first-level cache.
+/// Entries of the first-level cache of keys.
 const RECENT: usize = 256;
+
+/// The same of the ends of plain segments: 48 kB, for both directions of several hundred connections.
+const RECENT_ENDS: usize = 2_048;
 
 /// Nodes granted to a group's pool at a time.
 const LOAN: u32 = 64;
@@ -42,7 +45,7 @@ pub struct FlowTable {
     /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
     recent: [u32; RECENT],
     /// The same for plain segments, which do not even need a key.
-    recent_ends: [RecentEnds; RECENT],
+    recent_ends: Box<[RecentEnds; RECENT_ENDS]>,
 }
 
 /// An entry of [`FlowTable::plain`]: [`Ipv4Ends`] and the number of the flow, in 16 bytes.
@@ -87,7 +90,7 @@ impl FlowTable {
             max_flows,
             intervals,
             recent: [0; RECENT],
-            recent_ends: [RecentEnds::default(); RECENT],
+            recent_ends: Box::new([RecentEnds::default(); RECENT_ENDS]),
         }
     }
 
@@ -354,7 +357,7 @@ impl FlowTable {
 #[inline(always)]
 fn slot_of(ends: Ipv4Ends) -> usize {
     let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> (u64::BITS - RECENT.ilog2())) as usize
+    (mixed >> (u64::BITS - RECENT_ENDS.ilog2())) as usize
 }
 
 /// See [`FlowTable::borrow_pool`].

@@ -198,7 +198,7 @@ impl LogHistogram {
     }
 
     fn put(&mut self, bucket: u16, count: u32) {
-        match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
+        match self.place_of(bucket) {
             Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
             Err(at) => {
                 if self.buckets.len() == self.buckets.capacity() {
@@ -207,6 +207,17 @@ impl LogHistogram {
                 }
                 self.buckets.insert(at, (bucket, count));
             }
+        }
+    }
+
+    /// Index of a bucket, or where to insert it.
+    fn place_of(&self, bucket: u16) -> Result<usize, usize> {
+        // With many samples hardly a bucket is empty between the first and the last.
+        let first = self.buckets.first().map_or(0, |entry| entry.0);
+        let guess = usize::from(bucket.wrapping_sub(first));
+        match self.buckets.get(guess) {
+            Some(entry) if entry.0 == bucket => Ok(guess),
+            _ => self.buckets.binary_search_by_key(&bucket, |entry| entry.0),
         }
     }
 

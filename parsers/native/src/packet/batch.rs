@@ -135,6 +135,12 @@ impl Batch {
         }
     }
 
+    /// The plain segment at `index`.
+    #[inline(always)]
+    pub fn segment(&self, index: usize) -> &PlainSegment {
+        &self.segments[index]
+    }
+
     /// The packets in their order.
     #[inline]
     pub fn items(&self) -> impl Iterator<Item = Item<'_>> + Clone {

@@ -1,6 +1,7 @@
 //! A capture that was appended to itself: from some record on, its packets come again, with their
 //! times. They were on the wire once.
 
+use super::collect::Captured;
 use super::{Analysis, is_flow};
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::input::source_summary::SourceSummary;
@@ -92,7 +93,7 @@ impl Analysis {
             self.appended.packets += 1;
             // A duplicate of another protocol is nothing but counted: no bin and no table takes it.
             if self.collects && self.outcome.is_copy() {
-                self.collect(found, packet, network);
+                self.collect(found, &Captured::of(packet, network));
             }
         }
         is_known

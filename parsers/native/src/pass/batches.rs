@@ -1,11 +1,12 @@
-//! Passes a batch of packets to their flows: at once, or queued until there are several of the same
-//! flow.
+//! Passes a batch of packets to their flows: flow by flow, or queued until there are several of the
+//! same flow.
 
+use super::collect::Captured;
 use super::{Analysis, is_flow};
 use crate::flow::{Found, LOOK_UPS};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::{Batch, Item};
-use crate::packet::event::Transport;
+use crate::packet::event::{Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
@@ -20,21 +21,111 @@ impl Analysis {
         self.appended.begin(batch);
         if self.appended.concerns(batch) {
             self.take_batch_in_doubt(batch, summary);
-        } else if self.collects {
-            for item in batch.items() {
-                self.take(&item.to_packet(), extras, summary);
-            }
-        } else if self.flows.len() < CACHED_FLOWS || self.is_all_sightings(batch) {
+        } else if self.is_in_order(batch) {
             for item in batch.items() {
                 self.take_item(item, extras, summary);
             }
+        } else if self.collects || self.flows.len() < CACHED_FLOWS {
+            self.take_batch_by_flow(batch, summary);
         } else {
             self.take_batch_later(batch, summary);
         }
         self.group_settled();
     }
 
-    /// [`Analysis::take`] for a packet of any kind, while nothing is collected.
+    /// Whether packets have to be followed in the order of the file.
+    fn is_in_order(&self, batch: &Batch) -> bool {
+        let is_queued = !self.collects && self.flows.len() >= CACHED_FLOWS;
+        (self.groups.is_some() && !is_queued)
+            || self.details.is_some()
+            || self.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(batch.len()))
+            || self.is_all_sightings(batch)
+    }
+
+    /// Look up the flows in order, and follow the plain segments flow by flow.
+    fn take_batch_by_flow(&mut self, batch: &Batch, summary: &mut SourceSummary) {
+        self.runs.begin(batch.len());
+        for (index, item) in batch.items().enumerate() {
+            match item {
+                Item::Plain(segment) => match self.flows.find_or_open_plain(segment, self.source) {
+                    Some(found) => self.runs.add(index, found),
+                    None => summary.untracked_packets += 1,
+                },
+                Item::Other(packet) => {
+                    if self.has_samples() || !is_plain_datagram(packet) {
+                        self.settle_runs(batch);
+                    }
+                    self.take(packet, batch.extras(), summary);
+                }
+            }
+        }
+        self.settle_runs(batch);
+    }
+
+    /// Follow the segments that wait.
+    fn settle_runs(&mut self, batch: &Batch) {
+        let mut taken = 0;
+        while let Some((flow, first)) = self.runs.take(taken) {
+            taken += 1;
+            if self.collects {
+                self.follow_run::<true>(flow, first, batch);
+            } else {
+                self.follow_run::<false>(flow, first, batch);
+            }
+        }
+        self.runs.clear();
+        if self.collects {
+            self.rtt.put_in_order();
+            self.losses.put_in_order();
+            self.rounds.put_in_order();
+        }
+    }
+
+    /// Whether samples are collected whose rows are in the order of packets.
+    fn has_samples(&self) -> bool {
+        self.rtt.wanted || self.losses.wanted || self.rounds.wanted
+    }
+
+    /// Follow the segments of flow `number` that wait, the first of them at index `first`.
+    #[inline(never)]
+    fn follow_run<const COLLECTS: bool>(&mut self, number: u32, first: usize, batch: &Batch) {
+        let mut index = first;
+        while let Some((side, next)) = self.runs.step(index) {
+            let (found, segment) = (Found { flow: number, side }, batch.segment(index));
+            self.follow_plain::<COLLECTS>(found, segment, batch.extras(), Some(index as u16));
+            index = next;
+        }
+    }
+
+    /// Pass a plain segment to its flow, and collect what it shows; `turn` is its index in the batch
+    /// if it is not followed in order.
+    #[inline(always)]
+    fn follow_plain<const COLLECTS: bool>(
+        &mut self,
+        found: Found,
+        segment: &PlainSegment,
+        extras: &PacketExtras,
+        turn: Option<u16>,
+    ) {
+        if COLLECTS {
+            self.outcome.clear();
+        }
+        self.reach(found.flow, segment.time_ns);
+        let (flow, pool) = self.flows.get_with_pool(found.flow);
+        flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
+        if COLLECTS {
+            if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+                && !self.outcome.is_copy()
+            {
+                let sack = extras.sack(segment.tcp.options.sack);
+                let place = (found.flow, found.side);
+                details.take(place, connection, &segment.to_packet(), sack, &self.outcome);
+            }
+            self.collect(found, &Captured::plain(segment, turn));
+        }
+    }
+
+    /// [`Analysis::take`] for a packet of any kind.
     #[inline(always)]
     fn take_item(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
         match item {
@@ -45,16 +136,18 @@ impl Analysis {
         }
     }
 
-    /// Pass a plain segment to its flow, while nothing is collected.
+    /// Find the flow of a plain segment and pass the segment to it.
     #[inline(always)]
     fn take_plain(&mut self, segment: &PlainSegment, extras: &PacketExtras, summary: &mut SourceSummary) {
         let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
             summary.untracked_packets += 1;
             return;
         };
-        self.reach(found.flow, segment.time_ns);
-        let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
+        if self.collects {
+            self.follow_plain::<true>(found, segment, extras, None);
+        } else {
+            self.follow_plain::<false>(found, segment, extras, None);
+        }
     }
 
     /// Look up the flows of many packets together, and queue those that can be.
@@ -120,6 +213,16 @@ impl Analysis {
         }
         self.take_item(item, extras, summary);
     }
+}
+
+/// Whether a packet is a datagram that touches no connection.
+fn is_plain_datagram(packet: &Packet) -> bool {
+    let network = &packet.network;
+    packet.is_ip
+        && packet.sighting.is_none()
+        && packet.frame.is_none()
+        && network.transport == Transport::Udp
+        && network.fragment.is_none()
 }
 
 /// Whether a packet's effect on its flow may be processed later.

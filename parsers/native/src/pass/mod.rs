@@ -13,6 +13,7 @@ pub mod log_owners;
 mod media;
 mod missing_ends;
 mod pair;
+mod runs;
 mod simulator_events;
 mod source_problems;
 mod tfrc_layout;
@@ -54,8 +55,10 @@ use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
+use collect::Captured;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
+use runs::Runs;
 
 /// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
@@ -190,6 +193,8 @@ pub struct Analysis {
     shown_again: InterfaceDuplicates,
     /// Whether the source was appended to itself.
     appended: AppendedCapture,
+    /// Segments of the batch being taken that wait for their flow's turn.
+    runs: Runs,
     /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
     /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
@@ -233,6 +238,7 @@ impl Analysis {
             crossings: Transits::default(),
             shown_again: InterfaceDuplicates::default(),
             appended: AppendedCapture::default(),
+            runs: Runs::default(),
             backlog: FlowBatches::default(),
             outcome: Outcome::default(),
             collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
@@ -567,7 +573,7 @@ impl Analysis {
             details.take((found.flow, found.side), connection, packet, sack, outcome);
         }
         if self.collects {
-            self.collect(found, packet, network);
+            self.collect(found, &Captured::of(packet, network));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Packets of simulators, with the point of their path at which they were seen.
 
 use super::Analysis;
+use super::collect::Captured;
 use crate::flow::Found;
 use crate::flow::tfrc::from_simulation::PacketEvent;
 use crate::flow::transits::{SightingMeaning, TransitCounters};
@@ -106,8 +107,8 @@ impl Analysis {
         }
         match observed.is_counted {
             _ if !self.collects => {}
-            true => self.collect(found, packet, network),
-            false => self.collect_rtt(found, packet),
+            true => self.collect(found, &Captured::of(packet, network)),
+            false => self.collect_rtt(found, &Captured::of(packet, network)),
         }
     }
 

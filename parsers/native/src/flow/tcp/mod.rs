@@ -252,14 +252,12 @@ impl Connection {
     ) -> bool {
         let has_ecn_counters = self.has_ecn_counters;
         let (sender, receiver) = self.split(side);
-        let is_bare = segment.payload == 0;
-        // Most data packets repeat the last acknowledgement.
-        let is_expected = sender.expects(segment) && (is_bare || segment.tcp.ack == receiver.last_ack);
-        if !is_expected || has_ecn_counters {
+        if !sender.expects(segment) || has_ecn_counters {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
-        if is_bare {
-            self.on_bare_acknowledgement(side, &segment.apart(), pool, outcome);
+        // Most data packets repeat the last acknowledgement.
+        if segment.payload == 0 || segment.tcp.ack != receiver.last_ack {
+            self.on_expected_acknowledgement(side, &segment.apart(), pool, outcome);
         } else {
             sender.place_next(segment, pool, outcome);
             sender.note_timestamp(segment, pool);
@@ -269,9 +267,9 @@ impl Connection {
         true
     }
 
-    /// The same for an expected acknowledgement without data.
+    /// The same for an expected segment that acknowledges.
     #[inline(never)]
-    fn on_bare_acknowledgement(
+    fn on_expected_acknowledgement(
         &mut self,
         side: Side,
         segment: &Segment<'_>,
@@ -279,7 +277,12 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let (sender, receiver) = self.split(side);
-        sender.has_timestamps |= segment.tcp.options.timestamp.is_some();
+        if segment.payload == 0 {
+            sender.has_timestamps |= segment.tcp.options.timestamp.is_some();
+        } else {
+            sender.place_next(segment, pool, outcome);
+            sender.note_timestamp(segment, pool);
+        }
         receiver.on_acknowledgement(sender, segment, pool, outcome);
         sender.order.note(segment.ip.ip_id);
         if !self.handshake_done {

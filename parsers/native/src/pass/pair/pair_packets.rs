@@ -17,6 +17,7 @@ use crate::pair::outside_loss::Arrival;
 use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pair::{RouteEnds, Tap};
+use crate::pass::collect::Captured;
 use crate::pass::{Analysis, is_flow};
 
 impl CapturePair {
@@ -150,13 +151,13 @@ impl Analysis {
             PathEnd::Near => {
                 watched.on_sent(side, packet, network, extras, pool, outcome);
                 if self.collects {
-                    self.collect(found, packet, network);
+                    self.collect(found, &Captured::of(packet, network));
                 }
             }
             PathEnd::Far => {
                 watched.on_received(side, packet, network, extras, pool, outcome);
                 if self.collects {
-                    self.collect_rtt(found, packet);
+                    self.collect_rtt(found, &Captured::of(packet, network));
                 }
             }
         }
