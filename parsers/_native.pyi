@@ -1,6 +1,6 @@
 """The surface of the Rust core, typed. Nothing here touches metrics, reports or the command line."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, Protocol, TypeAlias, TypedDict, final
 
 import numpy.typing as npt
@@ -74,6 +74,11 @@ class Clock(TypedDict):
     drift_high_ppm: float | None
     packets: int
     """Packets that both captures have."""
+
+class ArrowStream(Protocol):
+    """A table in Arrow memory (the Arrow PyCapsule interface), such as `Table` and Polars' `DataFrame`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Table:
@@ -220,6 +225,17 @@ def tables() -> list[tuple[str, str, list[tuple[str, ColumnType, str, str, str]]
     """Return every table: its name, what one row is, and the columns.
 
     A column has a name, a type, a unit, a meaning and when it is null.
+    """
+
+def empty_table(name: str) -> Table:
+    """Return a table by its name without rows; an unknown name raises ValueError."""
+
+def write_parquet(
+    write: Callable[[bytes], object], schema: ArrowStream, tables: Iterable[ArrowStream]
+) -> None:
+    """Call `write` with the pieces of a Parquet file of all rows of `tables`, with the columns of `schema`.
+
+    Row groups are encoded by threads while the next rows come, and have 65,536 rows but for the last.
     """
 
 def safe_csv_cell(text: str) -> str:
@@ -389,6 +405,7 @@ class PacketReader:
         sources: Sequence[Source],
         settings: ReadSettings,
         *,
+        first_flow: int = 1,
         progress: Progress | None = None,
     ) -> None: ...
     def next_batch(self, rows: int = 65_536) -> Table | None:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tfrctrace.base.errors import STANDARD_INPUT, UsageError, input_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import polars as pl
-    import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.parsers._native import SourceSummary
@@ -171,12 +170,6 @@ class Anonymizer:
                 others = pl.Series([treat(value) for value in known], dtype=pl.String)
                 replaced.append(pl.col(name).replace_strict(pl.Series(known, dtype=pl.String), others))
         return frame.with_columns(replaced)
-
-    def batches(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the anonymized rows of a record batch."""
-        import polars as pl
-
-        yield from self.frame(pl.DataFrame(batch)).to_arrow().to_batches()
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return an anonymized row of a table."""

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     import polars as pl
-    import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
-    from tfrctrace.parsers._native import Analysis, Clock, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, ArrowStream, Clock, Source, SourceSummary, Table
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
     from tfrctrace.parsers.reading_settings import ReadSettings
@@ -73,7 +72,7 @@ class StackedTable:
         from tfrctrace.parsers.csv_text import frame_csv
 
         # the core writes what it has read, without the anonymized names
-        return (frame_csv(pl.DataFrame(batch), raw=raw, header=False) for batch in self.batches())
+        return (frame_csv(pl.DataFrame(part), raw=raw, header=False) for part in self.parts())
 
     def json(self) -> Iterator[str]:
         """Give the rows as objects of JSON, all ASCII, many at a time with a comma between each two."""
@@ -83,12 +82,11 @@ class StackedTable:
 
         return map(JSONEncoder(allow_nan=False).encode, self.rows())
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows as Arrow record batches of bounded size."""
-        for table in self._tables:
-            for batch in _arrow_batches(table):
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield from _anonymised(batch.slice(start, BATCH_ROWS), self._anonymizer)
+    def parts(self) -> Iterator[ArrowStream]:
+        """Give the rows in tables, one below the other, for a writer of files."""
+        if self._anonymizer is None:
+            return iter(self._tables)
+        return anonymized_parts(self._tables, self._anonymizer)
 
     def frame(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return a data frame of all columns or of some, without a copy when there is only one trace."""
@@ -293,7 +291,7 @@ class PassResult:
 
 
 class PacketBatches:
-    """All packets of all inputs as Arrow record batches; memory does not grow with their number.
+    """All packets of all inputs, in tables of some rows each; memory does not grow with their number.
 
     Iterate once; `sources` and `problems` are complete when the last batch was taken.
     """
@@ -321,21 +319,20 @@ class PacketBatches:
         """Whether every input has an error and not one packet could be read."""
         return not _was_read(self.sources, self.problems)
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
+    def __iter__(self) -> Iterator[ArrowStream]:
         flows_before = 0
         for trace, progress in zip(self._traces, self._progress, strict=True):
             flows_before += yield from self._batches_of(trace, progress, flows_before)
 
     def _batches_of(
         self, trace: Sequence[str], progress: Progress, flows_before: int
-    ) -> Generator[pa.RecordBatch, None, int]:
+    ) -> Generator[ArrowStream, None, int]:
         """Give the packets of one trace, note its problems, and return how many flows it has."""
         try:
             # what begins a trace is read by this already
-            reader = in_thread(lambda: self._reader_of(trace, progress))
+            reader = in_thread(lambda: self._reader_of(trace, progress, flows_before + 1))
             while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
-                for batch in _arrow_batches(table):
-                    yield from _anonymised(_with_flows_after(batch, flows_before), self._settings.anonymizer)
+                yield from StackedTable([table], self._settings.anonymizer).parts()
         except FilterError as error:
             self.problems.append(_filter_refused(trace, error))
             return 0
@@ -343,10 +340,11 @@ class PacketBatches:
         self.problems += with_hints(reader.problems)
         return reader.flow_count
 
-    def _reader_of(self, trace: Sequence[str], progress: Progress) -> PacketReader:
+    def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings
         sources, form = _inputs_for_core(trace, settings.format)
-        return PacketReader(sources, replace(settings, format=form), progress=progress)
+        settings = replace(settings, format=form)
+        return PacketReader(sources, settings, first_flow=first_flow, progress=progress)
 
 
 def _inputs_for_core(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
@@ -388,45 +386,13 @@ def _numbered_through(analyses: Sequence[Analysis]) -> list[Analysis]:
     return numbered
 
 
-def arrow_schema(table: str) -> pa.Schema:
-    """Return the Arrow schema of a table by its name (one of `schema.TABLES`)."""
-    import pyarrow as pa
+def anonymized_parts(tables: Iterable[ArrowStream], anonymizer: Anonymizer) -> Iterator[pl.DataFrame]:
+    """Give the rows of `tables` anonymized, in frames of bounded size."""
+    import polars as pl
 
-    from tfrctrace.parsers.schema import TABLES
-
-    types: dict[str, pa.DataType] = {
-        "uint32": pa.uint32(),
-        "uint64": pa.uint64(),
-        "int64": pa.int64(),
-        "float64": pa.float64(),
-        "string": pa.string(),
-    }
-    return pa.schema([(column.name, types[column.type]) for column in TABLES[table]])
-
-
-def _arrow_batches(table: Table) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    return iter(pa.RecordBatchReader.from_stream(table))
-
-
-def _anonymised(batch: pa.RecordBatch, anonymizer: Anonymizer | None) -> Iterator[pa.RecordBatch]:
-    if anonymizer is None:
-        yield batch
-    else:
-        yield from anonymizer.batches(batch)
-
-
-def _with_flows_after(batch: pa.RecordBatch, flows_before: int) -> pa.RecordBatch:
-    """Return `batch` with the numbers of its flows increased by `flows_before`."""
-    if not flows_before:
-        return batch
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    index = batch.schema.get_field_index("flow")
-    flow = pc.add(batch.column(index), pa.scalar(flows_before, batch.column(index).type))
-    return batch.set_column(index, batch.schema.field(index), flow)
+    for table in tables:
+        for frame in pl.DataFrame(table).iter_slices(BATCH_ROWS):
+            yield anonymizer.frame(frame)
 
 
 def _last_flow(flows: Table) -> int:

@@ -6,15 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast
 
 from tfrctrace.base.errors import describe
+from tfrctrace.parsers._native import write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from io import IOBase
 
     import polars as pl
-    import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import ArrowStream
 
 TableFormat = Literal["csv", "parquet", "arrow"]
 """Forms of a whole table; `arrow` is the IPC file format, which Polars and pandas call Feather."""
@@ -34,28 +35,29 @@ FORMAT_OF_SUFFIX: Final[Mapping[str, TableFormat]] = {
 def write_table(
     file: BinaryIO,
     form: TableFormat,
-    batches: Iterable[pa.RecordBatch],
-    schema: pa.Schema,
+    tables: Iterable[ArrowStream],
+    schema: ArrowStream,
     *,
     raw: bool = False,
 ) -> None:
-    """Write `batches` to `file` as columns of `schema`; a missing value is null, in CSV an empty field.
+    """Write the rows of `tables`, one below the other, as columns of the table `schema`.
 
-    Text in CSV is made safe for spreadsheets and terminals unless `raw`.
+    A missing value is null, in CSV an empty field. Text in CSV is made safe for spreadsheets and terminals
+    unless `raw`.
     """
     if form == "csv":
-        _write_csv(file, batches, schema, raw=raw)
+        _write_csv(file, tables, schema, raw=raw)
+    elif form == "parquet":
+        write_parquet(file.write, schema, tables)
     else:
-        _BINARY_WRITERS[form](file, batches, schema)
+        _write_arrow(file, tables, schema)
 
 
 def parquet_bytes(frame: pl.DataFrame) -> bytes:
-    """Return `frame` as a Parquet file, for Polars hides the error of a full disk in one of its own."""
-    import io
-
-    file = io.BytesIO()
-    frame.write_parquet(file)
-    return file.getvalue()
+    """Return `frame` as a Parquet file."""
+    pieces = list[bytes]()
+    write_parquet(pieces.append, frame, [frame])
+    return b"".join(pieces)
 
 
 def write_csv(file: BinaryIO, columns: Iterable[str], lines: Iterable[bytes]) -> None:
@@ -136,33 +138,22 @@ def _with_text(problem: Problem) -> dict[str, Any]:
     return {**problem, "text": describe(problem).text}
 
 
-def _write_csv(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, raw: bool) -> None:
+def _write_csv(file: BinaryIO, tables: Iterable[ArrowStream], schema: ArrowStream, *, raw: bool) -> None:
     import polars as pl
 
     from tfrctrace.parsers.csv_text import frame_csv
 
-    file.write(frame_csv(pl.DataFrame(schema.empty_table()), raw=True))
-    for batch in batches:
-        file.write(frame_csv(pl.DataFrame(batch), raw=raw, header=False))
+    file.write(frame_csv(pl.DataFrame(schema).clear(), raw=True))
+    for table in tables:
+        file.write(frame_csv(pl.DataFrame(table), raw=raw, header=False))
 
 
-def _write_parquet(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-    from pyarrow.parquet import ParquetWriter
-
-    with ParquetWriter(file, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch.cast(schema))
-
-
-def _write_arrow(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+def _write_arrow(file: BinaryIO, tables: Iterable[ArrowStream], schema: ArrowStream) -> None:
+    import pyarrow as pa
     from pyarrow import ipc
 
-    with ipc.new_file(cast("IOBase", file), schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch.cast(schema))
-
-
-_BINARY_WRITERS: Final[Mapping[str, Callable[[BinaryIO, Iterable[pa.RecordBatch], pa.Schema], None]]] = {
-    "parquet": _write_parquet,
-    "arrow": _write_arrow,
-}
+    columns = pa.RecordBatchReader.from_stream(schema).schema
+    with ipc.new_file(cast("IOBase", file), columns) as writer:
+        for table in tables:
+            for batch in pa.RecordBatchReader.from_stream(table):
+                writer.write_batch(batch.cast(columns))

@@ -138,24 +138,24 @@ def _refuse_contradictions(
 
 
 def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat, *, raw: bool) -> None:
-    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.parsers._native import empty_table
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
     packets = trace.packet_batches()
     with open_output(output) as file:
-        write_table(file, form, console.watch_items(packets), arrow_schema("packets"), raw=raw)
+        write_table(file, form, console.watch_items(packets), empty_table("packets"), raw=raw)
         if packets.read_nothing:
             raise InputError(packets.problems)
     console.print_problems(packets.problems)
 
 
 def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat, *, raw: bool) -> None:
-    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.parsers._native import empty_table
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
     # the rows of a log are assigned to flows of another input, so flows are needed too
-    batches = trace.variable_batches() if table == "variables" else trace.read(table).table(table).batches()
+    parts = [trace.variables] if table == "variables" else trace.read(table).table(table).parts()
     with open_output(output) as file:
-        write_table(file, form, batches, arrow_schema(table), raw=raw)
+        write_table(file, form, parts, empty_table(table), raw=raw)

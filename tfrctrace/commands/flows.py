@@ -138,7 +138,7 @@ def _write_json(
 
 
 def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parquet"], *, raw: bool) -> None:
-    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.parsers._native import empty_table
     from tfrctrace.parsers.schema import FLOWS
     from tfrctrace.reports.files.table_files import write_csv, write_table
 
@@ -146,7 +146,7 @@ def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parqu
     if form == "csv":
         write_csv(file, (column.name for column in FLOWS), table.csv(raw=raw))
     else:
-        write_table(file, form, table.batches(), arrow_schema("flows"))
+        write_table(file, form, table.parts(), empty_table("flows"))
 
 
 def _select_flows(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) -> list[Flow]:

@@ -148,7 +148,7 @@ class Passes:
         return [*map(anonymizer.problem, problems), anonymised_note()]
 
     def table(self, name: TableName) -> StackedTable:
-        """Return a table as the core made it: rows or Arrow batches, without a data frame."""
+        """Return a table as the core made it: rows or Arrow streams, without a data frame."""
         return self._read_one(name).table(name)
 
     def read(self, *tables: TableName) -> PassResult:
@@ -195,7 +195,7 @@ class Passes:
         return self.read(name)
 
     def packet_batches(self) -> PacketBatches:
-        """Return all packets as Arrow record batches, to be iterated over once, without a data frame."""
+        """Return all packets in tables of the core, to be iterated over once, without a data frame."""
         from tfrctrace.parsers.reading import PacketBatches
 
         if self._settings.pair is not None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
-    import pyarrow as pa
 
     from tfrctrace.trace.measuring import Basis
 
@@ -121,10 +120,6 @@ class Tables(Passes):
 
         reading = self.read("flows", "variables")
         return with_flows(reading.table("variables").frame(), reading.table("flows").frame())
-
-    def variable_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return `variables` as Arrow record batches."""
-        return iter(self.variables.to_arrow().to_batches())
 
     @property
     def transits(self) -> pl.DataFrame:

@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import get_args
 
 import polars as pl
-import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.base.errors import input_problem
 from tfrctrace.parsers import _native
-from tfrctrace.parsers.reading import StackedTable, arrow_schema
+from tfrctrace.parsers.reading import StackedTable
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.reports.files.json_schema import flows_document
-from tfrctrace.reports.files.table_files import TableFormat, write_csv, write_flows_json, write_table
+from tfrctrace.reports.files.table_files import (
+    TableFormat,
+    parquet_bytes,
+    write_csv,
+    write_flows_json,
+    write_table,
+)
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
-SCHEMA = pa.schema([("flow", pa.uint32()), ("rtt_ms", pa.float64()), ("notes", pa.string())])
+SCHEMA = pl.Schema({"flow": pl.UInt32, "rtt_ms": pl.Float64, "notes": pl.String})
 ROWS = [
     {"flow": 1, "rtt_ms": 0.1, "notes": None},
     {"flow": 2, "rtt_ms": None, "notes": 'comma, "quote"\nand line'},
@@ -31,15 +37,16 @@ ROWS = [
 ]
 
 
-def written(form, batches, schema=SCHEMA):
+def written(form, tables, schema=SCHEMA):
     file = io.BytesIO()
-    write_table(file, form, batches, schema, raw=form == "csv")
+    empty = pl.DataFrame(schema=schema) if isinstance(schema, pl.Schema) else schema
+    write_table(file, form, tables, empty, raw=form == "csv")
     file.seek(0)
     return file
 
 
-def batches_of(rows, size=2):
-    return [pa.RecordBatch.from_pylist(rows[i : i + size], schema=SCHEMA) for i in range(0, len(rows), size)]
+def tables_of(rows, size=2):
+    return [pl.DataFrame(rows[i : i + size], schema=SCHEMA) for i in range(0, len(rows), size)]
 
 
 READERS = {"csv": pl.read_csv, "parquet": pl.read_parquet, "arrow": pl.read_ipc}
@@ -50,19 +57,19 @@ def test_there_is_a_reader_for_each_form():
 
 
 @pytest.mark.parametrize("form", get_args(TableFormat))
-def test_rows_come_back_from_several_batches(form):
-    assert READERS[form](written(form, batches_of(ROWS))).rows(named=True) == ROWS
+def test_rows_come_back_from_several_tables(form):
+    assert READERS[form](written(form, tables_of(ROWS))).rows(named=True) == ROWS
 
 
 @pytest.mark.parametrize("form", get_args(TableFormat))
 def test_a_table_without_rows_has_its_columns(form):
     frame = READERS[form](written(form, []))
-    assert (frame.height, frame.columns) == (0, SCHEMA.names)
+    assert (frame.height, frame.schema) == (0, SCHEMA) or (form == "csv" and frame.columns == SCHEMA.names())
 
 
 def test_csv_quotes_only_what_needs_it():
     lines = (
-        written("csv", batches_of([*ROWS[:1], {"flow": 3, "rtt_ms": 2.0, "notes": "plain"}])).read().decode()
+        written("csv", tables_of([*ROWS[:1], {"flow": 3, "rtt_ms": 2.0, "notes": "plain"}])).read().decode()
     )
     assert lines == "flow,rtt_ms,notes\n1,0.1,\n3,2.0,plain\n"
 
@@ -70,7 +77,7 @@ def test_csv_quotes_only_what_needs_it():
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_any_text_survives_csv(texts):
     rows = [{"flow": 1, "rtt_ms": None, "notes": text} for text in texts]
-    content = written("csv", batches_of(rows)).read().decode()
+    content = written("csv", tables_of(rows)).read().decode()
     # a lone carriage return is quoted as it must be, and Python's own reader takes it back
     assert [row[2] for row in csv.reader(io.StringIO(content, newline=""))][1:] == texts
 
@@ -92,7 +99,7 @@ def test_the_core_writes_the_text_that_polars_and_python_write(analysis, name):
     table = StackedTable([analysis.table(name)])
     file = io.BytesIO()
     write_csv(file, analysis.table(name).columns, table.csv())
-    assert file.getvalue() == written("csv", table.batches(), arrow_schema(name)).read()
+    assert file.getvalue() == written("csv", table.parts(), _native.empty_table(name)).read()
     rows = list(table.rows())
     assert ",\n".join(table.json()) == ",\n".join(map(json.dumps, rows))
     # in pieces as well
@@ -100,10 +107,56 @@ def test_the_core_writes_the_text_that_polars_and_python_write(analysis, name):
     assert ",\n".join(pieces) == ",\n".join(table.json())
 
 
-def test_parquet_holds_one_row_group_for_each_batch():
-    import pyarrow.parquet as pq
+def test_row_groups_of_parquet_are_filled_by_any_number_of_tables():
+    numbers = pl.DataFrame({"number": range(150_000)}, schema={"number": pl.UInt64})
+    whole = parquet_bytes(numbers)
+    pieces = io.BytesIO()
+    write_table(pieces, "parquet", numbers.iter_slices(9_999), numbers)
+    for content in (whole, pieces.getvalue()):
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        groups = [file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)]
+        assert groups == [65_536, 65_536, 18_928]
+        assert pl.read_parquet(io.BytesIO(content)).equals(numbers)
 
-    assert pq.ParquetFile(written("parquet", batches_of(ROWS))).num_row_groups == 2
+
+VALUES_OF = {
+    pl.UInt32: st.integers(0, 2**32 - 1),
+    pl.UInt64: st.integers(0, 2**64 - 1),
+    pl.Int64: st.integers(-(2**63), 2**63 - 1),
+    pl.Float64: st.floats(),
+    pl.String: st.text(st.characters(exclude_categories=["Cs"])),
+    pl.Boolean: st.booleans(),
+    pl.List(pl.UInt32): st.lists(st.integers(0, 2**32 - 1), max_size=3),
+}
+
+
+@given(st.lists(st.tuples(*(st.none() | values for values in VALUES_OF.values()))), st.integers(1, 5))
+def test_any_frame_survives_parquet(rows, size):
+    frame = pl.DataFrame(rows, schema={str(kind): kind for kind in VALUES_OF}, orient="row")
+    file = io.BytesIO()
+    write_table(file, "parquet", frame.iter_slices(size), frame)
+    read = pl.read_parquet(io.BytesIO(file.getvalue()))
+    assert read.schema == frame.schema
+    assert read.equals(frame)
+    # pyarrow and so pandas read the same
+    other = pyarrow.parquet.read_table(io.BytesIO(file.getvalue()))
+    assert pl.DataFrame(other).equals(frame)
+
+
+def test_what_the_file_raises_comes_through_the_parquet_writer():
+    frame = pl.DataFrame({"number": range(200_000)})
+
+    class Full(io.BytesIO):
+        def write(self, content):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device"):
+        write_table(Full(), "parquet", [frame], frame)
+
+
+def test_what_is_no_table_cannot_be_written():
+    with pytest.raises(AttributeError, match="__arrow_c_stream__"):
+        parquet_bytes({"a": 1})
 
 
 def document(flows=(), sources=(), problems=()):

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod arguments;
+mod files;
 mod layout;
 mod names;
 mod packets;
@@ -121,6 +122,13 @@ fn tables() -> Vec<(&'static str, &'static str, Vec<ColumnTuple>)> {
     TABLES.iter().map(|table| (table.name, table.row, columns(table))).collect()
 }
 
+/// A table by its name, without rows.
+#[pyfunction]
+fn empty_table(name: &str) -> PyResult<Table> {
+    let table = CoreTable::by_name(name).map(|table| Table::of(table.empty()));
+    table.ok_or_else(|| PyValueError::new_err(format!("there is no table `{name}`")))
+}
+
 /// Name, type, unit, meaning and when null.
 type ColumnTuple = (&'static str, String, &'static str, String, &'static str);
 
@@ -183,6 +191,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
+    module.add_function(wrap_pyfunction!(empty_table, module)?)?;
+    module.add_function(wrap_pyfunction!(files::write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(table::safe_csv_cell, module)?)?;
     names::add(module)?;
     replay::add(module)

@@ -31,11 +31,12 @@ pub(super) struct PacketReader {
 #[pymethods]
 impl PacketReader {
     #[new]
-    #[pyo3(signature = (sources, settings, *, progress = None))]
+    #[pyo3(signature = (sources, settings, *, first_flow = 1, progress = None))]
     fn new(
         py: Python<'_>,
         sources: Vec<SourceArgument>,
         settings: Settings,
+        first_flow: u32,
         progress: Option<Py<Progress>>,
     ) -> PyResult<Self> {
         let Settings { options, filter } = settings;
@@ -47,7 +48,8 @@ impl PacketReader {
         let plan = py.detach(|| sources.plan(as_compiler(filter.as_ref()), max_flows));
         let plan = plan.map_err(|words| exception(filter.as_ref(), words))?;
         core.problems.extend(plan.problems);
-        let reading = PlannedReading { groups: plan.groups.into(), current: None, packets_before: 0 };
+        let reading =
+            PlannedReading { groups: plan.groups.into(), current: None, packets_before: 0, first_flow };
         Ok(Self { core, sources, reading: Mutex::new(Some(reading)), compiler: filter })
     }
 
@@ -105,6 +107,7 @@ struct PlannedReading {
     groups: VecDeque<Group>,
     current: Option<JoinedGroup>,
     packets_before: u64,
+    first_flow: u32,
 }
 
 impl PlannedReading {
@@ -116,12 +119,13 @@ impl PlannedReading {
         compiler: Option<&dyn Compiler>,
         n: usize,
     ) -> Result<Vec<PacketRow>, String> {
-        let mut rows = Vec::new();
+        let first_flow = self.first_flow;
+        let mut rows = Vec::with_capacity(n.min(65_536));
         while rows.len() < n {
             let Some(mut group) = self.current.take().or_else(|| self.next_group(core)) else { break };
             let is_taken =
                 group.take_next(core, open, compiler, |packet, extras, found, (core, reading)| {
-                    rows.push(PacketRow::new(*packet, extras, found, &core.flows, reading));
+                    rows.push(PacketRow::new(*packet, extras, found, first_flow, &core.flows, reading));
                 })?;
             match is_taken {
                 true => self.current = Some(group),

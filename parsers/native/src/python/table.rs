@@ -32,6 +32,10 @@ impl Table {
     pub(super) fn of(rows: Box<dyn Rows>) -> Self {
         Self { rows: rows.into() }
     }
+
+    pub(super) fn shared_rows(&self) -> Arc<dyn Rows> {
+        Arc::clone(&self.rows)
+    }
 }
 
 #[pymethods]

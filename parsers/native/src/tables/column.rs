@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
     UInt64Array,
@@ -70,7 +71,20 @@ impl Description {
     pub(super) const fn text<R>(self, fill: fn(&R) -> Option<String>) -> Column<R> {
         Column { description: self, fill: Fill::Text(fill) }
     }
+
+    /// Text created for the column, once for adjacent rows with few different keys. A row without a key has a
+    /// text of its own.
+    pub(super) const fn repeated_text<R>(
+        self,
+        key: fn(&R) -> Option<TextKey>,
+        fill: fn(&R) -> Option<String>,
+    ) -> Column<R> {
+        Column { description: self, fill: Fill::RepeatedText(key, fill) }
+    }
 }
+
+/// What a repeated text follows from: equal keys, equal texts.
+pub(super) type TextKey = (u128, u32);
 
 /// A column of rows `R`: its documentation, and its value in a row.
 pub struct Column<R> {
@@ -86,6 +100,7 @@ enum Fill<R> {
     F64(fn(&R) -> Option<f64>),
     Name(fn(&R) -> Option<&str>),
     Text(fn(&R) -> Option<String>),
+    RepeatedText(fn(&R) -> Option<TextKey>, fn(&R) -> Option<String>),
 }
 
 impl<R> Column<R> {
@@ -95,7 +110,7 @@ impl<R> Column<R> {
             Fill::U64(_) => DataType::UInt64,
             Fill::I64(_) => DataType::Int64,
             Fill::F64(_) => DataType::Float64,
-            Fill::Name(_) | Fill::Text(_) => DataType::Utf8,
+            Fill::Name(_) | Fill::Text(_) | Fill::RepeatedText(..) => DataType::Utf8,
         }
     }
 
@@ -107,8 +122,40 @@ impl<R> Column<R> {
             Fill::F64(fill) => Arc::new(rows.iter().map(fill).collect::<Float64Array>()),
             Fill::Name(fill) => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
             Fill::Text(fill) => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
+            Fill::RepeatedText(key, fill) => Arc::new(repeated_texts(rows, key, fill)),
         }
     }
+}
+
+/// Slots for texts that were made before; a power of two.
+const KEPT_TEXTS: usize = 256;
+
+fn repeated_texts<R>(
+    rows: &[R],
+    key: fn(&R) -> Option<TextKey>,
+    fill: fn(&R) -> Option<String>,
+) -> StringArray {
+    let mut kept: [Option<(TextKey, Option<String>)>; KEPT_TEXTS] = [const { None }; KEPT_TEXTS];
+    let mut texts = StringBuilder::with_capacity(rows.len(), 8 * rows.len());
+    for row in rows {
+        let Some(key) = key(row) else {
+            texts.append_option(fill(row));
+            continue;
+        };
+        let slot = &mut kept[slot_of(key)];
+        let (_, text) = match slot.take() {
+            Some(made) if made.0 == key => slot.insert(made),
+            _ => slot.insert((key, fill(row))),
+        };
+        texts.append_option(text.as_deref());
+    }
+    texts.finish()
+}
+
+/// The slot of a key: the upper bits of a product depend on all bits of both (Fibonacci hashing).
+fn slot_of((key, more): TextKey) -> usize {
+    let folded = (key as u64) ^ ((key >> 64) as u64) ^ u64::from(more);
+    (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KEPT_TEXTS.trailing_zeros())) as usize
 }
 
 /// A row, with all columns of its table.

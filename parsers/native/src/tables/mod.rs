@@ -5,8 +5,8 @@
 //! the JSON schema of them.
 
 mod column;
-pub mod csv_json;
 mod ecn;
+pub mod files;
 mod flows;
 mod groups;
 mod hops;
@@ -25,6 +25,7 @@ mod transits;
 mod variables;
 mod wifi_links;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -47,6 +48,7 @@ pub struct Table {
     /// Meaning of one row.
     pub row: &'static str,
     columns: fn() -> Vec<(Description, DataType)>,
+    empty: fn() -> Box<dyn Rows>,
     rows: Option<RowsOf>,
 }
 
@@ -102,12 +104,23 @@ impl Table {
             let table = T::new(analysis);
             Box::new(PassRows { analysis: Arc::clone(analysis), first_flow, table })
         };
-        Self { name, row, columns: descriptions::<T::Row<'static>>, rows: Some(rows) }
+        Self {
+            name,
+            row,
+            columns: descriptions::<T::Row<'static>>,
+            empty: empty::<T::Row<'static>>,
+            rows: Some(rows),
+        }
     }
 
     /// A table that does not come from an [`Analysis`].
     const fn of_rows<R: Row<'static>>(name: &'static str, row: &'static str) -> Self {
-        Self { name, row, columns: descriptions::<R>, rows: None }
+        Self { name, row, columns: descriptions::<R>, empty: empty::<R>, rows: None }
+    }
+
+    /// The table without rows.
+    pub fn empty(&self) -> Box<dyn Rows> {
+        (self.empty)()
     }
 
     /// Find a table by its name.
@@ -134,6 +147,23 @@ impl Table {
 fn descriptions<R: Row<'static>>() -> Vec<(Description, DataType)> {
     let columns = R::COLUMNS.iter().copied().flatten();
     columns.map(|column| (column.description, column.data_type())).collect()
+}
+
+fn empty<R: Row<'static>>() -> Box<dyn Rows> {
+    Box::new(NoRows::<R>(PhantomData))
+}
+
+/// A table that has columns only.
+struct NoRows<R>(PhantomData<fn() -> R>);
+
+impl<R: Row<'static>> Rows for NoRows<R> {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn batch_of(&self, _: usize, _: usize, wanted: &dyn Fn(&str) -> bool) -> Result<RecordBatch, ArrowError> {
+        record_batch::<R>(&[], wanted)
+    }
 }
 
 /// Rows that are made into record batches on demand.

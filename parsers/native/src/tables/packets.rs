@@ -1,6 +1,6 @@
 //! The table of packets.
 
-use super::column::column;
+use super::column::{TextKey, column};
 use super::{Column, Row};
 use crate::flow::{FlowTable, Found, direction_name};
 use crate::input::reading::Reading;
@@ -11,9 +11,6 @@ use crate::packet::event::{
 use crate::packet::extras::PacketExtras;
 use crate::packet::key::{Notation, address_text};
 use crate::wire::dccp::notation::notation;
-
-/// Number of the first flow.
-const FIRST_FLOW: u32 = 1;
 
 /// One row of the table of packets.
 pub struct PacketRow {
@@ -31,11 +28,12 @@ pub struct PacketRow {
 }
 
 impl PacketRow {
-    /// A row for a packet, with its extras and the facts of its flow.
+    /// A row for a packet, with its extras and the facts of its flow; flows are numbered from `first_flow`.
     pub fn new(
         packet: Packet,
         asides: &PacketExtras,
         found: Option<Found>,
+        first_flow: u32,
         flows: &FlowTable,
         reading: &Reading,
     ) -> Self {
@@ -48,7 +46,7 @@ impl PacketRow {
             node: reading.interface_name(packet.interface).map(str::to_owned),
             names: reading.endpoint_names(&network.endpoints),
             found: flow
-                .map(|(found, flow)| (FIRST_FLOW + found.flow, direction_name(found.side, flow.forward()))),
+                .map(|(found, flow)| (first_flow + found.flow, direction_name(found.side, flow.forward()))),
             positions: (None, None),
             window_bytes: None,
             dccp: header.map(|(header, options)| (*header, notation(header, options))),
@@ -88,6 +86,11 @@ impl PacketRow {
         })
     }
 
+    fn transport_key(&self) -> Option<TextKey> {
+        let is_icmp_error = matches!(self.packet.network.transport, Transport::IcmpError);
+        self.is_ip().then(|| (u128::from(is_icmp_error), self.endpoints().protocol.into()))
+    }
+
     fn kind(&self) -> Option<&'static str> {
         match self.packet.network.transport {
             Transport::Tfrc => Some("data"),
@@ -110,6 +113,10 @@ impl PacketRow {
             Some((_, dst)) => dst.clone(),
             None => self.ip_address(dst),
         })
+    }
+
+    fn address_key(&self, address: Address) -> Option<TextKey> {
+        (self.is_ip() && self.names.is_none()).then(|| (address, self.endpoints().family as u32))
     }
 
     fn ip_address(&self, address: Address) -> String {
@@ -180,12 +187,18 @@ impl PacketRow {
             .name(|row| Some(row.found?.1)),
         column("transport", "", "`tcp`, `udp`, `dccp`, or the IP protocol by number")
             .null_when("not IP")
-            .text(PacketRow::transport),
-        column("src", "", "sender").null_when("not IP").text(PacketRow::src),
+            .repeated_text(PacketRow::transport_key, PacketRow::transport),
+        column("src", "", "sender").null_when("not IP").repeated_text(
+            |row| row.address_key(row.endpoints().src),
+            PacketRow::src,
+        ),
         column("src_port", "", "sender's port")
             .null_when("no ports")
             .u32(|row| row.port(row.endpoints().src_port)),
-        column("dst", "", "receiver").null_when("not IP").text(PacketRow::dst),
+        column("dst", "", "receiver").null_when("not IP").repeated_text(
+            |row| row.address_key(row.endpoints().dst),
+            PacketRow::dst,
+        ),
         column("dst_port", "", "receiver's port")
             .null_when("no ports")
             .u32(|row| row.port(row.endpoints().dst_port)),
@@ -210,7 +223,10 @@ impl PacketRow {
             .i64(|row| row.positions.1),
         column("flags", "", "TCP flags, letters of `FSRPAUECe` (`e` is AE of accurate ECN, RFC 9768)")
             .null_when("not TCP, or cut off")
-            .text(|row| Some(row.tcp()?.flags.letters())),
+            .repeated_text(
+                |row| Some((0, row.tcp()?.flags.0.into())),
+                |row| Some(row.tcp()?.flags.letters()),
+            ),
         column("window_bytes", "bytes", "receive window, scaled")
             .null_when("the scale is not known")
             .u64(|row| row.window_bytes),

@@ -1,0 +1,163 @@
+//! Tables as Parquet files. Row groups are encoded by threads, a group each, and written in order.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::Rows;
+
+/// Rows of a row group. The rows of one for each processor, and one more, are in memory.
+pub const GROUP_ROWS: usize = 65_536;
+
+/// Rows of which Arrow arrays are made at once: few enough to stay in the processor's cache.
+const ARRAY_ROWS: usize = 4_096;
+
+/// Bytes of distinct values after which a column of numbers is no longer written as a dictionary: the
+/// differences of times and sequence numbers are smaller.
+const NUMBER_DICTIONARY_BYTES: usize = 8_192;
+
+/// A Parquet file that is being written; its bytes are handed out as they come.
+pub struct ParquetFile {
+    schema: SchemaRef,
+    file: SerializedFileWriter<Vec<u8>>,
+    columns: Arc<ArrowRowGroupWriterFactory>,
+    pending: RowGroup,
+    encoding: VecDeque<JoinHandle<Result<Vec<ArrowColumnChunk>>>>,
+    threads: usize,
+}
+
+impl ParquetFile {
+    /// Begin a file with the columns of `schema`; text of any width is plain text in it.
+    pub fn new(schema: &Schema) -> Result<Self> {
+        let fields = schema.fields().iter().map(|field| match field.data_type() {
+            DataType::LargeUtf8 | DataType::Utf8View => {
+                Field::new(field.name(), DataType::Utf8, field.is_nullable())
+            }
+            _ => field.as_ref().clone(),
+        });
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = ArrowWriterOptions::new().with_properties(properties(&schema)?);
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
+        let (file, columns) = writer.into_serialized_writer()?;
+        Ok(Self {
+            schema,
+            file,
+            columns: Arc::new(columns),
+            pending: RowGroup::default(),
+            encoding: VecDeque::new(),
+            threads: thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        })
+    }
+
+    /// Add rows; return the bytes of the file that are complete.
+    pub fn write(&mut self, rows: &Arc<dyn Rows>) -> Result<Vec<u8>> {
+        let mut start = 0;
+        while start < rows.len() {
+            let end = rows.len().min(start + GROUP_ROWS - self.pending.len);
+            self.pending.push(Arc::clone(rows), start..end);
+            start = end;
+            if self.pending.len == GROUP_ROWS {
+                self.encode_pending()?;
+            }
+        }
+        Ok(self.take_bytes())
+    }
+
+    /// End the file; return the rest of it.
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        if self.pending.len > 0 {
+            self.encode_pending()?;
+        }
+        while !self.encoding.is_empty() {
+            self.append_oldest()?;
+        }
+        self.file.finish()?;
+        Ok(self.take_bytes())
+    }
+
+    fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(self.file.inner_mut())
+    }
+
+    fn encode_pending(&mut self) -> Result<()> {
+        if self.encoding.len() >= self.threads {
+            self.append_oldest()?;
+        }
+        let group = std::mem::take(&mut self.pending);
+        let (schema, columns) = (Arc::clone(&self.schema), Arc::clone(&self.columns));
+        let work = move || group.encode(&schema, &columns);
+        self.encoding.push_back(thread::Builder::new().name("parquet".into()).spawn(work)?);
+        Ok(())
+    }
+
+    fn append_oldest(&mut self) -> Result<()> {
+        let Some(encoding) = self.encoding.pop_front() else { return Ok(()) };
+        let chunks =
+            encoding.join().map_err(|_| ParquetError::General("a row group was not encoded".into()))??;
+        let mut group = self.file.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn properties(schema: &Schema) -> Result<WriterProperties> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
+    for field in schema.fields() {
+        let column = ColumnPath::from(field.name().as_str());
+        if field.data_type().is_integer() {
+            properties = properties
+                .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
+                .set_column_dictionary_page_size_limit(column, NUMBER_DICTIONARY_BYTES);
+        }
+    }
+    Ok(properties.build())
+}
+
+/// Rows of one row group, in pieces.
+#[derive(Default)]
+struct RowGroup {
+    pieces: Vec<(Arc<dyn Rows>, Range<usize>)>,
+    len: usize,
+}
+
+impl RowGroup {
+    fn push(&mut self, rows: Arc<dyn Rows>, range: Range<usize>) {
+        self.len += range.len();
+        self.pieces.push((rows, range));
+    }
+
+    fn encode(self, schema: &Schema, columns: &ArrowRowGroupWriterFactory) -> Result<Vec<ArrowColumnChunk>> {
+        let mut writers = columns.create_column_writers(0)?;
+        for (rows, range) in self.pieces {
+            for start in range.clone().step_by(ARRAY_ROWS) {
+                let batch = rows.batch(start, range.end.min(start + ARRAY_ROWS))?;
+                let mut unfilled = writers.iter_mut();
+                for (field, array) in schema.fields().iter().zip(batch.columns()) {
+                    for (leaf, writer) in compute_leaves(field, array)?.iter().zip(&mut unfilled) {
+                        writer.write(leaf)?;
+                    }
+                }
+            }
+        }
+        writers.into_iter().map(ArrowColumnWriter::close).collect()
+    }
+}
