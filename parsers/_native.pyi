@@ -410,6 +410,11 @@ class PacketReader:
     ) -> None: ...
     def next_batch(self, rows: int = 65_536) -> Table | None:
         """Return the next packets as a table with the columns of `schema.PACKETS`; None at the end."""
+    def spool(self, spool: PacketSpool, rows: int = 1_048_576) -> bool:
+        """Keep the data of the next packets in `spool`; return whether there may be more.
+
+        A file that cannot be written raises OSError.
+        """
     @property
     def flow_count(self) -> int:
         """Number of flows so far."""
@@ -417,3 +422,22 @@ class PacketReader:
     def sources(self) -> list[SourceSummary]: ...
     @property
     def problems(self) -> list[Problem]: ...
+
+@final
+class PacketSpool:
+    """The packets with payload of each direction of a flow, in little memory.
+
+    What goes beyond `most_buffered` bytes is in a file of `folder` that has no name.
+    """
+
+    def __init__(self, folder: str, most_buffered: int = ...) -> None: ...
+    def count(self, flow: int, direction: str) -> int:
+        """Return how many packets a direction has."""
+    def is_simulated(self, flow: int, direction: str) -> bool:
+        """Return whether any packet of a direction has a `uid`."""
+    def packets(self, flow: int, direction: str) -> Table:
+        """Return the packets of a direction in the order of the trace.
+
+        Columns are `time_ns`, `payload_bytes`, `sequence`, `seq_rel`, `ecn`, `uid`, `event`, `point` and
+        `layer` of `schema.PACKETS`.
+        """

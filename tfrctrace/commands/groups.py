@@ -161,9 +161,9 @@ def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
 def _write_rows(
     file: BinaryIO, found: Groups, form: Literal["csv", "parquet"], *, raw: bool, buckets: bool
 ) -> None:
-    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.parsers._native import empty_table
+    from tfrctrace.parsers.schema import polars_schema
     from tfrctrace.reports.files.table_files import write_table
 
     frame, name = (found.buckets, "group_buckets") if buckets else (found.rows, "groups")
-    schema = arrow_schema(name)
-    write_table(file, form, frame.to_arrow().cast(schema).to_batches(), schema, raw=raw)
+    write_table(file, form, [frame.cast(polars_schema(name))], empty_table(name), raw=raw)

@@ -701,9 +701,13 @@ impl Flow {
     }
 }
 
+/// Names of the directions of a flow.
+pub const FORWARD: &str = "fwd";
+pub const REVERSE: &str = "rev";
+
 /// Name of a direction (`fwd`, `rev`), given the side that opened the flow.
 pub fn direction_name(side: Side, forward: Side) -> &'static str {
-    if side == forward { "fwd" } else { "rev" }
+    if side == forward { FORWARD } else { REVERSE }
 }
 
 /// Whether a packet is a TCP segment with data.

@@ -12,6 +12,7 @@ pub mod joined;
 pub mod log_owners;
 mod media;
 mod missing_ends;
+pub mod packet_spool;
 mod pair;
 mod runs;
 mod simulator_events;

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 
 use super::table::Table;
 use crate::tables::Rows;
-use crate::tables::parquet::ParquetFile;
+use crate::tables::files::parquet::ParquetFile;
 
 /// Write `tables` with the columns of `schema`, which is a table, too, as a Parquet file.
 #[pyfunction]

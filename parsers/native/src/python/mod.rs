@@ -28,7 +28,7 @@ use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::{Description, TABLES, Table as CoreTable};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
-use packets::PacketReader;
+use packets::{PacketReader, PacketSpool};
 use settings::{GivenGrouping, Settings};
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
 use table::Table;
@@ -187,6 +187,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
+    module.add_class::<PacketSpool>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;

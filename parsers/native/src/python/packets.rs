@@ -1,7 +1,9 @@
 //! Packets for Python, batch by batch.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -12,9 +14,11 @@ use super::check_cancelled;
 use super::settings::Settings;
 use super::summaries::{problems_to_python, sources_to_python};
 use super::table::Table;
+use crate::flow::REVERSE;
 use crate::input::filter::Compiler;
 use crate::join::order::{Group, Open};
 use crate::pass::joined::JoinedGroup;
+use crate::pass::packet_spool::{BUFFERED_BYTES, PacketSpool as CoreSpool};
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::packets::PacketRow;
 
@@ -55,23 +59,17 @@ impl PacketReader {
 
     #[pyo3(signature = (rows = 65_536))]
     fn next_batch(&mut self, py: Python<'_>, rows: usize) -> PyResult<Option<Table>> {
-        let slot = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(reading) = slot else {
-            return Ok(None);
-        };
-        let (core, sources, compiler) = (&mut self.core, &self.sources, self.compiler.as_ref());
-        let batch = py
-            .detach(|| {
-                reading.next_packets(core, &|number| sources.open(number), as_compiler(compiler), rows.max(1))
-            })
-            .map_err(|words| exception(compiler, words))?;
-        if batch.is_empty() {
-            *slot = None;
-            self.core.finish();
-            check_cancelled(&self.core.problems)?;
-            return Ok(None);
+        Ok(self.next_rows(py, rows)?.map(|rows| Table::of(Box::new(rows))))
+    }
+
+    /// Keep the data of the next packets in `spool`; return whether there may be more.
+    #[pyo3(signature = (spool, rows = 1_048_576))]
+    fn spool(&mut self, py: Python<'_>, spool: &PacketSpool, rows: usize) -> PyResult<bool> {
+        for _ in (0..rows).step_by(SPOOLED_ROWS) {
+            let Some(packets) = self.next_rows(py, SPOOLED_ROWS)? else { return Ok(false) };
+            py.detach(|| spool.add(packets))?;
         }
-        Ok(Some(Table::of(Box::new(batch))))
+        Ok(true)
     }
 
     /// Number of flows so far.
@@ -91,6 +89,28 @@ impl PacketReader {
     }
 }
 
+impl PacketReader {
+    fn next_rows(&mut self, py: Python<'_>, rows: usize) -> PyResult<Option<Vec<PacketRow>>> {
+        let slot = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(reading) = slot else {
+            return Ok(None);
+        };
+        let (core, sources, compiler) = (&mut self.core, &self.sources, self.compiler.as_ref());
+        let batch = py
+            .detach(|| {
+                reading.next_packets(core, &|number| sources.open(number), as_compiler(compiler), rows.max(1))
+            })
+            .map_err(|words| exception(compiler, words))?;
+        if batch.is_empty() {
+            *slot = None;
+            self.core.finish();
+            check_cancelled(&self.core.problems)?;
+            return Ok(None);
+        }
+        Ok(Some(batch))
+    }
+}
+
 fn as_compiler(compiler: Option<&PythonCompiler>) -> Option<&dyn Compiler> {
     compiler.map(|compiler| compiler as &dyn Compiler)
 }
@@ -99,6 +119,51 @@ fn exception(compiler: Option<&PythonCompiler>, words: String) -> PyErr {
     match compiler {
         Some(compiler) => compiler.exception(words),
         None => PyRuntimeError::new_err(words),
+    }
+}
+
+/// Packets that are rows at one time on their way to a spool.
+const SPOOLED_ROWS: usize = 8_192;
+
+/// Data packets by flow and direction, for a replay.
+#[pyclass(frozen, module = "tfrctrace.parsers._native")]
+pub(super) struct PacketSpool {
+    core: Mutex<CoreSpool>,
+}
+
+#[pymethods]
+impl PacketSpool {
+    #[new]
+    #[pyo3(signature = (folder, most_buffered = BUFFERED_BYTES))]
+    fn new(folder: PathBuf, most_buffered: usize) -> Self {
+        Self { core: Mutex::new(CoreSpool::new(folder, most_buffered)) }
+    }
+
+    fn count(&self, flow: usize, direction: &str) -> usize {
+        self.core().count(flow, direction == REVERSE)
+    }
+
+    fn is_simulated(&self, flow: usize, direction: &str) -> bool {
+        self.core().is_simulated(flow, direction == REVERSE)
+    }
+
+    fn packets(&self, py: Python<'_>, flow: usize, direction: &str) -> PyResult<Table> {
+        let packets = py.detach(|| self.core().packets(flow, direction == REVERSE))?;
+        Ok(Table::of(Box::new(packets)))
+    }
+}
+
+impl PacketSpool {
+    fn core(&self) -> MutexGuard<'_, CoreSpool> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, rows: Vec<PacketRow>) -> io::Result<()> {
+        let mut core = self.core();
+        for (flow, direction, packet) in rows.iter().filter_map(PacketRow::spooled) {
+            core.add(flow as usize, direction == REVERSE, &packet)?;
+        }
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
-use crate::tables::csv_json::{RowFormat, safe_cell, written};
+use crate::tables::files::csv_json::{RowFormat, safe_cell, written};
 use crate::tables::{Rows, SelectedColumns};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any

@@ -18,6 +18,7 @@ mod rounds;
 mod rtp;
 mod rtt;
 mod samples;
+mod spooled_packets;
 mod tcp_details;
 mod tfrc;
 mod time_series;

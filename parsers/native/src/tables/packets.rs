@@ -10,6 +10,7 @@ use crate::packet::event::{
 };
 use crate::packet::extras::PacketExtras;
 use crate::packet::key::{Notation, address_text};
+use crate::pass::packet_spool::{SpooledPacket, SpooledSighting};
 use crate::wire::dccp::notation::notation;
 
 /// One row of the table of packets.
@@ -65,6 +66,27 @@ impl PacketRow {
             row.window_bytes = scaled.map(u64::from);
         }
         row
+    }
+
+    /// Flow, direction, and the packet as a spool keeps it; None without payload.
+    pub fn spooled(&self) -> Option<(u32, &'static str, SpooledPacket)> {
+        let (flow, direction) = self.found?;
+        let payload_bytes = self.packet.network.payload_bytes.filter(|bytes| *bytes > 0)?;
+        let sighting = self.sighting().map(|sighting| SpooledSighting {
+            layer: sighting.layer,
+            point: sighting.point,
+            uid: self.uid(),
+        });
+        let packet = SpooledPacket {
+            time_ns: self.packet.time_ns,
+            payload_bytes,
+            seq_rel: self.positions.0,
+            sequence: self.sequence(),
+            ecn: self.is_ip().then_some(self.packet.network.ecn),
+            event: self.packet.event,
+            sighting,
+        };
+        Some((flow, direction, packet))
     }
 
     fn is_ip(&self) -> bool {
@@ -137,6 +159,14 @@ impl PacketRow {
 
     fn sighting(&self) -> Option<&Sighting> {
         self.packet.sighting.as_ref()
+    }
+
+    fn uid(&self) -> Option<u64> {
+        Some(self.sighting()?.identity).filter(|&uid| uid != Sighting::NO_IDENTITY)
+    }
+
+    fn sequence(&self) -> Option<u64> {
+        self.packet.network.sequence.or(self.number)
     }
 
     fn ack(&self) -> Option<u32> {
@@ -259,14 +289,14 @@ impl PacketRow {
             .text(PacketRow::drop_reason),
         column("uid", "", "unique id of a packet of a simulation")
             .null_when("not a simulation, or an IPv6 packet of ns-3 on its way")
-            .u64(|row| Some(row.sighting()?.identity).filter(|&uid| uid != Sighting::NO_IDENTITY)),
+            .u64(PacketRow::uid),
         column(
             "sequence",
             "",
             "sequence number of a protocol other than TCP, or of a traffic generator in UDP",
         )
         .null_when("none, or not read")
-        .u64(|row| row.packet.network.sequence.or(row.number)),
+        .u64(PacketRow::sequence),
         column("acknowledged", "", "highest sequence number received, reported by a DCCP packet")
             .null_when("as sequence")
             .u64(|row| row.dccp.as_ref()?.0.ack),

@@ -13,7 +13,7 @@ use arrow_array::{Array, Float64Array, Int64Array, RecordBatch, StringArray, UIn
 use arrow_schema::{ArrowError, DataType};
 use serde::Serialize;
 
-use super::Rows;
+use crate::tables::Rows;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {

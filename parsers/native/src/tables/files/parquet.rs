@@ -17,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use super::Rows;
+use crate::tables::Rows;
 
 /// Rows of a row group. The rows of one for each processor, and one more, are in memory.
 pub const GROUP_ROWS: usize = 65_536;

@@ -1,0 +1,4 @@
+//! Tables as the bytes of files.
+
+pub mod csv_json;
+pub mod parquet;
