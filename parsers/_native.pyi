@@ -235,7 +235,7 @@ def write_parquet(
 ) -> None:
     """Call `write` with the pieces of a Parquet file of all rows of `tables`, with the columns of `schema`.
 
-    Row groups are encoded by threads while the next rows come, and have 65,536 rows but for the last.
+    Row groups are encoded by threads while the next rows come, and have 32,768 rows but for the last.
     """
 
 def safe_csv_cell(text: str) -> str:

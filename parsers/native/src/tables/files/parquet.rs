@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnPath;
 use crate::tables::Rows;
 
 /// Rows of a row group. The rows of one for each processor, and one more, are in memory.
-pub const GROUP_ROWS: usize = 65_536;
+pub const GROUP_ROWS: usize = 32_768;
 
 /// Rows of which Arrow arrays are made at once: few enough to stay in the processor's cache.
 const ARRAY_ROWS: usize = 4_096;
@@ -123,7 +123,10 @@ fn properties(schema: &Schema) -> Result<WriterProperties> {
         .set_offset_index_disabled(true);
     for field in schema.fields() {
         let column = ColumnPath::from(field.name().as_str());
-        if field.data_type().is_integer() {
+        if *field.data_type() == DataType::Utf8 {
+            // The least and the greatest address or set of flags would take as long as all the rest of them.
+            properties = properties.set_column_statistics_enabled(column, EnabledStatistics::None);
+        } else if field.data_type().is_integer() {
             properties = properties
                 .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
                 .set_column_dictionary_page_size_limit(column, NUMBER_DICTIONARY_BYTES);
