@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.errors import STANDARD_INPUT, FilterError, SpoolError, input_problem
 from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
-from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
+from tfrctrace.parsers._native import PacketReader, PacketSpool, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
     from tfrctrace.parsers.reading_settings import ReadSettings
+
+Item = TypeVar("Item")
 
 ROWS_AT_ONCE: Final = 64
 """Rows that are Python objects at one time, a megabyte: a table of flows shows only a few."""
@@ -54,9 +58,9 @@ class StackedTable:
     def __len__(self) -> int:
         return sum(map(len, self._tables))
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Give the rows as dictionaries, few of them at one time."""
-        for table, start, stop in self._pieces(ROWS_AT_ONCE):
+    def rows(self, columns: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Give the rows as dictionaries, of all columns or of some, few of them at one time."""
+        for table, start, stop in self._pieces(ROWS_AT_ONCE, columns):
             rows = table.rows(start, stop)
             yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
 
@@ -92,14 +96,18 @@ class StackedTable:
         """Return a data frame of all columns or of some, without a copy when there is only one trace."""
         import polars as pl
 
-        names = None if columns is None else list(columns)
-        tables = self._tables if names is None else [table.select(names) for table in self._tables]
-        frame = pl.concat([pl.DataFrame(table) for table in tables])
+        frame = pl.concat([pl.DataFrame(table) for table in self._with_columns(columns)])
         return self._anonymizer.frame(frame) if self._anonymizer else frame
 
-    def _pieces(self, most: int) -> Iterator[tuple[Table, int, int]]:
+    def _with_columns(self, columns: Iterable[str] | None) -> Sequence[Table]:
+        if columns is None:
+            return self._tables
+        names = list(columns)
+        return [table.select(names) for table in self._tables]
+
+    def _pieces(self, most: int, columns: Iterable[str] | None = None) -> Iterator[tuple[Table, int, int]]:
         """Give each table with the bounds of `most` rows after the other."""
-        for table in self._tables:
+        for table in self._with_columns(columns):
             for start in range(0, len(table), most):
                 yield table, start, min(start + most, len(table))
 
@@ -320,25 +328,48 @@ class PacketBatches:
         return not _was_read(self.sources, self.problems)
 
     def __iter__(self) -> Iterator[ArrowStream]:
+        return self._of_each_trace(self._tables)
+
+    def spool(self) -> PacketSpool:
+        """Return the packets with payload by flow and direction, instead of iterating.
+
+        Beyond some memory they are in a file without a name in the temporary folder; raises `SpoolError` if
+        it cannot be written.
+        """
+        folder = gettempdir()
+        spool = PacketSpool(folder)
+
+        def kept(reader: PacketReader) -> Iterator[None]:
+            try:
+                while in_thread(lambda: reader.spool(spool)):
+                    yield
+            except OSError as error:
+                # the core's words end in the number of the error
+                raise SpoolError(folder, str(error).partition(" (os error")[0].lower()) from error
+
+        for _ in self._of_each_trace(kept):
+            pass
+        return spool
+
+    def _of_each_trace(self, work: Callable[[PacketReader], Iterator[Item]]) -> Iterator[Item]:
+        """Give what `work` makes of the reader of each trace, and note the traces' problems."""
         flows_before = 0
         for trace, progress in zip(self._traces, self._progress, strict=True):
-            flows_before += yield from self._batches_of(trace, progress, flows_before)
+            open_reader = partial(self._reader_of, trace, progress, flows_before + 1)
+            try:
+                # what begins a trace is read by this already
+                reader = in_thread(open_reader)
+                yield from work(reader)
+            except FilterError as error:
+                self.problems.append(_filter_refused(trace, error))
+                continue
+            self.sources += reader.sources
+            self.problems += with_hints(reader.problems)
+            flows_before += reader.flow_count
 
-    def _batches_of(
-        self, trace: Sequence[str], progress: Progress, flows_before: int
-    ) -> Generator[ArrowStream, None, int]:
-        """Give the packets of one trace, note its problems, and return how many flows it has."""
-        try:
-            # what begins a trace is read by this already
-            reader = in_thread(lambda: self._reader_of(trace, progress, flows_before + 1))
-            while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
-                yield from StackedTable([table], self._settings.anonymizer).parts()
-        except FilterError as error:
-            self.problems.append(_filter_refused(trace, error))
-            return 0
-        self.sources += reader.sources
-        self.problems += with_hints(reader.problems)
-        return reader.flow_count
+    def _tables(self, reader: PacketReader) -> Iterator[ArrowStream]:
+        while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
+            yield from StackedTable([table], self._settings.anonymizer).parts()
 
     def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from heapq import heappop, heappush
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.conversations import ends
-from tfrctrace.reports.files.table_files import parquet_bytes
+from tfrctrace.reports.files.lists_of_text import ListsOfText
+from tfrctrace.reports.files.table_files import write_table
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     Block = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Iterator[str]]
+    Key = tuple[int, str]
+    ReplayItem = tuple[str, Mapping[str, Any]]
+    """The name of a list of the JSON output (`flows`, `lacking` or `replays`), and an item of it."""
 
 REPLAY_SCHEMA_VERSION: Final = 1
+
+MOST_SHOWN: Final = 1000
+"""Most flows with replays, and most without, that the text shows."""
 
 _COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "long run", "p", "R", "time in each mode")
 _LEFT: Final = frozenset({0, 8})
@@ -40,29 +48,79 @@ _MODES: Final = {
 }
 
 
-def write_replay_json(file: TextIO, document: Mapping[str, Any], *, version: str) -> None:
-    """Write all steps as arrays, an object for each algorithm and flow; docs/replay.md explains the names."""
+def write_replay_json(
+    file: TextIO, items: Iterable[ReplayItem], facts: Mapping[str, Any], *, version: str
+) -> None:
+    """Write all steps as arrays, an object for each algorithm and flow; docs/replay.md explains the names.
+
+    Items of the three lists come mixed, and those of a list are kept in a file beyond some megabytes until
+    the lists before are complete.
+    """
     import json
 
     head = {"schema_version": REPLAY_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
-    rest = {name: value for name, value in document.items() if name != "replays"}
     encode = json.JSONEncoder(allow_nan=False).encode
-    file.write(f'{encode({**head, **rest})[:-1]},\n"replays": [')
-    separator = "\n"
-    for one in document["replays"]:
-        file.write(separator + encode({**_without_series(one), **one["series"]}))
-        separator = ",\n"
-    file.write("\n]}\n")
+    with ListsOfText(("flows", "lacking", "replays")) as lists:
+        for name, item in items:
+            separator = ",\n" if name == "replays" else ", "
+            lists.add(name, separator, encode({**_without_series(item), **item.get("series", {})}))
+        file.write(f'{encode({**head, "loop": facts["loop"]})[:-1]}, "flows": [')
+        lists.copy("flows", file)
+        file.write('], "lacking": [')
+        lists.copy("lacking", file)
+        rest = encode({name: value for name, value in facts.items() if name != "loop"})
+        file.write(f'], {rest[1:-1]},\n"replays": [')
+        if not lists.is_empty("replays"):
+            file.write("\n")
+        lists.copy("replays", file)
+        file.write("\n]}\n")
 
 
 def write_replay_table(
-    file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame, *, raw: bool
+    file: BinaryIO,
+    form: Literal["csv", "parquet"],
+    frames: Iterable[pl.DataFrame],
+    schema: pl.DataFrame,
+    *,
+    raw: bool,
 ) -> None:
-    """Write a row for each step."""
-    if form == "parquet":
-        file.write(parquet_bytes(frame))
-    else:
-        file.write(frame_csv(frame, raw=raw))
+    """Write a row for each step, with the columns of the table `schema`."""
+    write_table(file, form, frames, schema, raw=raw)
+
+
+def bounded_document(items: Iterable[ReplayItem], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of as many flows as a screen may have, those with the most steps; count others."""
+    flows: dict[Key, Mapping[str, Any]] = {}
+    replays: defaultdict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+    sizes: list[tuple[int, int, Key]] = []
+    lacking: list[Mapping[str, Any]] = []
+    others, reasons = 0, Counter[str]()
+    for name, item in items:
+        key = (item["flow"], item["direction"])
+        if name == "lacking":
+            if len(lacking) < MOST_SHOWN:
+                lacking.append(item)
+            else:
+                reasons[item["what"]] += 1
+        elif name == "replays":
+            if key in flows:
+                replays[key].append(item)
+        else:
+            flows[key] = item
+            heappush(sizes, (item["reports"], -others - len(flows), key))
+            if len(flows) > MOST_SHOWN:
+                smallest = heappop(sizes)[-1]
+                del flows[smallest]
+                replays.pop(smallest, None)
+                others += 1
+    shown = [one for key in flows for one in replays[key]]
+    return {
+        **facts,
+        "flows": list(flows.values()),
+        "lacking": lacking,
+        "replays": shown,
+        "left_out": {"flows": others, "lacking": dict(reasons.most_common())},
+    }
 
 
 def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:
@@ -113,19 +171,33 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 def flow_blocks(document: Mapping[str, Any], block: Block) -> Iterator[str]:
     """Give a block of lines for each flow with its replays, then flows without replays, and the notes."""
     separator: tuple[str, ...] = ()
+    replays: defaultdict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+    for replay in document["replays"]:
+        replays[replay["flow"], replay["direction"]].append(replay)
     for flow in document["flows"]:
-        key = (flow["flow"], flow["direction"])
         yield from separator
-        yield from block(
-            flow, [replay for replay in document["replays"] if (replay["flow"], replay["direction"]) == key]
-        )
+        yield from block(flow, replays[flow["flow"], flow["direction"]])
         separator = ("",)
     if document["lacking"]:
         yield from separator
     for flow in document["lacking"]:
         yield f"{flow_title(flow)} ({flow['transport']}) cannot be replayed: {flow['what']}"
         yield f"  hint: {flow['hint']}"
+    yield from _left_out(document.get("left_out", {}))
     yield from ("", *(f"note: {note}" for note in document["notes"]))
+
+
+def _left_out(counts: Mapping[str, Any]) -> Iterator[str]:
+    """Give lines for flows that the screen does not show, by the reason if they have no replays."""
+    if flows := counts.get("flows"):
+        more = counted(flows, "more flow")
+        yield from ("", f"and {more} with fewer steps, which `--format json` and `--format csv` have")
+    lacking = counts.get("lacking", {})
+    if lacking:
+        more = counted(sum(lacking.values()), "more flow")
+        yield f"and {more} cannot be replayed, which `--format json` has:"
+    for what, number in lacking.items():
+        yield f"  {number:,}: {what}"
 
 
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:

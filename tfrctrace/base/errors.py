@@ -6,6 +6,7 @@
     ├── UsageError          an invalid argument or combination of arguments (also a ValueError)
     │   └── ReadOnceError   standard input was read without collecting what is needed now
     ├── OutputError         a result could not be written (also an OSError)
+    │   └── SpoolError      what does not fit into memory could not be written
     └── NotBuiltError       the Rust core is missing (also an ImportError)
 
     TfrctraceWarning        an input was read, with a caveat (a UserWarning)
@@ -142,6 +143,12 @@ class OutputError(TfrctraceError, OSError):
 
     def __str__(self) -> str:
         return f"cannot write `{self.path}`: {self.reason}"
+
+
+class SpoolError(OutputError):
+    """What does not fit into memory could not be written to the temporary folder."""
+
+    hint = "free some space, or name another folder in the environment variable TMPDIR"
 
 
 class NotBuiltError(TfrctraceError, ImportError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -23,10 +23,10 @@ from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
-    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.replay.open_loop import OpenLoop
     from tfrctrace.trace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
@@ -246,7 +246,7 @@ def replay(
         downloads=downloads,
         settings=CellSettings(preset=preset, phy=phy),
     )
-    replayed = trace.replays(
+    found = trace.open_loop(
         *names,
         profile=profile,
         tfrc=dict(parameters),
@@ -259,7 +259,7 @@ def replay(
         least_packets=least_packets,
         network=network,
     )
-    _write(replayed, result, network if stations_seen else None)
+    _write(found, result, network if stations_seen else None)
     return console.exit_status
 
 
@@ -320,24 +320,37 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     from tfrctrace.reports.printers.closed_loop import write_closed_loop_text
     from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table
 
+    facts = closed_loop_facts(loops)
+    lists = ("flows", "lacking", "replays")
+    items = ((name, item) for name in lists for item in facts[name])
+    rest = {name: value for name, value in facts.items() if name not in lists}
     result.write(
-        table=lambda file: write_closed_loop_text(file, closed_loop_facts(loops)),
-        json=lambda file: write_replay_json(file, closed_loop_facts(loops), version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, loops.frame, raw=result.raw),
+        table=lambda file: write_closed_loop_text(file, facts),
+        json=lambda file: write_replay_json(file, items, rest, version=__version__),
+        rows=lambda file, form: write_replay_table(file, form, [loops.frame], loops.frame, raw=result.raw),
     )
 
 
-def _write(replayed: OpenLoopReplay, result: OutputOptions, seen: Scenario | None) -> None:
+def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> None:
     from tfrctrace.replay.medium_facts import medium_facts
-    from tfrctrace.replay.open_loop_facts import open_loop_facts
-    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table, write_replay_text
+    from tfrctrace.replay.open_loop import no_steps
+    from tfrctrace.replay.open_loop_facts import open_loop_items
+    from tfrctrace.reports.printers.replay import (
+        bounded_document,
+        write_replay_json,
+        write_replay_table,
+        write_replay_text,
+    )
 
-    def facts() -> dict[str, object]:
-        stations = {"stations_seen": medium_facts(seen)} if seen else {}
-        return open_loop_facts(replayed) | stations
+    facts: dict[str, object] = {"loop": "open", "notes": list(found.notes)}
+    if seen:
+        facts["stations_seen"] = medium_facts(seen)
+
+    def items(*, series: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+        return open_loop_items(found, series=series)
 
     result.write(
-        table=lambda file: write_replay_text(file, facts()),
-        json=lambda file: write_replay_json(file, facts(), version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, replayed.frame, raw=result.raw),
+        table=lambda file: write_replay_text(file, bounded_document(items(series=False), facts)),
+        json=lambda file: write_replay_json(file, items(series=True), facts, version=__version__),
+        rows=lambda file, form: write_replay_table(file, form, found.steps(), no_steps(), raw=result.raw),
     )

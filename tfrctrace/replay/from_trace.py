@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
+from tfrctrace.replay.recordings.direction_rows import DirectionRows
 from tfrctrace.replay.recordings.rebuilt_receiver import ReturnPath, simulated_reports
 from tfrctrace.replay.recordings.receiver_reports import counted_reports, is_usable, received_reports
 from tfrctrace.replay.recordings.recording import FlowEnds, Recording, ReportSeries, Source
@@ -25,6 +27,22 @@ NS_PER_MS: Final = 1_000_000
 
 TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "rtt", "losses", "rounds")
 """Tables that are read besides the packets."""
+
+_FACTS: Final = (
+    "flow",
+    "direction",
+    "transport",
+    "src",
+    "src_port",
+    "dst",
+    "dst_port",
+    "mss",
+    "rtt_min_ms",
+    "handshake_rtt_ms",
+    "vantage",
+    "notes",
+)
+"""Columns of the table of flows that recordings need."""
 
 LEAST_PACKETS: Final = 20
 """Fewest data packets worth replaying; excludes control connections and look-ups."""
@@ -86,17 +104,14 @@ class FlowRecordings:
         self._agents = trace.agents
 
         reading = trace.read(*TABLES)
-        self._flows = reading.table("flows").frame()
+        self._flows = reading.table("flows")
         self._tcp = tcp_reports.TcpTables(
-            rounds=reading.table("rounds").frame(),
-            losses=reading.table("losses").frame(),
-            rtt=reading.table("rtt").frame(),
+            rounds=DirectionRows(reading.table("rounds").frame()),
+            losses=DirectionRows(reading.table("losses").frame()),
+            rtt=DirectionRows(reading.table("rtt").frame()),
         )
-        self._packets = _RowsOfDirections(data_packets(trace.packets()))
-        feedback = reading.table("feedback").frame()
-        self._reports: Mapping[tuple[object, ...], pl.DataFrame] = feedback.partition_by(
-            "flow", "direction", as_dict=True, maintain_order=True
-        )
+        self._reports = DirectionRows(reading.table("feedback").frame())
+        self._spool = trace.packet_spool()
 
     def recordings(
         self, choice: RecordingOptions, receivers: Sequence[TfrcVariant]
@@ -104,37 +119,56 @@ class FlowRecordings:
         """Yield a recording of each direction with data for each of `receivers`, or why there is none.
 
         The receivers simulate the reports that the trace does not have; if it has them, all recordings are
-        the same.
+        the same. The packets of one direction are in memory at a time.
         """
-        for row in self._flows.iter_rows(named=True):
-            key = (row["flow"], row["direction"])
-            packets = self._packets.get(key)
-            if packets is None or (choice.flows is not None and row["flow"] not in choice.flows):
+        least = max(choice.least_packets, 2)
+        for facts in self._flows.rows(_FACTS):
+            if choice.flows is not None and facts["flow"] not in choice.flows:
                 continue
-            flow = _DataFlow(row, packets)
-            first = self._recorded(flow, choice, receivers[0])
-            if isinstance(first, NotReplayable):
-                yield first
-            elif first.source == "reports":
-                noted = replace(first, notes=(*first.notes, *self._notes_on(receivers)))
-                yield dict.fromkeys(receivers, noted)
-            else:
-                others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
-                # what is missing does not depend on the receiver
-                made = {one: found for one, found in others if isinstance(found, Recording)}
-                yield {receivers[0]: first, **made}
+            few = self._few_packets(facts, least)
+            if few is not None:
+                if few:
+                    yield _too_few(facts, few, least)
+                continue
+            packets = data_packets(self._spool, facts["flow"], facts["direction"])
+            if packets.is_empty():
+                continue
+            if packets.height < least:
+                yield _too_few(facts, packets.height, least)
+                continue
+            yield self._of_flow(_DataFlow(facts, packets), choice, receivers)
+
+    def _few_packets(self, facts: Mapping[str, Any], least: int) -> int | None:
+        """Return how many data packets a direction has if that is known to be fewer than `least`."""
+        flow, direction = facts["flow"], facts["direction"]
+        seen = self._spool.count(flow, direction)
+        if seen >= least:
+            return None
+        if not self._spool.is_simulated(flow, direction):
+            return seen
+        rows = self._spool.packets(flow, direction).rows()
+        sent = {row["uid"] for row in rows if row["uid"] is not None and row["point"] == "source"}
+        return len(sent) + sum(row["uid"] is None for row in rows)
+
+    def _of_flow(
+        self, flow: _DataFlow, choice: RecordingOptions, receivers: Sequence[TfrcVariant]
+    ) -> Mapping[TfrcVariant, Recording] | NotReplayable:
+        first = self._recorded(flow, choice, receivers[0])
+        if isinstance(first, NotReplayable):
+            return first
+        if first.source == "reports":
+            noted = replace(first, notes=(*first.notes, *self._notes_on(receivers)))
+            return dict.fromkeys(receivers, noted)
+        others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
+        # what is missing does not depend on the receiver
+        made = {one: found for one, found in others if isinstance(found, Recording)}
+        return {receivers[0]: first, **made}
 
     def _recorded(
         self, flow: _DataFlow, choice: RecordingOptions, chosen: TfrcVariant
     ) -> Recording | NotReplayable:
-        least = max(choice.least_packets, 2)
-        if flow.packets.height < least:
-            return flow.lacks(
-                f"it has {_data_packets(flow.packets.height)}, fewer than {least}",
-                "at least 2 are needed; `--least-packets` sets the limit",
-            )
-        reports = self._reports.get(flow.key)
-        reported = None if reports is None or choice.simulate else reports.drop_nulls("received_ns")
+        reports = self._reports.of(flow.facts)
+        reported = None if reports.is_empty() or choice.simulate else reports.drop_nulls("received_ns")
         if reported is not None and is_usable(reported):
             made = received_reports(reported, flow.packets, choice.rtt_ms, choice.rtt_scale)
             return flow.made("reports", made, choice)
@@ -174,38 +208,25 @@ class FlowRecordings:
         """Return what the trace or the user gives for the path from the receiver to the sender."""
         if choice.rtt_ms is not None:
             return ReturnPath(rtt_ms=choice.rtt_ms, origin="as given")
-        reports = self._reports.get(flow.key)
+        found = self._reports.of(flow.facts)
+        reports = None if found.is_empty() else found
         own_ms = flow.facts["rtt_min_ms"]
         if isinstance(own_ms, float):
             origin = "the lowest of its acknowledgements"
             return ReturnPath(rtt_ms=own_ms, origin=origin, own_reports=reports)
-        borrowed = None if flow.is_two_ended else self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
+        borrowed = None if flow.is_two_ended else tcp_reports.borrowed_rtt_ms(self._tcp_rtts, flow.facts)
         if borrowed is None:
             return ReturnPath(own_reports=reports)
         rtt_ms, origin = borrowed
         return ReturnPath(rtt_ms=rtt_ms, origin=origin, own_reports=reports)
 
-
-class _RowsOfDirections:
-    """A table in order of flow and direction, of which the rows of one direction are a slice.
-
-    A frame for each direction would take 10 GB for a million flows.
-    """
-
-    def __init__(self, rows: pl.DataFrame) -> None:
+    @cached_property
+    def _tcp_rtts(self) -> pl.DataFrame:
+        """The round-trip times of TCP flows, for those that show none."""
         import polars as pl
 
-        self._rows = rows
-        places = rows.select("flow", "direction").with_row_index("start").group_by("flow", "direction")
-        bounds = places.agg(pl.col("start").min(), pl.col("start").len().alias("length"))
-        self._bounds = {
-            (flow, direction): (start, length) for flow, direction, start, length in bounds.iter_rows()
-        }
-
-    def get(self, key: tuple[object, object]) -> pl.DataFrame | None:
-        """Return the rows of a flow and direction; None if there are none."""
-        start, length = self._bounds.get(key, (0, 0))
-        return self._rows[start : start + length] if length else None
+        frame = self._flows.frame(tcp_reports.LENDER)
+        return frame.filter(pl.col("transport") == "tcp", pl.col("rtt_p50_ms").is_not_null())
 
 
 class _DataFlow:
@@ -218,24 +239,8 @@ class _DataFlow:
         self.transport = str(facts["transport"])
         self.is_two_ended = bool(packets["is_two_ended"][0])
 
-    @property
-    def ends(self) -> FlowEnds:
-        facts = self.facts
-        return FlowEnds(
-            src=facts["src"], src_port=facts["src_port"], dst=facts["dst"], dst_port=facts["dst_port"]
-        )
-
     def lacks(self, what: str, hint: str) -> NotReplayable:
-        flow, direction = self.key
-        assert isinstance(flow, int)
-        return NotReplayable(
-            flow=flow,
-            direction=str(direction),
-            ends=self.ends,
-            transport=self.transport,
-            what=what,
-            hint=hint,
-        )
+        return _lacking(self.facts, what, hint)
 
     def segment_bytes(self, choice: RecordingOptions) -> float:
         """Return s: the user's, else the MSS of TCP, else the mean payload."""
@@ -267,7 +272,7 @@ class _DataFlow:
         return Recording(
             flow=flow,
             direction=str(direction),
-            ends=self.ends,
+            ends=_ends(self.facts),
             transport=self.transport,
             source=source,
             start_ns=start_ns,
@@ -306,6 +311,31 @@ class _DataFlow:
         if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
             return ()
         return (f"{share:.0%} of its packets differ widely in size from the assumed s = {s:.0f} bytes",)
+
+
+def _ends(facts: Mapping[str, Any]) -> FlowEnds:
+    return FlowEnds(
+        src=facts["src"], src_port=facts["src_port"], dst=facts["dst"], dst_port=facts["dst_port"]
+    )
+
+
+def _lacking(facts: Mapping[str, Any], what: str, hint: str) -> NotReplayable:
+    return NotReplayable(
+        flow=facts["flow"],
+        direction=facts["direction"],
+        ends=_ends(facts),
+        transport=str(facts["transport"]),
+        what=what,
+        hint=hint,
+    )
+
+
+def _too_few(facts: Mapping[str, Any], count: int, least: int) -> NotReplayable:
+    return _lacking(
+        facts,
+        f"it has {_data_packets(count)}, fewer than {least}",
+        "at least 2 are needed; `--least-packets` sets the limit",
+    )
 
 
 def _notes_on_end(late: int) -> tuple[str, ...]:

@@ -140,34 +140,75 @@ def _refuse_idle_parameters(
             )
 
 
-def replay(
-    gathered: FlowRecordings, selection: Selection, choice: RecordingOptions, bounds: list[Bounds]
-) -> OpenLoopReplay:
-    """Run the algorithms over the flows. `bounds` are the MAC's, for MTFRC."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReplay:
+    """The steps of all algorithms on one direction of a flow."""
+
+    recording: Recording
+    steps: tuple[pl.DataFrame, ...]
+    """One frame for each algorithm, with the columns of `tfrctrace.parsers.schema.REPLAY`."""
+
+
+class OpenLoop:
+    """Algorithms that run over the flows of a trace, one direction in memory at a time."""
+
+    def __init__(
+        self, gathered: FlowRecordings, selection: Selection, choice: RecordingOptions, bounds: list[Bounds]
+    ) -> None:
+        """Take what is to be run over which flows. `bounds` are the MAC's, for MTFRC."""
+        self._gathered = gathered
+        self._selection = selection
+        self._choice = choice
+        self._bounds = bounds
+        self.notes = tuple(_notes(selection))
+        """Notes on the algorithms."""
+        self.settings = {one.name: one.settings for one in selection.controllers}
+        """Parameters of controllers in Python that are not the defaults, by their names."""
+        self.is_repeated = len(selection.rtt_scales) > 1
+        """Whether each flow is replayed with several scales of its round-trip times."""
+
+    def flows(self) -> Iterator[FlowReplay | NotReplayable]:
+        """Run all algorithms over each flow, for each scale of round-trip times anew."""
+        selection = self._selection
+        for scale in selection.rtt_scales:
+            choice = replace(self._choice, rtt_scale=scale)
+            for found in self._gathered.recordings(choice, selection.receivers):
+                if isinstance(found, NotReplayable):
+                    yield found
+                    continue
+                steps = (
+                    _with_all_columns(name, frame, recording, selection, scale)
+                    for name, frame, recording in _of_flow(found, selection, self._bounds)
+                )
+                yield FlowReplay(recording=next(iter(found.values())), steps=tuple(steps))
+
+    def steps(self) -> Iterator[pl.DataFrame]:
+        """Run all algorithms and give their steps, a frame for each algorithm and flow."""
+        for found in self.flows():
+            if isinstance(found, FlowReplay):
+                yield from found.steps
+
+    def collected(self) -> OpenLoopReplay:
+        """Run all algorithms and keep everything."""
+        import polars as pl
+
+        found = list(self.flows())
+        replayed = [one for one in found if isinstance(one, FlowReplay)]
+        frames = [frame for one in replayed for frame in one.steps]
+        return OpenLoopReplay(
+            frame=pl.concat([no_steps(), *frames]),
+            recordings=_first_of_each(one.recording for one in replayed),
+            lacking=_first_of_each(one for one in found if isinstance(one, NotReplayable)),
+            notes=self.notes,
+            settings=self.settings,
+        )
+
+
+def no_steps() -> pl.DataFrame:
+    """Return the table of steps without rows."""
     import polars as pl
 
-    frames: list[pl.DataFrame] = []
-    recordings: list[Recording] = []
-    lacking: list[NotReplayable] = []
-    for scale in selection.rtt_scales:
-        for found in gathered.recordings(replace(choice, rtt_scale=scale), selection.receivers):
-            if isinstance(found, NotReplayable):
-                lacking.append(found)
-                continue
-            recordings.append(next(iter(found.values())))
-            frames += [
-                _with_all_columns(name, frame, recording, selection, scale)
-                for name, frame, recording in _of_flow(found, selection, bounds)
-            ]
-    none = _schema()
-    frame = pl.concat([pl.DataFrame(schema=none), *frames]) if frames else pl.DataFrame(schema=none)
-    return OpenLoopReplay(
-        frame=frame,
-        recordings=_first_of_each(recordings),
-        lacking=_first_of_each(lacking),
-        notes=tuple(_notes(selection)),
-        settings={one.name: one.settings for one in selection.controllers},
-    )
+    return pl.DataFrame(schema=_schema())
 
 
 def mac_bounds(selection: Selection, network: Scenario | None, zero_ns: int) -> list[Bounds]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.replay.open_loop import FlowReplay
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
-    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
+
+ReplayList = Literal["flows", "lacking", "replays"]
+"""Lists of the JSON output."""
 
 KEY: Final = (
     "flow",
@@ -56,25 +61,46 @@ def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
         "lacking": [one.facts() for one in replayed.lacking],
         "notes": list(replayed.notes),
         "replays": [
-            _replay(dict(zip(KEY, key, strict=True)), steps, recordings, replayed.settings)
-            for key, steps in replayed.frame.group_by(KEY, maintain_order=True)
+            _replay(steps, recordings[steps["flow"][0], steps["direction"][0]], replayed.settings)
+            for _, steps in replayed.frame.group_by(KEY, maintain_order=True)
         ],
     }
 
 
+def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[tuple[ReplayList, dict[str, Any]]]:
+    """Run the algorithms and give the items of the lists of the JSON output, with steps if `series`."""
+    known = set[tuple[int, str]]()
+    for one in found.flows():
+        flow = one.recording if isinstance(one, FlowReplay) else one
+        # further scales of round-trip times repeat the flows
+        is_first = (flow.flow, flow.direction) not in known
+        if found.is_repeated:
+            known.add((flow.flow, flow.direction))
+        if not isinstance(one, FlowReplay):
+            if is_first:
+                yield "lacking", one.facts()
+            continue
+        if is_first:
+            yield "flows", _recording(one.recording)
+        for steps in one.steps:
+            if not steps.is_empty():
+                yield "replays", _replay(steps, one.recording, found.settings, series=series)
+
+
 def _replay(
-    key: dict[str, Any],
     steps: pl.DataFrame,
-    recordings: Mapping[tuple[int, str], Recording],
+    recording: Recording,
     settings: Mapping[str, Mapping[str, float | str]],
+    *,
+    series: bool = True,
 ) -> dict[str, Any]:
-    recording = recordings[key["flow"], key["direction"]]
-    return {
+    key = steps.select(KEY).row(0, named=True)
+    facts = {
         **key,
         **_summary(steps, recording),
         **_long_run(steps, recording, settings.get(key["algorithm"])),
-        "series": _series(steps),
     }
+    return {**facts, "series": _series(steps)} if series else facts
 
 
 def _recording(one: Recording) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import listed, one_of, refuse_unknown, table_of, texts
@@ -76,12 +76,13 @@ def plan_for_run(plan: ReplayPlan | None, parameters: Mapping[str, Value]) -> Re
 
 def mean_rates(trace: Trace, plan: ReplayPlan) -> dict[int, dict[str, float | None]]:
     """Return the mean of X in bit/s that each algorithm allowed each flow that could be replayed."""
-    from tfrctrace.replay.open_loop_facts import open_loop_facts
+    from tfrctrace.replay.open_loop_facts import open_loop_items
 
     means: dict[int, dict[str, float | None]] = {}
-    replayed = trace.replays(*plan.algorithms, profile=plan.profile, network=_network(plan))
-    for one in cast("list[dict[str, Any]]", open_loop_facts(replayed)["replays"]):
-        means.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
+    loop = trace.open_loop(*plan.algorithms, profile=plan.profile, network=_network(plan))
+    for name, one in open_loop_items(loop, series=False):
+        if name == "replays":
+            means.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
     return means
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
-    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.reports.elements import Report
     from tfrctrace.reports.figures.kinds import PlotKind
@@ -198,7 +198,7 @@ class Trace(Tables):
         """Return the metrics that `measure` computes, one row for each."""
         return self.measure(*names, **options).frame()
 
-    def replays(
+    def open_loop(
         self,
         *algorithms: str,
         profile: Profile = "rfc5348",
@@ -211,8 +211,8 @@ class Trace(Tables):
         network: Scenario | None = None,
         simulate: bool = False,
         least_packets: int = LEAST_PACKETS,
-    ) -> OpenLoopReplay:
-        """Return the rates that algorithms would have allowed each flow, and which flows cannot be replayed.
+    ) -> OpenLoop:
+        """Return algorithms to be run over the flows, one flow in memory at a time.
 
         `algorithms` are names such as `tfrc` (the default), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
         `profile` is the variant of TFRC, `tfrc` its parameters that are not the defaults, as `{"q": 0.8}`,
@@ -225,7 +225,7 @@ class Trace(Tables):
         """
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
-        from tfrctrace.replay.open_loop import mac_bounds, replay, select_algorithms
+        from tfrctrace.replay.open_loop import OpenLoop, mac_bounds, select_algorithms
 
         # what the trace's own agents are is where a replay of them begins
         parameters = {**self.agents, **(tfrc or {})}
@@ -241,7 +241,12 @@ class Trace(Tables):
         )
         bounds = mac_bounds(chosen, network, self.zero_ns if network else 0)
         gathered = self._gathered = self._gathered or FlowRecordings(self)
-        return replay(gathered, chosen, choice, bounds)
+        return OpenLoop(gathered, chosen, choice, bounds)
+
+    @with_parameters_of(open_loop)
+    def replays(self, *names: Any, **options: Any) -> OpenLoopReplay:
+        """Return the rates that algorithms would have allowed, and which flows cannot be replayed."""
+        return self.open_loop(*names, **options).collected()
 
     @with_parameters_of(replays)
     def replay(self, *names: Any, **options: Any) -> pl.DataFrame:

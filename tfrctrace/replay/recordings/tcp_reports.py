@@ -20,38 +20,41 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.parsers._native import ChosenSender
+    from tfrctrace.replay.recordings.direction_rows import DirectionRows
 
-_KEY: Final = ("flow", "direction")
+LENDER: Final = ("flow", "transport", "src", "dst", "rtt_samples", "rtt_p50_ms")
+"""Columns of the table of flows from which a round-trip time is borrowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpTables:
     """What a trace shows of its TCP connections: the tables of that name."""
 
-    rounds: pl.DataFrame
-    losses: pl.DataFrame
-    rtt: pl.DataFrame
+    rounds: DirectionRows
+    losses: DirectionRows
+    rtt: DirectionRows
 
     def repairs(self, facts: Mapping[str, object]) -> pl.DataFrame:
         """Return what the direction of `facts` sent again because it was lost, in order of time."""
-        return repairs(_rows_of_flow(self.losses, facts))
+        return repairs(self.losses.of(facts))
 
-    def borrowed_rtt_ms(self, flows: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
-        """Return the median round-trip time of a TCP flow between the same two ends, and whose it is."""
-        import polars as pl
 
-        ends = {facts["src"], facts["dst"]}
-        alike = flows.filter(
-            (pl.col("transport") == "tcp")
-            & pl.col("rtt_p50_ms").is_not_null()
-            & pl.col("src").is_in(ends)
-            & pl.col("dst").is_in(ends)
-        ).sort("rtt_samples", descending=True)
-        if alike.is_empty():
-            return None
-        # seen from the wrong end the samples are of the receiver alone: the longer one is of the path
-        lender = alike.filter(pl.col("flow") == alike["flow"][0]).sort("rtt_p50_ms").row(-1, named=True)
-        return lender["rtt_p50_ms"], f"borrowed from flow {lender['flow']}"
+def borrowed_rtt_ms(tcp: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
+    """Return the median round-trip time of a TCP flow between the same two ends, and whose it is.
+
+    `tcp` has the columns `LENDER` of the TCP flows that have one.
+    """
+    import polars as pl
+
+    ends = {facts["src"], facts["dst"]}
+    alike = tcp.filter(pl.col("src").is_in(ends) & pl.col("dst").is_in(ends)).sort(
+        "rtt_samples", descending=True
+    )
+    if alike.is_empty():
+        return None
+    # seen from the wrong end the samples are of the receiver alone: the longer one is of the path
+    lender = alike.filter(pl.col("flow") == alike["flow"][0]).sort("rtt_p50_ms").row(-1, named=True)
+    return lender["rtt_p50_ms"], f"borrowed from flow {lender['flow']}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,7 @@ def reports_of(
     losses = tables.repairs(facts)
     samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
     reports = _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver")
-    limits = _rows_of_flow(tables.rounds, facts).select(
+    limits = tables.rounds.of(facts).select(
         "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
     )
     reports = with_losses(reports, losses, packets).join_asof(limits.sort("time_ns"), on="time_ns")
@@ -102,12 +105,6 @@ def reports_of(
     if losses.is_empty():
         notes.append("no loss of it is known, so the equation sets no limit")
     return ReportSeries(reports=reports, notes=tuple(notes))
-
-
-def _rows_of_flow(table: pl.DataFrame, facts: Mapping[str, object]) -> pl.DataFrame:
-    import polars as pl
-
-    return table.filter(*(pl.col(name) == facts[name] for name in _KEY))
 
 
 def _round_trips(
@@ -122,7 +119,7 @@ def _round_trips(
     import polars as pl
 
     samples = (
-        _rows_of_flow(tables.rtt, facts)
+        tables.rtt.of(facts)
         .filter((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0))
         .select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
         .sort("time_ns")
