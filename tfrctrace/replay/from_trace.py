@@ -106,9 +106,9 @@ class FlowRecordings:
         reading = trace.read(*TABLES)
         self._flows = reading.table("flows")
         self._tcp = tcp_reports.TcpTables(
-            rounds=DirectionRows(reading.table("rounds").frame()),
-            losses=DirectionRows(reading.table("losses").frame()),
-            rtt=DirectionRows(reading.table("rtt").frame()),
+            rounds=DirectionRows(reading.table("rounds").frame(tcp_reports.ROUNDS)),
+            losses=DirectionRows(reading.table("losses").frame(tcp_reports.LOSSES)),
+            rtt=DirectionRows(tcp_reports.round_trip_samples(reading.table("rtt").frame(tcp_reports.RTT))),
         )
         self._reports = DirectionRows(reading.table("feedback").frame())
         self._spool = trace.packet_spool()

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import ChosenSender
     from tfrctrace.replay.recordings.direction_rows import DirectionRows
 
+ROUNDS: Final = ("flow", "direction", "time_ns", "limit")
+LOSSES: Final = ("flow", "direction", "time_ns", "seq_rel", "class", "spurious")
+RTT: Final = ("flow", "direction", "time_ns", "rtt_ns", "method")
+"""Columns that are needed of the tables of these names."""
+
 LENDER: Final = ("flow", "transport", "src", "dst", "rtt_samples", "rtt_p50_ms")
 """Columns of the table of flows from which a round-trip time is borrowed."""
 
@@ -37,6 +42,16 @@ class TcpTables:
     def repairs(self, facts: Mapping[str, object]) -> pl.DataFrame:
         """Return what the direction of `facts` sent again because it was lost, in order of time."""
         return repairs(self.losses.of(facts))
+
+
+def round_trip_samples(rtt: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples of acknowledgements among those with the columns `RTT`."""
+    import polars as pl
+
+    is_usable = rtt.select((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0)).to_series()
+    samples = rtt.drop("method")
+    # there may be millions, of which nearly always all are
+    return samples if is_usable.all() else samples.filter(is_usable)
 
 
 def borrowed_rtt_ms(tcp: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
@@ -118,12 +133,7 @@ def _round_trips(
     """
     import polars as pl
 
-    samples = (
-        tables.rtt.of(facts)
-        .filter((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0))
-        .select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
-        .sort("time_ns")
-    )
+    samples = tables.rtt.of(facts).select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms")).sort("time_ns")
     handshake_ms = facts["handshake_rtt_ms"]
     vantage = facts["vantage"]
     if vantage in (None, "sender") and len(samples):
