@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
@@ -66,6 +66,10 @@ class Groups:
             return named.with_columns(group="name").select(frame.columns)
 
         return _summed(self.grouping, under(self.rows), under(self.buckets))
+
+    def whole(self) -> Groups:
+        """Return the sum over all intervals, one row for each direction of a group."""
+        return _summed(replace(self.grouping, every_ns=None), self.rows, self.buckets)
 
     def in_total(self) -> Groups:
         """Return the sum over all groups and both directions, by interval; each packet counts once.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.time_zones import UTC_ZONE
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces, left_out
-from tfrctrace.reports.elements import Figure, Report, Section, Term
+from tfrctrace.reports.elements import Figure, FlowDetails, Report, Section, Term
 from tfrctrace.reports.figures.flight import flight_figure
+from tfrctrace.reports.figures.link_overview import link_overview
 from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
 from tfrctrace.reports.figures.throughput_and_rtt import rtt_figure, spread_figure, throughput_figure
 from tfrctrace.reports.sections.burstiness import burstiness_section
@@ -25,12 +28,14 @@ from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import summary
 from tfrctrace.reports.sections.tfrc import tfrc_section
 from tfrctrace.reports.sections.wifi_stations import stations_section
+from tfrctrace.reports.time_axis import time_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
+    from tfrctrace.base.time_zones import TimeZone
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.results import Results
@@ -39,8 +44,11 @@ Facts = list[dict[str, Any]]
 """Sources or problems."""
 
 
-def build_report(results: Results, *, title: str, index: str = "") -> Report:
-    """Return the report on `results`; `index` is the page that lists it among others."""
+def build_report(results: Results, *, title: str, index: str = "", zone: TimeZone = UTC_ZONE) -> Report:
+    """Return the report on `results`; `index` is the page that lists it among others.
+
+    Times of day are those of `zone`.
+    """
     import polars as pl
 
     inputs = source_table(results.sources)
@@ -59,9 +67,20 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
     traces = drawn_traces(flows, results.bins, sources, starts_ns, joined=joined, window_ns=results.window_ns)
     table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
+    notes = caveats(flows, conversations, sources, problems, traces)
+    begin_ns = traces[0].start_ns if len(traces) == 1 else None
     sections = (
-        summary(flows, sources, conversations, joined=joined),
-        caveats(flows, conversations, sources, problems, traces),
+        summary(
+            flows,
+            sources,
+            conversations,
+            results.link,
+            results.table("feedback"),
+            joined=joined,
+            caveats=notes,
+            overview=results.link and link_overview(results.link, begin_ns, zone),
+            zone=zone,
+        ),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         pair_section(traces, clock),
         hops_section(hops, flows),
@@ -82,15 +101,40 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         # a pair of captures has its own section for that
         delivery_section(traces, flows.clear() if clock else flows),
         stations_section(results.table("links"), results.link_bins, traces),
+        notes,
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
         Section("definitions", "Definitions", terms=_DEFINITIONS),
     )
+    origins_ns = {trace.linked: trace.start_ns for trace in traces}
     return Report(
         title,
-        tuple(section for section in sections if _has_content(section)),
-        flow_details(conversations, results.bins, starts_ns),
+        tuple(_with_times_of_day(section, origins_ns, zone) for section in sections if _has_content(section)),
+        tuple(
+            _details_with_times(details, starts_ns.get(pair.lead["source"]), zone)
+            for pair, details in zip(
+                conversations, flow_details(conversations, results.bins, starts_ns), strict=True
+            )
+        ),
         index=index,
     )
+
+
+def _with_times_of_day(section: Section, origins_ns: Mapping[str, int | None], zone: TimeZone) -> Section:
+    """Return a section whose time axes show times of day, if the trace on them has any."""
+    figures = tuple(
+        replace(figure, axis=time_axis(origins_ns[figure.linked], figure.lasted_s, zone))
+        if figure.axis.is_time and figure.linked in origins_ns
+        else figure
+        for figure in section.figures
+    )
+    return replace(section, figures=figures)
+
+
+def _details_with_times(details: FlowDetails, origin_ns: int | None, zone: TimeZone) -> FlowDetails:
+    figures = tuple(
+        replace(figure, axis=time_axis(origin_ns, figure.lasted_s, zone)) for figure in details.figures
+    )
+    return replace(details, figures=figures)
 
 
 def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
@@ -123,8 +167,10 @@ def _common_folder(paths: Iterable[str]) -> str:
 def _has_content(section: Section) -> bool:
     return any(
         (
+            section.headline,
             section.paragraphs,
             section.facts,
+            section.overview,
             section.findings,
             section.notes,
             section.figures,

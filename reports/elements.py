@@ -130,14 +130,29 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeOfDay:
+    """What clocks of a time zone show along an axis of seconds."""
+
+    day: str
+    """Date at 0 s, as in `2026-01-05`."""
+    since_midnight_s: float
+    """Time of day at 0 s."""
+    zone: str = "UTC"
+    shifts: tuple[tuple[float, float], ...] = ()
+    """Seconds at which clocks were changed, and by how many they are ahead of those at 0 s from there on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
-    """The x axis of a figure of curves: its words, and whether it is logarithmic."""
+    """The x axis of a figure of curves: its words, and what its numbers are."""
 
     label: str
     logarithmic: bool = False
+    is_time: bool = False
+    clock: TimeOfDay | None = None
 
 
-TIME: Final = Axis("seconds since the first packet")
+TIME: Final = Axis("seconds since the first packet", is_time=True)
 
 Unit: TypeAlias = Literal["bit/s", "ms", "B", "dBm", ""]
 
@@ -166,6 +181,57 @@ class Figure:
     """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
     linked: str = ""
     """Figures with the same value zoom together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One quantity of an overview: lines and bands in a strip of their own, above the common time axis."""
+
+    label: str
+    unit: Unit
+    """Empty for shares, which are drawn in percent."""
+    curves: tuple[Curve, ...]
+    """A value for each interval of the overview."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """A row of cells, one for each interval; None where nothing is known."""
+
+    label: str
+    detail: str
+    """What stands behind it in the list: how many samples it has."""
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Rows of one quantity over time, worst first; the darkest cells are at `darkest` or above."""
+
+    label: str
+    unit: Unit
+    darkest: float
+    rows: tuple[HeatRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One picture of a link: quantities above one another, and who suffered, on one time axis."""
+
+    key: str
+    title: str
+    description: str
+    """Text alternative for people who cannot see it."""
+    caption: str
+    starts_s: tuple[float, ...]
+    """Where each interval begins on the time axis."""
+    width_s: float
+    """How long each interval is."""
+    axis: Axis
+    lanes: tuple[Lane, ...]
+    heat_maps: tuple[HeatMap, ...]
+    linked: str = ""
+    """Figures with the same value zoom to what is selected here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +269,15 @@ class Section:
     title: str
     paragraphs: tuple[Words, ...] = ()
     facts: tuple[Fact, ...] = ()
+    overview: Overview | None = None
     findings: tuple[Words, ...] = ()
     notes: tuple[Note, ...] = ()
     figures: tuple[Figure, ...] = ()
     charts: tuple[Chart, ...] = ()
     tables: tuple[TableView, ...] = ()
     terms: tuple[Term, ...] = ()
+    headline: tuple[Words, ...] = ()
+    """What the reader should know first."""
 
 
 @dataclass(frozen=True, slots=True)

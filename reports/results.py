@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.parsers._native import Clock
 
 
@@ -41,6 +42,8 @@ class Results:
     loss_course: pl.DataFrame | None = None
     joined: bool = False
     clock: Clock | None = None
+    link: LinkTables | None = None
+    """All flows together and their hosts over time; None if the inputs have no time in common."""
     window_ns: int | None = None
     """Width of the points of figures over time, if the user chose one; else it fits the trace."""
 

@@ -7,16 +7,21 @@ decimal (1 kB is 1000 bytes, as for bit/s). A missing value is an en dash, never
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.time_zones import UTC_ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfrctrace.base.time_zones import TimeZone
+
 MISSING: Final = "–"
 """Stands for an unknown value."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_NS: Final = 1_000_000_000
+_MINUTES_NS: Final = 5 * 60 * _SECOND_NS
+_HOURS_NS: Final = 3 * 3_600 * _SECOND_NS
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 _PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
 
@@ -86,17 +91,37 @@ def format_duration_s(value: float | None) -> str:
     return f"{sign}{days} d {hours:02d} h"
 
 
-def format_time_ns(value: int | None) -> str:
-    """Return a time given in ns since the epoch, in UTC to the millisecond: `2026-05-09 07:35:25.120 UTC`.
+def format_time_ns(value: int | None, zone: TimeZone = UTC_ZONE) -> str:
+    """Return a time given in ns since the epoch, to the millisecond: `2026-05-09 07:35:25.120 UTC`.
 
     Simulations and clocks that were not set count from 0; their times are seconds: `12.345 s`.
     """
     if value is None:
         return MISSING
-    if abs(value) < _YEAR_NS:
+    if is_simulated(value):
         return f"{value / 1e9:.3f} s"
-    moment = _EPOCH + timedelta(microseconds=value // 1000)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"
+    moment = zone.moment(value)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {zone.name}"
+
+
+def is_simulated(time_ns: int) -> bool:
+    """Return whether a time counts from the start of a simulation, or of a clock that was not set."""
+    return abs(time_ns) < _YEAR_NS
+
+
+def format_stretch_ns(begin_ns: int, end_ns: int, zone: TimeZone = UTC_ZONE) -> str:
+    """Return from when to when something lasted: `2026-01-06 11:45 to 14:30 UTC`, or seconds in a simulation.
+
+    Times are as exact as the stretch is short.
+    """
+    if is_simulated(begin_ns):
+        return f"{begin_ns / 1e9:,.6g} to {end_ns / 1e9:,.6g} s"
+    begin, end = zone.moment(begin_ns), zone.moment(end_ns)
+    cut = -3 if end_ns - begin_ns < 10 * _SECOND_NS else None
+    seconds = end_ns - begin_ns < _MINUTES_NS or begin.second or end.second
+    form = "%H:%M:%S.%f" if cut else "%H:%M:%S" if seconds and end_ns - begin_ns < _HOURS_NS else "%H:%M"
+    day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
+    return f"{begin:%Y-%m-%d} {f'{begin:{form}}'[:cut]} to {day}{f'{end:{form}}'[:cut]} {zone.name}"
 
 
 def _with_prefix(value: float | None, unit: str) -> str:

@@ -11,9 +11,10 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.elements import OTHER, TIME
+from tfrctrace.reports.elements import OTHER
 from tfrctrace.reports.figures.charts import draw
 from tfrctrace.reports.figures.svg import PAGE, ROLES, page_element
+from tfrctrace.reports.time_axis import ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,6 +55,9 @@ _CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
 """Margins left, right, above and below the axes: room for numbers of seven digits; equal to `plot.js`."""
 
 _SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
+
+_MOST_TIMES: Final = 8
+"""Times of day below an axis."""
 
 _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "svg.fonttype": "none",
@@ -191,12 +195,15 @@ def _limit_x(axes: Axes, figure: Figure) -> None:
     axes.set_xlim(*x_range(figure))
     if figure.axis.logarithmic:
         _logarithmic(axes, "x")
+    elif figure.axis.clock is not None:
+        marks = ticks(figure.axis.clock, *x_range(figure), _MOST_TIMES)
+        axes.set_xticks([at_s for at_s, _ in marks], [words for _, words in marks])
 
 
 def x_range(figure: Figure) -> tuple[float, float]:
     """Return where the x axis of a figure of curves begins and ends."""
     first = min(curve.x[0] for curve in figure.curves)
-    last = figure.lasted_s if figure.axis == TIME else max(curve.x[-1] for curve in figure.curves)
+    last = figure.lasted_s if figure.axis.is_time else max(curve.x[-1] for curve in figure.curves)
     # the first bin may begin a little before the first packet
     low = first if figure.axis.logarithmic else min(0.0, first)
     # a single value has no width of its own

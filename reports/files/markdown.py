@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from tfrctrace.reports.elements import Name
+from tfrctrace.reports.figures.overview_svg import overview_file
 from tfrctrace.reports.figures.publication import chart_file, figure_file
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.safe_text import markdown_text, plain_text
@@ -49,6 +50,8 @@ def markdown(report: Report, places: Mapping[str, str]) -> str:
 def _drawings(report: Report) -> Iterator[tuple[str, bytes]]:
     """Give the figures by their keys, as files that need no style sheet."""
     for section in report.sections:
+        if section.overview:
+            yield section.overview.key, overview_file(section.overview)
         for figure in section.figures:
             yield figure.key, figure_file(figure, "svg", style="plain", width="double")
         for chart in section.charts:
@@ -58,11 +61,14 @@ def _drawings(report: Report) -> Iterator[tuple[str, bytes]]:
 def _section(section: Section, places: Mapping[str, str]) -> Iterator[str]:
     """Give the blocks of a section."""
     drawn: tuple[Figure | Chart, ...] = (*section.figures, *section.charts)
+    overviews = [one for one in (section.overview,) if one and one.key in places]
     # they may be all that it has
     shown = [one for one in drawn if one.key in places]
     blocks = [
-        *map(_words, section.paragraphs),
+        *map(_words, section.headline),
         *_facts(section.facts),
+        *(_figure(one.title, one.caption, places[one.key]) for one in overviews),
+        *map(_words, section.paragraphs),
         *_listed(map(_words, section.findings)),
         *map(_note, section.notes),
         *(_figure(one.title, one.caption, places[one.key]) for one in shown),

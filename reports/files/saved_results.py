@@ -15,6 +15,7 @@ from tfrctrace.base.errors import InputError, describe, input_problem
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
 from tfrctrace.metrics.flow.wifi_links import LINK_BINS
+from tfrctrace.metrics.link import HOST_COURSE, LINK_COURSE, LINK_HOSTS, LINK_SIDES, LinkTables
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.files.schema_check import first_complaint
@@ -46,6 +47,16 @@ _DERIVED: Final = {
     "link_bins": LINK_BINS,
     "loss_course": LOSS_COURSE,
 }
+
+_LINK: Final = {
+    "link_sides": LINK_SIDES,
+    "link_course": LINK_COURSE,
+    "link_hosts": LINK_HOSTS,
+    "link_host_course": HOST_COURSE,
+}
+"""The same of the tables of a link, in their order; all of them or none."""
+
+_COLUMNS: Final = {**_DERIVED, **_LINK}
 """Columns of frames that are no tables of the parsers, and may not be there."""
 
 _SOURCES_OF_PAIR: Final = 2
@@ -62,6 +73,9 @@ def save(
     make_folder(folder)
     frames = {"flows": results.flows, "bins": results.bins, **results.tables}
     frames |= {name: frame for name in _DERIVED if (frame := getattr(results, name)) is not None}
+    if results.link is not None:
+        link = results.link
+        frames |= dict(zip(_LINK, (link.sides, link.course, link.hosts, link.host_course), strict=True))
     document = {
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},
@@ -109,6 +123,7 @@ def load(folder: str) -> tuple[Results, str]:
         sequence=frames.pop("sequence", None),
         link_bins=frames.pop("link_bins", None),
         loss_course=frames.pop("loss_course", None),
+        link=_link(frames),
         tables=frames,
         sources=document["sources"],
         problems=[
@@ -119,6 +134,13 @@ def load(folder: str) -> tuple[Results, str]:
         joined=document["joined"],
         clock=document["clock"],
     ), document["title"]
+
+
+def _link(frames: dict[str, pl.DataFrame]) -> LinkTables | None:
+    """Take the tables of a link out of `frames`."""
+    found = [frames.pop(name, None) for name in _LINK]
+    known = [frame for frame in found if frame is not None]
+    return LinkTables(*known) if len(known) == len(found) else None
 
 
 def _document(folder: str) -> dict[str, Any]:
@@ -177,14 +199,14 @@ def _frame(folder: str, name: str) -> pl.DataFrame:
     from polars.exceptions import PolarsError
 
     path = os.path.join(folder, f"{name}.parquet")
-    if name not in TABLES and name not in _DERIVED:
+    if name not in TABLES and name not in _COLUMNS:
         raise _refused(path, "not a table of a report")
     try:
         frame = pl.read_parquet(path)
     except (OSError, PolarsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
     columns = TABLES.get(name, ())
-    expected = {column.name: column.type for column in columns} or _DERIVED[name]
+    expected = {column.name: column.type for column in columns} or _COLUMNS[name]
     if {column: str(kind).lower() for column, kind in frame.schema.items()} != expected:
         raise _refused(
             path,

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from tfrctrace.reports.elements import Name
 from tfrctrace.reports.figures.drawing import chart_svg, figure_svgs, swatch_svg
+from tfrctrace.reports.figures.overview_svg import OVERVIEW_PX, overview_svg
 from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.page.plot_data import library, packed, plot_data
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         FlowDetails,
         Heading,
         Note,
+        Overview,
         Report,
         Row,
         Section,
@@ -51,7 +53,7 @@ _CURVES_HEIGHT_PX: Final = {_WIDE_PX: 320, _NARROW_PX: 250}
 _SPANS_HEIGHT_PX: Final = 60
 _SPAN_HEIGHT_PX: Final = 34
 
-_SCRIPTS: Final = ("table.js", "plot.js", "details.js")
+_SCRIPTS: Final = ("table.js", "clock.js", "plot.js", "details.js")
 
 _FLOWS_IN_BLOCK: Final = 40
 """Flow details per packed block: opening one unpacks its block."""
@@ -175,8 +177,10 @@ def _section(section: Section, blocks: Mapping[str, str]) -> str:
     return (
         f'<section id="{section.key}" aria-labelledby="{section.key}-heading">'
         f'<h2 id="{section.key}-heading">{_text(section.title)}</h2>'
-        + _joined(_paragraph, section.paragraphs)
+        + _list("div", "headline", _joined(_paragraph, section.headline))
         + _list("dl", "facts", _joined(_fact, section.facts))
+        + (_overview(section.overview) if section.overview else "")
+        + _joined(_paragraph, section.paragraphs)
         + _list("ul", "findings", _joined(_finding, section.findings))
         + _list("ul", "notes", _joined(_note, section.notes))
         + _joined(_figure, section.figures)
@@ -251,6 +255,18 @@ def _figure(figure: Figure) -> str:
     )
 
 
+def _overview(overview: Overview) -> str:
+    """Return the picture of a link; the script shows values below the pointer."""
+    key = _text(overview.key)
+    drawn = "".join(
+        overview_svg(overview, place) for place in _places(overview.key, {OVERVIEW_PX: 0, _NARROW_PX: 0})
+    )
+    return (
+        f'<figure id="{key}" class="overview"><h3><bdi>{_text(overview.title)}</bdi></h3>'
+        f"{drawn}<figcaption>{_prose(overview.caption)}</figcaption></figure>"
+    )
+
+
 def _plot(figure: Figure) -> str:
     """Return the element in which the script draws, with the name and description of the SVG."""
     if not figure.curves:
@@ -264,8 +280,8 @@ def _plot(figure: Figure) -> str:
 
 def _places(key: str, heights_px: Mapping[int, int]) -> Iterator[Place]:
     """Yield the wide and the narrow drawing of a figure; the style sheet shows the one that fits."""
-    for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow")):
-        yield Place(width_px=width_px, height_px=heights_px[width_px], key=f"{key}-{css}", css=f"chart {css}")
+    for (width_px, height_px), css in zip(heights_px.items(), ("wide", "narrow"), strict=True):
+        yield Place(width_px=width_px, height_px=height_px, key=f"{key}-{css}", css=f"chart {css}")
 
 
 def _study_chart(chart: Chart) -> str:

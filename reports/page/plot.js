@@ -105,9 +105,17 @@ const Plots = (() => {
     const round = (_, splits) => splits.map((value) => (shown(splits).includes(value.toExponential()[0]) ? value : null));
     // as far apart as the words at the end of the axis are long
     const space = (_, axis, low, high) => Math.max(60, 8 * number(high).length);
+    const times = data.clock && {
+      splits: (plot, _, low, high) => Clock.ticks(data.clock, low, high, Math.max(2, plot.over.clientWidth / 90)).map(([at]) => at),
+      values: (plot, splits) => {
+        const { min, max } = plot.scales.x;
+        const named = new Map(Clock.ticks(data.clock, min, max, Math.max(2, plot.over.clientWidth / 90)));
+        return splits.map((at) => named.get(at) || "");
+      },
+    };
     const [along, up] = [data.axisIsLogarithmic, data.isLogarithmic].map((is) => (is ? { filter: round } : {}));
     return [
-      { ...common, ...along, label: data.axisLabel, size: 34, space, grid: { show: false } },
+      { ...common, ...along, ...times, label: data.axisLabel, size: 34, space, grid: { show: false } },
       { ...common, ...up, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
     ];
   }
@@ -161,7 +169,9 @@ const Plots = (() => {
         return y == null ? [] : [line(curve, y)];
       });
       const head = document.createElement("p");
-      head.textContent = data.axisLabel.startsWith("seconds") ? `${number(plot.posToVal(left, "x"))} s` : number(plot.posToVal(left, "x"));
+      const x = plot.posToVal(left, "x");
+      const perPixel = (plot.scales.x.max - plot.scales.x.min) / plot.over.clientWidth;
+      head.textContent = data.clock ? Clock.at(data.clock, x, perPixel) : `${number(x)}${data.axisLabel.startsWith("seconds") ? " s" : ""}`;
       tip.replaceChildren(head, ...lines);
       const room = plot.over.clientWidth;
       tip.style.left = left > room / 2 ? "" : `${left + 12}px`;

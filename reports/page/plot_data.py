@@ -25,7 +25,7 @@ from tfrctrace.reports.safe_text import plain_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfrctrace.reports.elements import Curve, Figure
+    from tfrctrace.reports.elements import Curve, Figure, TimeOfDay
 
 MOST_POINTS: Final = 4000
 """Points of a curve in a plot; the core keeps at most 3,000 bins of a direction."""
@@ -69,6 +69,7 @@ def plot_data(figure: Figure) -> dict[str, Any]:
         "valueLabel": unit or figure.value_label,
         "axisLabel": figure.axis.label,
         "axisIsLogarithmic": figure.axis.logarithmic,
+        "clock": clock_data(figure.axis.clock),
         "isLogarithmic": has_logarithmic_values(figure),
         "valueRange": value_range(figure),
         "from": low,
@@ -94,6 +95,13 @@ def _curve(curve: Curve, scale: float) -> dict[str, Any]:
     if shown.marked:
         data["marked"] = shown.marked
     return data
+
+
+def clock_data(clock: TimeOfDay | None) -> dict[str, Any] | None:
+    """Return what `clock.js` makes times of day of; None for other axes."""
+    if clock is None:
+        return None
+    return {"day": clock.day, "since": clock.since_midnight_s, "zone": clock.zone, "shifts": clock.shifts}
 
 
 def _steps(x: Sequence[float]) -> list[int]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.time_zones import UTC_ZONE
 from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.link_facts import path_sides
 from tfrctrace.reports.sections.flow_table import span_s
+from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
 from tfrctrace.reports.units import (
     MISSING,
@@ -19,7 +22,9 @@ from tfrctrace.reports.units import (
     format_ms,
     format_rate_bps,
     format_share,
+    format_stretch_ns,
     format_time_ns,
+    is_simulated,
 )
 
 if TYPE_CHECKING:
@@ -27,13 +32,18 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.elements import Overview
 
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
 
 _FEWEST_DATA_PACKETS: Final = 100
 """With fewer packets the share of retransmissions is not significant."""
+
+_SEVERITIES: Final = {"error": "error", "warning": "warning", "info": "note"}
 
 _UNSUCCESSFUL: Final = {
     "attempted": "{} not answered",
@@ -46,17 +56,26 @@ def summary(
     flows: pl.DataFrame,
     sources: Sequence[Mapping[str, Any]],
     conversations: Sequence[Conversation],
+    link: LinkTables | None = None,
+    feedback: pl.DataFrame | None = None,
     *,
     joined: bool,
+    caveats: Section | None = None,
+    overview: Overview | None = None,
+    zone: TimeZone = UTC_ZONE,
 ) -> Section:
-    """Return the summary; `conversations` are the largest flows, largest first."""
+    """Return the summary; `conversations` are the largest flows, largest first.
+
+    `caveats` are counted here and written out further down.
+    """
     findings = (
         _no_flow(flows, sources),
         _largest_flow(flows, conversations),
         _retransmissions(flows),
         retransmission_causes(flows),
         upstream_losses(flows),
-        _round_trips(conversations),
+        # where the RTTs of all flows are known, those of one are among its own
+        () if link and path_sides(link) else _round_trips(conversations),
         _unsuccessful(flows),
         _closed_windows(flows),
         _icmp_errors(flows),
@@ -65,13 +84,27 @@ def summary(
     return Section(
         key="summary",
         title="Summary",
-        paragraphs=_opening(flows, sources, joined=joined),
-        facts=_facts(flows, sources, conversations, joined=joined),
+        headline=(*(when_it_was_bad(link, zone) if link else ()), *_caveats_line(caveats)),
+        paragraphs=_opening(flows, sources, joined=joined, zone=zone),
+        facts=_facts(flows, sources, link, feedback, joined=joined, zone=zone),
+        overview=overview,
         findings=tuple(words for words in findings if words),
     )
 
 
-def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool) -> tuple[Words, ...]:
+def _caveats_line(caveats: Section | None) -> tuple[Words, ...]:
+    """Return how many caveats there are, and where."""
+    if caveats is None or not caveats.notes:
+        return ()
+    severities = [note.severity for note in caveats.notes]
+    counts = ((severities.count(severity), noun) for severity, noun in _SEVERITIES.items())
+    parts = [counted(count, noun) for count, noun in counts if count]
+    return ((Name("Caveats", caveats.key), f": {enumerated(parts)}."),)
+
+
+def _opening(
+    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool, zone: TimeZone
+) -> tuple[Words, ...]:
     packets, _ = volume(flows, sources)
     # an input that is no capture is named among the errors
     sources = [source for source in sources if source["format"]] or sources
@@ -85,11 +118,11 @@ def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joine
         f" {'holds' if len(sources) == 1 else 'hold'} {counted(packets, 'packet')} in "
         f"{counted(flows['flow'].n_unique(), 'flow')}{_by_transport(flows)}.{apart}",
     )
-    when = _when(_covered(sources, joined=joined))
+    when = _when(_covered(sources, joined=joined), zone)
     return (held, (when,)) if when else (held,)
 
 
-def _when(covered: Sequence[tuple[int, int]]) -> str:
+def _when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:
     """Return the time span of the inputs; separate periods have no common one."""
     if not covered:
         return ""
@@ -97,9 +130,9 @@ def _when(covered: Sequence[tuple[int, int]]) -> str:
         return f"The inputs cover {len(covered)} separate periods, listed in the table of inputs."
     ((first, last),) = covered
     if first == last:
-        return f"The only packet is at {format_time_ns(first)}."
+        return f"The only packet is at {format_time_ns(first, zone)}."
     return (
-        f"The first packet is at {format_time_ns(first)}, the last one "
+        f"The first packet is at {format_time_ns(first, zone)}, the last one "
         f"{format_duration_s(span_s(first, last))} later."
     )
 
@@ -139,38 +172,54 @@ def _by_transport(flows: pl.DataFrame) -> str:
 def _facts(
     flows: pl.DataFrame,
     sources: Sequence[Mapping[str, Any]],
-    conversations: Sequence[Conversation],
+    link: LinkTables | None,
+    feedback: pl.DataFrame | None,
     *,
     joined: bool,
+    zone: TimeZone,
 ) -> tuple[Fact, ...]:
+    """Return the key figures, each over all flows."""
     packets, wire_bytes = volume(flows, sources)
     covered = _covered(sources, joined=joined)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
-    whose = "from first to last packet" if len(covered) <= 1 else f"sum of {len(covered)} separate periods"
-    facts = [
-        Fact("Duration", format_duration_s(lasted_s), whose),
-        Fact("Packets", format_count(packets), f"{_packet_rate(packets, lasted_s)} on average"),
-        Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
-        Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
-    ]
+    whose = _from_when_to_when(covered, zone)
+    facts = list(link_facts(link)) if link else []
+    if not any(fact.label.startswith("RTT") for fact in facts):
+        facts = [*other_rtts(flows, feedback), *facts]
     retransmitted, data = retransmitted_packets(flows)
     if data:
         seen = ", as captured" if _hides_repairs(flows) else ""
-        detail = f"{counted(retransmitted, 'packet')}{seen}"
+        detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
-    sampled = first_with_rtt(conversations)
-    if sampled is not None:
-        facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
-    return tuple(facts)
+    sent = flows.select("sent_packets", "lost_packets").drop_nulls()
+    if sent["sent_packets"].sum():
+        share = sent["lost_packets"].sum() / sent["sent_packets"].sum()
+        of_all = (
+            f"{format_count(sent['lost_packets'].sum())} of {counted(sent['sent_packets'].sum(), 'packet')}"
+        )
+        facts.append(Fact("Lost on the way", format_share(share), f"{of_all} sent"))
+    return (
+        *facts,
+        Fact("Duration", format_duration_s(lasted_s), whose),
+        Fact(
+            "On the wire",
+            format_bytes(wire_bytes),
+            f"{_mean_rate(wire_bytes, lasted_s)} on average; {counted(packets, 'packet')} in "
+            f"{counted(flows['flow'].n_unique(), 'flow')}",
+        ),
+    )
 
 
-def _whose_rtt(row: dict[str, Any]) -> str:
-    return f"flow {row['flow']}, near its receiver" if is_near_receiver(row) else f"flow {row['flow']}"
-
-
-def _packet_rate(packets: int, lasted_s: float | None) -> str:
-    """Return packets per second over `lasted_s` seconds."""
-    return f"{packets / lasted_s:,.0f} packets/s" if lasted_s else MISSING
+def _from_when_to_when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:
+    """Return the times that the inputs cover; those of simulations and of captures have no common ones."""
+    if not covered:
+        return ""
+    (begin_ns, _), (_, end_ns) = covered[0], covered[-1]
+    periods = f"{len(covered)} separate periods"
+    if is_simulated(begin_ns) and not is_simulated(end_ns):
+        return periods
+    when = format_stretch_ns(begin_ns, end_ns, zone)
+    return when if len(covered) == 1 else f"{periods}, {when}"
 
 
 def _mean_rate(byte_count: int, lasted_s: float | None) -> str:

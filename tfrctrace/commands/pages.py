@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError
+from tfrctrace.base.time_zones import UTC_ZONE
 from tfrctrace.commands.options.common import check_output_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.time_zones import TimeZone
     from tfrctrace.commands.console import Console
     from tfrctrace.reports.page.captures_index import CaptureEntry
     from tfrctrace.trace.trace import Trace
@@ -24,6 +26,7 @@ def write_pages(
     console: Console,
     *,
     title: str | None,
+    zone: TimeZone = UTC_ZONE,
 ) -> None:
     """Write `index.html` and one page per capture to `folder`, creating it if needed.
 
@@ -56,7 +59,7 @@ def write_pages(
             problems = tuple(map(shared.problem, trace.publishable(error.problems)))
             entries.append(CaptureEntry(name=trace.name, page="", problems=problems))
             continue
-        report = build_report(results, title=trace.name, index=INDEX_NAME)
+        report = build_report(results, title=trace.name, index=INDEX_NAME, zone=zone)
         write_page(path, report)
         path = shared.name(trace.names[0])
         entries.append(capture_entry(results, name=trace.name, path=path, page=page))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
+from tfrctrace.base.time_zones import parse_time_zone
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import OptionalTraces, RawText, check_output_place
+from tfrctrace.commands.options.common import OptionalTraces, RawText, Timezone, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
@@ -20,6 +21,7 @@ from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfrctrace.base.time_zones import TimeZone
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.trace import Trace
 
@@ -73,6 +75,7 @@ def report(
         str | None,
         output_option("--title", metavar="TEXT", help="Title of the report; default: the capture's name."),
     ] = None,
+    timezone: Timezone = "UTC",
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -85,6 +88,7 @@ def report(
     from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
+    zone = parse_time_zone(timezone)
     if raw and not csv:
         raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
     if csv and save_to is None:
@@ -109,7 +113,7 @@ def report(
             "it applies when a trace is read: leave it out, or make the report from the trace",
         )
         results, saved_title = load(saved)
-        _write(results, path, title or saved_title, console)
+        _write(results, path, title or saved_title, console, zone)
         _print_location(path, console)
         return console.exit_status
     if not traces:
@@ -124,12 +128,13 @@ def report(
             lambda name: reading.open([name], console, anonymizer=anonymizer),
             console,
             title=title,
+            zone=zone,
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status
     results, name = _results_and_name(reading.open(traces, console, anonymizer=anonymizer))
     trim_heap()
-    _write(results, path, title or name, console)
+    _write(results, path, title or name, console, zone)
     if save_to is not None:
         save(results, save_to, title=title or name, version=__version__, csv=csv, raw=raw)
     _print_location(path, console)
@@ -163,12 +168,12 @@ def _print_location(path: str, console: Console) -> None:
         console.note(f"report written to `{path}`")
 
 
-def _write(results: Results, path: str, title: str, console: Console) -> None:
+def _write(results: Results, path: str, title: str, console: Console, zone: TimeZone) -> None:
     from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.formats import write_report
 
     with console.printing_warnings():
-        write_report(path, build_report(results, title=title))
+        write_report(path, build_report(results, title=title, zone=zone))
 
 
 def default_name(traces: list[str]) -> str:

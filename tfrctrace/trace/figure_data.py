@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.elements import TIME
 from tfrctrace.reports.figures.kinds import OF_SETS, WINDOWED, check_found, figures_of
 from tfrctrace.trace.report_data import gather_results, loss_course_of
 
@@ -39,4 +40,5 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
     report = trace.report_parts() if is_of_report else build_report(results, title=trace.name)
     found = figures_of(report, kind)
     check_found(found, kind)
-    return found
+    # a paper shows how long something took, not at what time of day
+    return [replace(figure, axis=TIME) if figure.axis.is_time else figure for figure in found]

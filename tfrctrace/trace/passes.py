@@ -178,9 +178,13 @@ class Passes:
         """Return a reading with the tables of groups and of flows, from one pass over the inputs."""
         if grouping not in self._groupings:
             self._refuse_second_reading("groups")
-            reading = self._pass(frozenset({"flows"}), None, grouping)
+            # flows take more memory than their groups: one table of them is enough
+            has_flows = any("flows" in collected for collected, _ in self._readings)
+            wanted: frozenset[TableName] = frozenset() if has_flows else frozenset({"flows"})
+            reading = self._pass(wanted, None, grouping)
             self._groupings[grouping] = reading
-            self._readings.append((frozenset({"flows"}), reading))
+            if wanted:
+                self._readings.append((wanted, reading))
         return self._groupings[grouping]
 
     def _any_reading(self) -> PassResult:

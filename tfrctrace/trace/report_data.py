@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.tables import TableName
@@ -102,11 +103,22 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
         loss_course=None
         if samples is None
         else loss_course_of(flows, samples.table("losses").frame(), is_one),
+        link=_link(trace, flows, reading) if flow is None else None,
         joined=trace.is_joined,
         clock=reading.clock,
         window_ns=window_ns,
     )
     return without_folders(results)
+
+
+def _link(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> LinkTables | None:
+    """Return the hosts of all flows over time."""
+    import polars as pl
+
+    from tfrctrace.trace.gather_link import gather_link
+
+    hosts = pl.concat([flows["src"], flows["dst"].alias("src")]).unique()
+    return gather_link(trace, hosts, reading.sources)
 
 
 def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:

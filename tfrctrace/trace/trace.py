@@ -42,7 +42,8 @@ class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
 
     _results: Results | None = None
-    _report: Report | None = None
+    _report: tuple[str, Report] | None = None
+    """The last one, and its time zone."""
     _gathered: FlowRecordings | None = None
 
     def __repr__(self) -> str:
@@ -295,16 +296,17 @@ class Trace(Tables):
         """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
         return self.closed_loops(*names, **options).frame
 
-    def report(self, path: StrPath, *, title: str | None = None) -> Path:
+    def report(self, path: StrPath, *, title: str | None = None, timezone: str = "UTC") -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.
 
-        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it.
+        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. `timezone` such
+        as `"Europe/Berlin"` or `"local"` is that of times of day.
         """
         from pathlib import Path
 
         from tfrctrace.reports.formats import write_report
 
-        write_report(os.fspath(path), self.report_parts(title=title))
+        write_report(os.fspath(path), self.report_parts(title=title, timezone=timezone))
         return Path(path)
 
     def report_html(self, *, title: str | None = None) -> str:
@@ -313,15 +315,17 @@ class Trace(Tables):
 
         return render(self.report_parts(title=title))
 
-    def report_parts(self, *, title: str | None = None) -> Report:
+    def report_parts(self, *, title: str | None = None, timezone: str = "UTC") -> Report:
         """Return what a report says, before it is written: its sections, with figures and tables."""
         from dataclasses import replace
 
+        from tfrctrace.base.time_zones import parse_time_zone
         from tfrctrace.reports.build_report import build_report
 
-        if self._report is None:
-            self._report = build_report(self.results(), title="")
-        return replace(self._report, title=title or self.name)
+        if self._report is None or self._report[0] != timezone:
+            zone = parse_time_zone(timezone)
+            self._report = timezone, build_report(self.results(), title="", zone=zone)
+        return replace(self._report[1], title=title or self.name)
 
     def results(self) -> Results:
         """Return the data of a report: flows, bins, reduced samples, metrics, facts about the inputs."""

@@ -61,6 +61,15 @@ RunCache = Annotated[
         help="Directory of cached measurements; `none` disables the cache.",
     ),
 ]
+Timezone = Annotated[
+    str,
+    output_option(
+        "--timezone",
+        metavar="ZONE",
+        help="Time zone of times of day: UTC, local, or a name such as Europe/Berlin.",
+    ),
+]
+
 RawText = Annotated[
     bool,
     output_option(

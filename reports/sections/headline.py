@@ -1,0 +1,216 @@
+"""The headline of a report: how the link was, when it was bad, and for whom, over all flows."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.link import ALL, worst_stretch
+from tfrctrace.reports.elements import Fact, Name
+from tfrctrace.reports.link_facts import hosts_with_most, path_sides, side_words
+from tfrctrace.reports.units import counted, format_count, format_ms, format_share, format_stretch_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.metrics.link import LinkTables
+    from tfrctrace.reports.elements import Words
+
+_FEWEST: Final = {"rtt_samples": 20, "tcp_data_packets": 20, "connection_attempts": 5}
+"""Samples, segments and attempts of an interval, and of a host, with which it counts."""
+
+_TIMES_LONGER: Final = 1.5
+_LEAST_LONGER_MS: Final = 5.0
+"""By how much RTTs of a bad interval exceed those of a usual one."""
+
+_TIMES_MORE: Final = 3.0
+_LEAST_SHARES: Final = {"lost_packets": 0.005, "failed_connections": 0.1}
+"""The same of shares: how many times the share of all, and what share at least."""
+
+_LEAST_HOSTS: Final = 3
+
+_MOST_OF_ALL: Final = 0.5
+"""Share of what went wrong from which a host is named."""
+
+
+def link_facts(link: LinkTables) -> Iterator[Fact]:
+    """Yield the RTT of each side that is a path, over all samples, and the shares of all packets."""
+    whole = link.sides.row(0, named=True)
+    for side in path_sides(link):
+        worst = _worst_host(link, side)
+        yield Fact(
+            f"RTT {side_words(side)}".strip() + ", p50",
+            format_ms(side["rtt_p50_ms"]),
+            f"p95 {format_ms(side['rtt_p95_ms'])}, p99 {format_ms(side['rtt_p99_ms'])}; "
+            f"n {format_count(side['rtt_samples'])}{worst}",
+        )
+    for label, part, all_of, noun in (
+        ("Lost segments", "lost_packets", "tcp_data_packets", "TCP segment"),
+        ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
+    ):
+        if whole[part] is not None and whole[all_of]:
+            worst_of = _worst_share(link, part, all_of)
+            yield Fact(
+                label,
+                format_share(whole[part] / whole[all_of]),
+                f"{format_count(whole[part])} of {counted(whole[all_of], noun)}{worst_of}",
+            )
+
+
+def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[Fact]:
+    """Yield RTTs that are not of acknowledged data: those of TFRC's senders, else of handshakes."""
+    for label, values, noun in (
+        ("RTT of TFRC senders (R), p50", None if feedback is None else feedback["rtt_ms"], "report"),
+        ("RTT of handshakes, p50", flows.unique("flow")["handshake_rtt_ms"], "handshake"),
+    ):
+        known = None if values is None else values.drop_nulls()
+        if known is None or known.is_empty():
+            continue
+        middle, high, highest = (known.quantile(share, "nearest") for share in (0.5, 0.95, 0.99))
+        yield Fact(
+            label,
+            format_ms(middle),
+            f"p95 {format_ms(high)}, p99 {format_ms(highest)}; {counted(len(known), noun)}",
+        )
+        return
+
+
+def _worst_host(link: LinkTables, side: Mapping[str, Any]) -> str:
+    """Return the host of a side with the largest 95th percentile, if there are several."""
+    import polars as pl
+
+    own = link.hosts.filter(
+        (pl.col("side") == side["side"]) | pl.lit(side["side"] == ALL),
+        pl.col("rtt_samples") >= _FEWEST["rtt_samples"],
+    )
+    if own.height < _LEAST_HOSTS:
+        return ""
+    host = own.sort("rtt_p95_ms", "group", descending=[True, False]).row(0, named=True)
+    return f"; worst {host['group']}: p95 {format_ms(host['rtt_p95_ms'])}"
+
+
+def _worst_share(link: LinkTables, part: str, whole: str) -> str:
+    worst = hosts_with_most(link, part, whole)
+    if link.hosts.height < _LEAST_HOSTS or worst.is_empty() or worst["share"].n_unique() == 1:
+        return ""
+    host = worst.row(0, named=True)
+    return f"; worst {host['group']}: {format_share(host['share'])}"
+
+
+def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
+    """Yield a sentence on the worst stretch of each quantity that has one."""
+    for side in path_sides(link):
+        yield from _slow_stretch(link, side, zone)
+    for part, whole, words in (
+        ("lost_packets", "tcp_data_packets", "of TCP segments were lost"),
+        ("failed_connections", "connection_attempts", "of connections failed"),
+    ):
+        yield from _lossy_stretch(link, part, whole, words, zone)
+
+
+def _slow_stretch(link: LinkTables, side: Mapping[str, Any], zone: TimeZone) -> Iterator[Words]:
+    import polars as pl
+
+    course = link.course.filter(pl.col("side") == side["side"])
+    rows = course.filter(pl.col("rtt_samples") >= _FEWEST["rtt_samples"]).sort("start_ns")
+    if rows.is_empty():
+        return
+    usual_ms = statistics.median(rows["rtt_p95_ms"].to_list())
+    bad_ms = max(_TIMES_LONGER * usual_ms, usual_ms + _LEAST_LONGER_MS)
+    found = _stretch(rows, rows["rtt_p95_ms"].to_list(), bad_ms)
+    if found is None:
+        return
+    begin_ns, end_ns, worst_ms = found
+    to = f" {side_words(side)}".rstrip()
+    own = link.hosts.filter((pl.col("side") == side["side"]) | pl.lit(side["side"] == ALL))
+    yield (
+        f"RTT{to} was bad {format_stretch_ns(begin_ns, end_ns, zone)}: p95 up to {format_ms(worst_ms)} "
+        f"(usually {format_ms(usual_ms)})",
+        *_suffering(link, own, (begin_ns, end_ns), lambda row: _is_slow(row, bad_ms)),
+        ".",
+    )
+
+
+def _is_slow(row: Mapping[str, Any], bad_ms: float) -> bool:
+    return row["rtt_p95_ms"] is not None and row["rtt_p95_ms"] > bad_ms
+
+
+def _lossy_stretch(link: LinkTables, part: str, whole: str, words: str, zone: TimeZone) -> Iterator[Words]:
+    import polars as pl
+
+    total = link.sides.row(0, named=True)
+    if not total[part] or not total[whole]:
+        return
+    rows = link.course.filter(pl.col("side") == ALL, pl.col(whole) >= _FEWEST[whole]).sort("start_ns")
+    shares = (rows[part] / rows[whole]).to_list()
+    found = _stretch(rows, shares, max(_TIMES_MORE * total[part] / total[whole], _LEAST_SHARES[part]))
+    if found is None:
+        return
+    begin_ns, end_ns, worst = found
+    yield (
+        f"Up to {format_share(worst)} {words}, {format_stretch_ns(begin_ns, end_ns, zone)}",
+        *_common_host(link, (begin_ns, end_ns), part),
+        ".",
+    )
+
+
+def _stretch(rows: pl.DataFrame, values: Sequence[float | None], bad: float) -> tuple[int, int, float] | None:
+    """Return begin, end and largest value of the worst stretch of intervals."""
+    found = worst_stretch(values, bad)
+    if found is None:
+        return None
+    first, last = found
+    inside = [value for value in values[first : last + 1] if value is not None]
+    return int(rows["start_ns"][first]), int(rows["end_ns"][last]), max(inside)
+
+
+def _common_host(link: LinkTables, stretch_ns: tuple[int, int], part: str) -> Words:
+    """Return the host that most of what went wrong in a stretch had as an end, or how many hosts had it."""
+    import polars as pl
+
+    if link.hosts.height < _LEAST_HOSTS:
+        return ()
+    inside = link.host_course.filter(_begins_in(stretch_ns))
+    by_host = inside.group_by("group").agg(pl.col(part).sum()).sort(part, "group", descending=[True, False])
+    bad = by_host.filter(pl.col(part) > 0)
+    # each has two ends
+    total = int(bad[part].sum()) / 2
+    first = bad.row(0, named=True) if bad.height else None
+    if first is None:
+        return ()
+    if first[part] >= _MOST_OF_ALL * total and bad.height > 2:
+        words = ", all with " if first[part] == total else f", {format_share(first[part] / total)} with "
+        return (words, Name(str(first["group"])))
+    return (f", for {format_count(bad.height)} of {counted(by_host.height, 'host')}",)
+
+
+def _begins_in(stretch_ns: tuple[int, int]) -> pl.Expr:
+    import polars as pl
+
+    begin_ns, end_ns = stretch_ns
+    return pl.col("start_ns").is_between(begin_ns, end_ns, closed="left")
+
+
+def _suffering(
+    link: LinkTables,
+    hosts: pl.DataFrame,
+    stretch_ns: tuple[int, int],
+    is_bad: Callable[[Mapping[str, Any]], bool],
+) -> Words:
+    """Return for how many of the hosts seen in a stretch it was bad; one or two by their names."""
+    import polars as pl
+
+    if hosts.height < _LEAST_HOSTS:
+        return ()
+    inside = link.host_course.filter(_begins_in(stretch_ns), pl.col("group").is_in(hosts["group"].implode()))
+    bad = {row["group"] for row in inside.iter_rows(named=True) if is_bad(row)}
+    seen = inside["group"].n_unique()
+    if not bad:
+        return ()
+    if len(bad) <= 2:
+        names = [Name(str(name)) for name in sorted(bad)]
+        return (", for ", *names) if len(names) == 1 else (", for ", names[0], " and ", names[1])
+    return (f", for {format_count(len(bad))} of {counted(seen, 'host')}",)

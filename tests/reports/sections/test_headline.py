@@ -1,0 +1,127 @@
+"""The headline is over all flows: its numbers equal those of all samples and packets."""
+
+import math
+import re
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.reports.build_report import build_report
+
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLES = ROOT / "sample_traces"
+WITHIN = 0.008
+"""Width of a bucket."""
+
+
+def summary_of(trace):
+    return build_report(trace.results(), title="t").sections[0]
+
+
+def facts_of(trace):
+    return {fact.label: fact for fact in summary_of(trace).facts}
+
+
+def milliseconds(text):
+    return [float(value) for value in re.findall(r"([0-9.]+) ms", text)]
+
+
+def nearest_rank(samples, share):
+    ordered = sorted(samples)
+    return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """A link of a day with 30 hosts, longer delays, losses of one host, and an outage."""
+    sys.path.insert(0, str(ROOT / "tests/links"))
+    try:
+        from link import draw_link
+        from make import write_link
+    finally:
+        sys.path.remove(str(ROOT / "tests/links"))
+    folder = tmp_path_factory.mktemp("link")
+    link = draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.02)
+    write_link(link, folder)
+    return tfrctrace.open(sorted(map(str, folder.glob("*.pcap")))), link
+
+
+@pytest.mark.parametrize("name", ["two-flows.pcapng.gz", "mixed.pcap.zst"])
+def test_percentiles_of_the_rtt_are_those_of_all_samples_behind_the_capture(name):
+    trace = tfrctrace.open(str(SAMPLES / name))
+    hosts = trace.flows.select("flow", "direction", group="dst")
+    sides = trace.results().link.hosts.select("group", "side")
+    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    facts = {label: fact for label, fact in facts_of(trace).items() if label.startswith("RTT")}
+    assert facts
+    for label, fact in facts.items():
+        side = re.fullmatch(r"RTT(?: to (.*))?, p50", label)[1]
+        named = samples.join(sides.filter((pl.col("side") == side) | (side is None)), on="group")
+        own = (named["rtt_ns"] / 1e6).to_list()
+        shown = [*milliseconds(fact.value), *milliseconds(fact.detail)][:3]
+        wanted = [nearest_rank(own, share) for share in (0.5, 0.95, 0.99)]
+        # three digits are shown
+        assert shown == pytest.approx(wanted, rel=WITHIN + 0.005)
+        assert f"n {len(own):,}" in fact.detail
+
+
+def test_each_side_of_a_link_has_the_samples_of_its_hosts(drawn):
+    trace, link = drawn
+    clients = {host.address for host in link.hosts}
+    hosts = trace.flows.select("flow", "direction", "dst")
+    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    facts = facts_of(trace)
+    for label, is_client in (("RTT to clients, p50", True), ("RTT to servers, p50", False)):
+        own = (samples.filter(pl.col("dst").is_in(clients) == is_client)["rtt_ns"] / 1e6).to_list()
+        shown = [*milliseconds(facts[label].value), *milliseconds(facts[label].detail)][:3]
+        wanted = [nearest_rank(own, share) for share in (0.5, 0.95, 0.99)]
+        assert shown == pytest.approx(wanted, rel=WITHIN + 0.005)
+
+
+def test_ratios_are_sums_over_all_flows(drawn):
+    trace, _ = drawn
+    flows, facts = trace.flows, facts_of(trace)
+    tcp = flows.filter(pl.col("transport") == "tcp")
+    states = tcp.unique("flow")["state"]
+    failed = states.is_in(["attempted", "refused"]).sum()
+    assert facts["Failed connections"].detail.startswith(f"{failed:,} of ")
+    data = tcp["data_packets"].sum()
+    assert facts["TCP retransmissions"].detail.startswith(
+        f"{tcp['retransmitted_packets'].sum():,} of {data:,} TCP data packets"
+    )
+
+
+def test_the_headline_names_the_planted_stretches(drawn):
+    trace, link = drawn
+    words = ["".join(map(str, part)) for part in summary_of(trace).headline]
+    of_kind = {fault.kind: fault for fault in link.faults}
+    for kind, opening in (
+        ("bufferbloat", "RTT to clients was bad"),
+        ("outage", "Up to 100 % of connections"),
+    ):
+        (said,) = (sentence for sentence in words if sentence.startswith(opening))
+        (begin, end) = re.findall(r"(\d\d):(\d\d)", said)[:2]
+        fault = of_kind[kind]
+        # intervals are at most 10 minutes wide
+        for (hours, minutes), at_s in ((begin, fault.since_s), (end, fault.until_s)):
+            away_min = (int(hours) * 60 + int(minutes) - at_s / 60) % (24 * 60)
+            assert min(away_min, 24 * 60 - away_min) <= 20, said
+
+
+def test_values_near_the_receiver_are_not_those_of_the_path():
+    facts = facts_of(tfrctrace.open(str(SAMPLES / "two-flows.pcapng.gz")))
+    # data to 192.0.2.1 are acknowledged by it at once, where the capture was taken
+    assert [label for label in facts if label.startswith("RTT")] == ["RTT to 192.0.2.2, p50"]
+
+
+def test_the_picture_counts_every_packet_once(drawn):
+    trace, _ = drawn
+    overview = summary_of(trace).overview
+    (throughput,) = (lane for lane in overview.lanes if lane.unit == "bit/s")
+    (curve,) = throughput.curves
+    shown_bytes = sum(value for value in curve.values if value is not None) * overview.width_s / 8
+    assert shown_bytes == pytest.approx(trace.flows["wire_bytes"].sum())
+    assert len(overview.starts_s) <= 300
