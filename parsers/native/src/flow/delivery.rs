@@ -1,5 +1,7 @@
 //! Fate of packets between their two ends, where a trace shows both.
 
+use std::sync::LazyLock;
+
 use super::observation::{MissingEnds, Observation};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
@@ -286,7 +288,8 @@ fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
 
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
-    sides: [Delivery; 2],
+    /// None for a side of whose packets nothing is known.
+    sides: [Option<Box<Delivery>>; 2],
     /// The simulator's flow id of the first packet that has one.
     pub flow_id: Option<u32>,
     /// Agents of the two sides, from the first packet of each.
@@ -319,11 +322,12 @@ impl Deliveries {
 
     /// Delivery of the packets that `side` sent.
     pub fn of(&self, side: Side) -> &Delivery {
-        &self.sides[side as usize]
+        static UNKNOWN: LazyLock<Delivery> = LazyLock::new(Delivery::default);
+        self.sides[side as usize].as_deref().unwrap_or(&UNKNOWN)
     }
 
     pub fn of_mut(&mut self, side: Side) -> &mut Delivery {
-        &mut self.sides[side as usize]
+        self.sides[side as usize].get_or_insert_default()
     }
 }
 

@@ -391,20 +391,26 @@ impl Flow {
         dccp.as_deref_mut()?.follow_tfrc(place, packet, header, assumed, tfrc, samples)
     }
 
+    /// Set the delivery of the packets of both sides.
+    fn set_deliveries(&mut self, deliveries: [(Side, Option<Delivery>); 2]) {
+        let known = self.deliveries_mut();
+        for (side, delivery) in deliveries {
+            if let Some(delivery) = delivery {
+                *known.of_mut(side) = delivery;
+            }
+        }
+    }
+
     /// Evaluate packet numbers. Call once, after the last packet.
     pub fn finish(&mut self) {
         // If another source has shown both ends, that is better than numbers.
         if let Some(connection) = self.dccp().filter(|_| self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
-            for (side, delivery) in deliveries {
-                *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
-            }
+            self.set_deliveries(deliveries);
         }
         if let Some(rtp) = self.rtp().filter(|rtp| rtp.has_media() && self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, rtp.delivery(side)));
-            for (side, delivery) in deliveries {
-                *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
-            }
+            self.set_deliveries(deliveries);
             return;
         }
         let Some(non_tcp) = self.non_tcp_if_any() else { return };

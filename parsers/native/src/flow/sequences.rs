@@ -46,14 +46,14 @@ struct ConsecutiveRun {
     highest: i64,
     /// Send time of the highest.
     highest_sent_ns: i64,
-    /// Bit n modulo `WINDOW`: whether number n was seen, within the window.
-    seen: Box<[u64; WINDOW as usize / 64]>,
+    /// Bit n modulo the number of bits: whether number n was seen, within the window. As long as the
+    /// numbers lie close together there are fewer bits than that.
+    seen: Vec<u64>,
 }
 
 impl ConsecutiveRun {
     fn starting_at(number: i64, sent_ns: i64) -> Self {
-        let seen = Box::new([0; WINDOW as usize / 64]);
-        let mut run = Self { first: number, highest: number, highest_sent_ns: sent_ns, seen };
+        let mut run = Self { first: number, highest: number, highest_sent_ns: sent_ns, seen: vec![0] };
         run.mark(number);
         run
     }
@@ -62,23 +62,53 @@ impl ConsecutiveRun {
         self.highest.saturating_sub(self.first).unsigned_abs() + 1
     }
 
+    /// Numbers that have a bit.
+    fn remembered(&self) -> i64 {
+        64 * self.seen.len() as i64
+    }
+
+    /// The word and the bit of a number.
+    fn place(&self, number: i64) -> (usize, u64) {
+        // The number of bits is a power of two.
+        let at = (number & (self.remembered() - 1)) as usize;
+        (at / 64, 1 << (at % 64))
+    }
+
+    /// Have a bit for each number from `lowest` to `highest`, as far as the window reaches.
+    fn make_room(&mut self, lowest: i64, highest: i64) {
+        let span = highest.saturating_sub(lowest).saturating_add(1).min(WINDOW);
+        if span <= self.remembered() {
+            return;
+        }
+        let words = (span as usize).next_power_of_two() / 64;
+        let before = std::mem::replace(self, Self { seen: vec![0; words], ..*self });
+        let lowest = before.highest.saturating_sub(before.remembered().saturating_sub(1)).max(before.first);
+        for number in lowest..=before.highest {
+            let (word, bit) = before.place(number);
+            if before.seen[word] & bit != 0 {
+                self.mark(number);
+            }
+        }
+    }
+
     /// Mark a number as seen; returns whether it was marked before.
     fn mark(&mut self, number: i64) -> bool {
-        let at = number.rem_euclid(WINDOW) as usize;
-        let (word, bit) = (&mut self.seen[at / 64], 1 << (at % 64));
-        let was_seen = *word & bit != 0;
-        *word |= bit;
+        self.make_room(number.min(self.first), self.highest);
+        let (word, bit) = self.place(number);
+        let was_seen = self.seen[word] & bit != 0;
+        self.seen[word] |= bit;
         was_seen
     }
 
     /// Make `number` the highest, and clear the numbers that leave the window.
     fn advance(&mut self, number: i64, sent_ns: i64) {
-        if number.saturating_sub(self.highest) >= WINDOW {
+        self.make_room(self.first, number);
+        if number.saturating_sub(self.highest) >= self.remembered() {
             self.seen.fill(0);
         } else {
             for entering in self.highest.saturating_add(1)..=number {
-                let at = entering.rem_euclid(WINDOW) as usize;
-                self.seen[at / 64] &= !(1 << (at % 64));
+                let (word, bit) = self.place(entering);
+                self.seen[word] &= !bit;
             }
         }
         (self.highest, self.highest_sent_ns) = (number, sent_ns);

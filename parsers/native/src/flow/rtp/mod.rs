@@ -168,6 +168,11 @@ impl RtpDirection {
             return None;
         }
         let seen = self.candidates.swap_remove(at).seen;
+        if self.candidates.is_empty() {
+            self.candidates = Vec::new();
+        }
+        // Most directions have no second source; a vector begins with room for four.
+        self.sources.reserve_exact(1);
         self.sources.push(MediaSource::new(seen.first()?, given.and_then(|given| given.clock_rate)));
         let at = self.sources.len().saturating_sub(1);
         for seen in &seen {

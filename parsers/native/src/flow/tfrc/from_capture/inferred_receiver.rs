@@ -17,7 +17,8 @@ const NO_RTT: &str = "no loss events: round-trip time of the whole path unknown,
 #[derive(Debug)]
 pub struct InferredReceiver {
     profile: ReceiverProfile,
-    receiving: ReceiverSide,
+    /// The receiver at the capture, from the first packet with a known round-trip time.
+    receiving: Option<Box<ReceiverSide>>,
     numbers: Unwrapper,
     highest: Option<i64>,
     /// From the capture to the receiver and back, seconds.
@@ -38,11 +39,10 @@ pub struct InferredReceiver {
 impl InferredReceiver {
     /// An empty state. `rtt` is the user's round-trip time in seconds.
     pub fn new(profile: &ReceiverProfile, rtt: Option<f64>) -> Self {
-        let receiving = ReceiverSide::new(profile, false);
         let numbers = Unwrapper::new(profile.seq_bits);
         Self {
             profile: *profile,
-            receiving,
+            receiving: None,
             numbers,
             highest: None,
             downstream: None,
@@ -76,9 +76,11 @@ impl InferredReceiver {
             self.too_early += 1;
             return;
         }
-        self.receiving.take(at, origin_ns, &packet, samples);
-        if self.receiving.is_report_due() && samples.loss_intervals.wanted {
-            let lengths: Vec<f64> = self.receiving.intervals().collect();
+        let receiving =
+            self.receiving.get_or_insert_with(|| Box::new(ReceiverSide::new(&self.profile, false)));
+        receiving.take(at, origin_ns, &packet, samples);
+        if receiving.is_report_due() && samples.loss_intervals.wanted {
+            let lengths: Vec<f64> = receiving.intervals().collect();
             take_intervals(at, lengths.into_iter().map(|length| (Some(length), None)), samples);
         }
     }
@@ -120,16 +122,16 @@ impl InferredReceiver {
     /// Loss event rate at a time; None before any packet counts.
     pub fn p(&mut self, time_ns: i64) -> Option<f64> {
         let origin_ns = self.origin_ns?;
-        self.receiving.p(time_ns.saturating_sub(origin_ns) as f64 / 1e9)
+        self.receiving.as_mut()?.p(time_ns.saturating_sub(origin_ns) as f64 / 1e9)
     }
 
     /// Values for the table of flows.
     pub fn summary(&self) -> TfrcSummary {
-        let receiver = &self.receiving.state;
+        let receiving = self.receiving.as_deref().filter(|receiving| receiving.has_data);
         TfrcSummary {
-            loss_events: self.receiving.loss_events(),
-            p: self.receiving.has_data.then(|| receiver.clone().p(self.latest)),
-            x_recv: receiver.recent_rate().filter(|_| self.receiving.has_data),
+            loss_events: receiving.and_then(ReceiverSide::loss_events),
+            p: receiving.map(|receiving| receiving.state.clone().p(self.latest)),
+            x_recv: receiving.and_then(|receiving| receiving.state.recent_rate()),
             inferred_loss_events: self.downstream.as_ref().and_then(|downstream| downstream.loss_events()),
             inferred_p: self.inferred_p,
             ..TfrcSummary::default()
@@ -163,7 +165,9 @@ impl InferredReceiver {
     /// Emit the loss event that is still open. Call once, after the last packet.
     pub fn finish(&self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
-        self.receiving.finish(at, samples);
+        if let Some(receiving) = &self.receiving {
+            receiving.finish(at, samples);
+        }
         if let Some(downstream) = &self.downstream {
             downstream.finish(at, samples);
         }
