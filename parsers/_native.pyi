@@ -90,6 +90,8 @@ class Table:
     def columns(self) -> list[str]: ...
     def select(self, columns: Sequence[str]) -> Table:
         """Return the table with these columns only, in the order of the table."""
+    def slice(self, start: int, stop: int) -> Table:
+        """Return rows `start` to `stop` as a table, without a copy."""
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Return rows as dictionaries, for small tables."""
     def csv(self, start: int = 0, stop: int | None = None, *, raw: bool = False) -> bytes:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate, chain
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -39,8 +41,14 @@ ROWS_AT_ONCE: Final = 64
 TEXT_ROWS: Final = 2_048
 """Rows that are text at one time, a few megabytes: more would not be faster."""
 
+FRAME_ROWS: Final = 16_384
+"""Rows of one frame of several, 20 MB with all columns of flows: the core makes as many at once."""
+
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
+
+_NEAR_ROWS: Final = 64
+"""Rows between two that are read in one piece with them."""
 
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 
@@ -97,6 +105,40 @@ class StackedTable:
         import polars as pl
 
         frame = pl.concat([pl.DataFrame(table) for table in self._with_columns(columns)])
+        return self._anonymizer.frame(frame) if self._anonymizer else frame
+
+    def frames(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Give the rows with all columns or some, in frames of bounded size."""
+        import polars as pl
+
+        for table in self._with_columns(columns):
+            # an empty table has its columns
+            for start in range(0, max(len(table), 1), FRAME_ROWS):
+                frame = pl.DataFrame(table.slice(start, start + FRAME_ROWS))
+                yield self._anonymizer.frame(frame) if self._anonymizer else frame
+
+    def small_frame(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the data frame in as little memory as it needs: columns of one value take none."""
+        import polars as pl
+
+        from tfrctrace.parsers.frames import joined_frame
+
+        frames = self.frames(columns)
+        first = next(frames, pl.DataFrame())
+        return joined_frame(chain([first], frames), first.clear())
+
+    def take(self, rows: Sequence[int], columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the rows at these places, which ascend, with all columns or some."""
+        import polars as pl
+
+        from tfrctrace.parsers.frames import joined_frame
+
+        tables = self._with_columns(columns)
+        frames = (
+            pl.DataFrame(table.slice(places[0], places[-1] + 1))[[place - places[0] for place in places]]
+            for table, places in _stretches(tables, rows)
+        )
+        frame = joined_frame(frames, pl.DataFrame(tables[0].slice(0, 0)))
         return self._anonymizer.frame(frame) if self._anonymizer else frame
 
     def _with_columns(self, columns: Iterable[str] | None) -> Sequence[Table]:
@@ -451,6 +493,23 @@ def _filter_refused(trace: Sequence[str], error: FilterError) -> Problem:
         f"filter `{error.expression}` does not fit its link type: {error.reason}",
         hint=error.hint,
     )
+
+
+def _stretches(tables: Sequence[Table], rows: Sequence[int]) -> Iterator[tuple[Table, list[int]]]:
+    """Give those `rows` of `tables`, one below the other, that are near each other, and their table."""
+    ends = list(accumulate(map(len, tables)))
+    number, places = 0, list[int]()
+    for row in rows:
+        own = bisect_right(ends, row, lo=number)
+        place = row - (ends[own - 1] if own else 0)
+        is_near = places and place - places[-1] <= _NEAR_ROWS and place - places[0] < BATCH_ROWS
+        if places and not (own == number and is_near):
+            yield tables[number], places
+            places = []
+        number = own
+        places.append(place)
+    if places:
+        yield tables[number], places
 
 
 def _bytes_to_read(inputs: Sequence[str], settings: ReadSettings) -> int | None:

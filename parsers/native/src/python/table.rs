@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::tables::files::csv_json::{RowFormat, safe_cell, written};
-use crate::tables::{Rows, SelectedColumns};
+use crate::tables::{RowRange, Rows, SelectedColumns};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -52,6 +52,10 @@ impl Table {
 
     fn select(&self, columns: Vec<String>) -> Self {
         Self { rows: Arc::new(SelectedColumns::new(Arc::clone(&self.rows), columns)) }
+    }
+
+    fn slice(&self, start: usize, stop: usize) -> Self {
+        Self { rows: Arc::new(RowRange::new(Arc::clone(&self.rows), start, stop)) }
     }
 
     #[pyo3(signature = (requested_schema = None))]

@@ -271,6 +271,36 @@ impl Rows for SelectedColumns {
     }
 }
 
+/// Some rows of a table.
+pub struct RowRange {
+    rows: Arc<dyn Rows>,
+    start: usize,
+    end: usize,
+}
+
+impl RowRange {
+    /// Rows `start..end` of `rows`, as far as there are such.
+    pub fn new(rows: Arc<dyn Rows>, start: usize, end: usize) -> Self {
+        let end = end.min(rows.len());
+        Self { start: start.min(end), end, rows }
+    }
+}
+
+impl Rows for RowRange {
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError> {
+        self.rows.batch_of(self.start + start, self.start + end, wanted)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
