@@ -86,6 +86,12 @@ DEMAND_COLUMNS: Final = (
 """Columns of flows, where they are, that show what a flow asked for."""
 
 
+def bin_columns(column: str, assumptions: Assumptions) -> tuple[str, ...]:
+    """Return the columns of bins that metrics need if `column` has the bytes of the rate."""
+    needed = ("flow", "direction", "time_ns", "width_ns", "packets", column)
+    return needed if assumptions.capacity_bps is None else (*needed, _WIRE_COLUMNS.get(column, column))
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The metrics of a trace, and by the number of its competing sets the flows with a small rate."""

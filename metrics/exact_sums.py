@@ -7,16 +7,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
 
-def fractions(values: pl.Series) -> list[Fraction] | list[int]:
-    """Return the values that are not null, exactly. Raises `ValueError` for NaN, infinities and negatives."""
+def known_values(values: pl.Series) -> pl.Series:
+    """Return the values that are not null. Raises `ValueError` for NaN, infinities and negatives."""
     known = values.drop_nulls()
     for value in known.filter(~(known.is_finite() & (known >= 0))):
         raise ValueError(f"a rate or count cannot be {value}")
+    return known
+
+
+def fractions(values: pl.Series) -> list[Fraction] | list[int]:
+    """Return the values that are not null, exactly. Raises `ValueError` for NaN, infinities and negatives."""
+    known = known_values(values)
     # whole numbers add up much faster
     return known.to_list() if known.dtype.is_integer() else [Fraction(value) for value in known]
 
@@ -24,7 +30,13 @@ def fractions(values: pl.Series) -> list[Fraction] | list[int]:
 def mean(values: pl.Series) -> Fraction | None:
     """Return the exact mean; None if there is no value."""
     exact = fractions(values)
-    return Fraction(sum(exact)) / len(exact) if exact else None
+    return exact_sum(exact) / len(exact) if exact else None
+
+
+def exact_sum(values: Sequence[Fraction] | Sequence[int]) -> Fraction:
+    """Return the exact sum: whole numbers over one denominator add up much faster than fractions."""
+    common = math.lcm(*{value.denominator for value in values})
+    return Fraction(sum(value.numerator * (common // value.denominator) for value in values), common)
 
 
 def ratio(over: Fraction, under: Fraction) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tfrctrace.metrics.exact_sums import fractions, mean, ratio
+from tfrctrace.metrics.exact_sums import fractions, known_values, mean, ratio
 from tfrctrace.metrics.windows import power_sums
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ def max_min_ratio(rates: pl.Series) -> float | None:
 
     One flow alone has 1. None if there is no value or all are 0.
     """
-    values = [Fraction(value) for value in fractions(rates)]
-    largest = max(values, default=Fraction())
-    return float(min(values) / largest) if largest else None
+    # numbers of one type are compared exactly as they are
+    values = known_values(rates).to_list()
+    largest = max(values, default=0)
+    return float(Fraction(min(values)) / Fraction(largest)) if largest else None
 
 
 def mean_rate(rates: pl.Series) -> float | None:

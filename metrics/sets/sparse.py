@@ -75,10 +75,12 @@ def small_flows(
     """
     largest = max(amounts.values(), default=0)
     limit = Fraction(share)
+    # a whole number is below a fraction if it is below the next whole one
+    least = math.ceil(limit * largest)
     demands = {
         flow: demand(row_of(flow), packets(flow), counts_received=counts_received)
         for flow, amount in amounts.items()
-        if amount < limit * largest
+        if amount < least
     }
     asked = {
         flow: amounts[flow] / (_arrived(row_of(flow)) if counts_received else Fraction(1))

@@ -92,7 +92,7 @@ class CheckTask:
             trace = self.reading.open(list(self.names), own, bin_ns=self.measuring.bin_ns)
             # all of it from one pass, which is all that standard input has
             trace.read(*(tables if needs_samples(self.quantities) else tables[:2]))
-            measured = trace.measure(**self.measuring.arguments())
+            measured = trace.measure(**self.measuring.arguments(), columns=())
             taken = take_quantities(trace, measured, self.quantities)
         except InputError as error:
             return {"failed": True, "problems": [*own.problems, *error.problems]}

@@ -44,7 +44,6 @@ def metrics(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, bin_ns=measuring.bin_ns)
-    # the output has no other columns of flows
     measured = trace.measure(*names, **measuring.arguments(), columns=())
     summary, rows = measured.summary(), measured.rows
     if result.chosen in {"csv", "parquet"}:

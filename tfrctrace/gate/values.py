@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
 from tfrctrace.runs.quantity import aggregate
-from tfrctrace.runs.quantity_values import QuantityValues, aggregated, column_value, divided, metric_value
+from tfrctrace.runs.quantity_values import (
+    QuantityValues,
+    aggregated,
+    aggregated_column,
+    divided,
+    metric_value,
+)
+from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +45,7 @@ def take_quantities(
     trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
 ) -> dict[str, QuantityValues]:
     """Return the values of `quantities`, by their names."""
-    source = _Source(trace, measured)
+    source = _Source(trace, measured, quantities)
     return {one.name: source.take(one) for one in quantities}
 
 
@@ -59,9 +66,14 @@ def needs_samples(quantities: Sequence[Quantity]) -> bool:
 class _Source:
     """A trace that was measured once for all quantities."""
 
-    def __init__(self, trace: Trace, measured: MeasuredMetrics) -> None:
+    def __init__(self, trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]) -> None:
         self._trace = trace
         self._measured = measured
+        self._columns = {
+            term.name for one in quantities for term in (one.term, one.over) if term and term.kind == "column"
+        }
+        if any(one.conditions for one in quantities):
+            self._columns |= {"start_ns", *CONDITION_COLUMNS}
 
     def take(self, quantity: Quantity) -> QuantityValues:
         flows = self._chosen(quantity)
@@ -72,9 +84,7 @@ class _Source:
         return divided(own, self._take_term(over, flows), f"{over.aggregation}({over.name})")
 
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
-        from tfrctrace.trace.conditions import matching_rows
-
-        flows = self._measured.asked
+        flows = self._flows
         return flows.filter(matching_rows(flows, quantity.conditions)) if quantity.conditions else flows
 
     def _take_term(self, term: Term, asked: pl.DataFrame) -> QuantityValues:
@@ -94,8 +104,7 @@ class _Source:
         if term.kind == "samples":
             return self._take_samples(term, flows)
         if term.kind == "column":
-            rows = flows.select(sorted({"flow", term.name})).iter_rows(named=True)
-            return aggregated([column_value(row, term.name) for row in rows], term, "")
+            return aggregated_column(flows[term.name], term)
         return self._take_metric(term, set(flows["flow"].to_list()))
 
     def _take_metric(self, term: Term, flows: set[int]) -> QuantityValues:
@@ -124,6 +133,11 @@ class _Source:
         if value is None:
             return aggregated((), term, "there is no RTT sample")
         return QuantityValues((value,), count, count, made_of=count)
+
+    @cached_property
+    def _flows(self) -> pl.DataFrame:
+        """Rows of all flows, with the columns that the quantities name."""
+        return self._measured.asked.rows(*self._columns)
 
     @cached_property
     def _rtts(self) -> pl.DataFrame:

@@ -12,6 +12,8 @@ from tfrctrace.runs.quantity import COLUMNS, aggregate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import polars as pl
+
     from tfrctrace.runs.quantity import Term
 
 
@@ -57,26 +59,40 @@ def metric_value(metric: Mapping[str, Any]) -> SingleValue:
 def column_value(flow: Mapping[str, Any], name: str) -> SingleValue:
     """Return the value of a column in the row of a flow."""
     value = _finite(flow[name])
-    reason = None if value is not None else f"not known if {COLUMNS[name].null_when}"
-    return SingleValue(value, 1, flow["flow"], reason)
+    return SingleValue(value, 1, flow["flow"], None if value is not None else _unknown(name))
+
+
+def _unknown(column: str) -> str:
+    return f"not known if {COLUMNS[column].null_when}"
 
 
 def aggregated(found: Sequence[SingleValue], term: Term, otherwise: str) -> QuantityValues:
     """Return what `found` are together; `otherwise` is the reason where none of them has one."""
     known = [(one.value, one.n) for one in found if one.value is not None]
     numbers, weights = [value for value, _ in known], [n for _, n in known]
+    reasons = dict.fromkeys(one.reason for one in found if one.reason)
+    return _together(numbers, weights, len(found), term, "; ".join(reasons) or otherwise)
+
+
+def aggregated_column(values: pl.Series, term: Term) -> QuantityValues:
+    """Return what the values of a column are together, which are those of many flows."""
+    import polars as pl
+
+    numbers = values.cast(pl.Float64).drop_nulls()
+    numbers = numbers.filter(numbers.is_finite())
+    reason = _unknown(term.name) if len(numbers) < len(values) else ""
+    return _together(numbers.to_list(), [1] * len(numbers), len(values), term, reason)
+
+
+def _together(
+    numbers: Sequence[float], weights: Sequence[int], of: int, term: Term, reason: str
+) -> QuantityValues:
+    known = len(numbers)
     if term.aggregation:
         value = aggregate(term.aggregation, numbers, weights)
         numbers = [] if value is None else [value]
-    reasons = dict.fromkeys(one.reason for one in found if one.reason)
-    is_whole = bool(numbers) and len(known) == len(found)
-    return QuantityValues(
-        tuple(numbers),
-        len(known),
-        len(found),
-        None if is_whole else "; ".join(reasons) or otherwise,
-        sum(weights),
-    )
+    is_whole = bool(numbers) and known == of
+    return QuantityValues(tuple(numbers), known, of, None if is_whole else reason, sum(weights))
 
 
 def divided(own: QuantityValues, other: QuantityValues, divisor: str) -> QuantityValues:

@@ -183,8 +183,6 @@ def _of_run(problem: Problem, path: str, called: str) -> Problem:
 
 
 def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
-    import polars as pl
-
     import tfrctrace
 
     window_ns = parse_duration_ns(measuring.window)
@@ -209,10 +207,10 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         weight=measuring.weight,
         step=measuring.step,
         sparse_share=measuring.sparse_share,
+        columns=(),
     )
-    flows = measured.asked.filter(pl.col("is_data_direction") & pl.col("is_counted"))
-    if (beyond := flows.height - MAX_FLOWS) > 0:
-        flows = flows.filter(pl.col("size").rank("ordinal", descending=True) <= MAX_FLOWS)
+    flows, beyond = measured.asked.largest(MAX_FLOWS, _NUMBERS)
+    if beyond:
         warn(
             "flows",
             f"flows left out beside the {MAX_FLOWS:,} with most data packets: {beyond:,}",

@@ -46,7 +46,7 @@ def series_of(
     """
     import polars as pl
 
-    start_ns = measured.asked["start_ns"].min()
+    start_ns = measured.asked.rows("start_ns")["start_ns"].min()
     origin_ns = start_ns if isinstance(start_ns, int) else 0
     size = pl.coalesce("data_packets", "packets").rank("ordinal", descending=True).over("group")
     flows = measured.looked_at.filter(size <= MAX_CURVES)

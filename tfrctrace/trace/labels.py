@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
-from tfrctrace.trace.conditions import CONDITIONS, Scanner, matching_rows, read_conditions
+from tfrctrace.trace.conditions import (
+    CONDITION_COLUMNS,
+    CONDITIONS,
+    Scanner,
+    matching_rows,
+    read_conditions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.conditions import Condition
 
 _AGENTS: Final = (
@@ -32,6 +39,12 @@ _SYNTAX: Final = (
     f"write NAME=CONDITION [and CONDITION], with conditions {CONDITIONS}, `starts after TIME` and "
     "`starts before TIME`"
 )
+
+_COLUMNS: Final = (
+    *("flow", "direction", "source", "start_ns", "packets", "data_packets", "payload_bytes", "wire_bytes"),
+    "label",
+)
+"""Columns of the table of flows that choose flows and directions."""
 
 _WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
 _MOST_WEIGHT: Final = 1e15
@@ -110,3 +123,53 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
         label = pl.when(fits & ~taken).then(pl.lit(rule.label)).otherwise(pl.col("label")).alias("label")
         flows, taken = flows.with_columns(label), taken | fits
     return flows, problems
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledFlows:
+    """The flows of a trace, with labels."""
+
+    flows: pl.DataFrame
+    """A row for each direction with packets: what chooses flows, and `row`, its place in the table."""
+    _table: StackedTable
+    _labels: pl.Series | None
+    """Labels of all rows of the table; None for its own ones."""
+
+    def take(self, places: pl.Series, columns: Iterable[str] | None) -> pl.DataFrame:
+        """Return some columns or all of the rows at `places` of `flows`, which ascend, with the label."""
+        rows = self.flows["row"][places]
+        frame = self._table.take(rows.to_list(), None if columns is None else {"label", *columns})
+        return frame if self._labels is None else frame.with_columns(self._labels[rows])
+
+    def frame(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Return some columns of all rows of the table, with the label."""
+        frame = self._table.frame({"label", *columns})
+        return frame if self._labels is None else frame.with_columns(self._labels)
+
+
+def read_labelled(table: StackedTable, rules: Sequence[Rule]) -> tuple[LabelledFlows, list[Problem]]:
+    """Return the flows of `table` with the labels that `rules` give, and what is wrong with the rules."""
+    from tfrctrace.parsers.frames import joined_frame
+
+    if rules:
+        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules)
+        labels = flows["label"]
+        return LabelledFlows(_narrow(flows.with_row_index("row")), table, labels), problems
+    before = 0
+    parts = []
+    for frame in table.frames(_COLUMNS):
+        parts.append(_narrow(frame.with_row_index("row", before)))
+        before += frame.height
+    return LabelledFlows(joined_frame(parts, parts[0].clear()), table, None), []
+
+
+def _narrow(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that have packets, with names in as few bytes as there are different ones."""
+    import polars as pl
+
+    return flows.filter(pl.col("packets") > 0).select(
+        "row",
+        *(name for name in _COLUMNS if name not in {"direction", "source"}),
+        pl.col("direction").cast(pl.Enum(["fwd", "rev"])),
+        pl.col("source").cast(pl.Categorical),
+    )

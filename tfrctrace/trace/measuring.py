@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import UsageError, input_problem
@@ -13,19 +14,21 @@ from tfrctrace.metrics.flow.whole_flow import COLUMNS as WHOLE_FLOW_COLUMNS
 from tfrctrace.metrics.flow_metrics import FlowMetrics, each_metric, metric_frames, metric_schema
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Metric
 from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
-from tfrctrace.trace.conditions import CONDITION_COLUMNS
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.flow_metrics import MetricRows
     from tfrctrace.metrics.metric import Assumptions
     from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
     from tfrctrace.metrics.sets.sparse import SmallFlow
+    from tfrctrace.trace.labels import LabelledFlows
 
 Basis = Literal["goodput", "throughput", "received"]
 
@@ -34,13 +37,12 @@ BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "recei
 
 COLUMNS: Final = (
     *{
-        *("direction", "source", "label", "transport", "data_packets", "payload_bytes", "vantage"),
-        *CONDITION_COLUMNS,
+        *("direction", "source", "label", "transport", "data_packets", "vantage"),
         *DEMAND_COLUMNS,
         *(set(WHOLE_FLOW_COLUMNS) - {"group"}),
     },
 )
-"""Columns of the table of flows that choose, label and measure flows."""
+"""Columns of the table of flows that measure flows."""
 
 LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups.
@@ -60,6 +62,48 @@ FULL: Final = 1.02
 
 
 @dataclass(frozen=True, slots=True)
+class AskedFlows:
+    """All flows, however short, with `only_labelled` those with a label."""
+
+    _flows: LabelledFlows
+    _every: pl.DataFrame
+    """The row of each flow that carried more payload."""
+    _least_packets: int
+
+    def rows(self, *columns: str) -> pl.DataFrame:
+        """Return both rows of each flow with some columns, its label and `group`.
+
+        `is_data_direction` marks the row with more payload, `is_counted` a flow with `least_packets`, if
+        given; `size` has the data packets of that row.
+        """
+        import polars as pl
+
+        frame = self._flows.frame(("flow", "direction", "transport", *columns))
+        sizes = self._every.select(
+            "flow", "size", (pl.col("size") >= self._least_packets).alias("is_counted")
+        )
+        own = frame.select("flow").join(sizes, on="flow", how="left", maintain_order="left")
+        return frame.with_columns(
+            pl.coalesce("label", "transport").alias("group"),
+            pl.int_range(pl.len(), dtype=pl.UInt32)
+            .is_in(self._every["row"].implode())
+            .alias("is_data_direction"),
+            own["size"],
+            own["is_counted"],
+        )
+
+    def largest(self, most: int, columns: Iterable[str]) -> tuple[pl.DataFrame, int]:
+        """Return columns of the flows that count with most data packets, and how many more there are."""
+        import polars as pl
+
+        counted = self._every.filter(pl.col("size") >= self._least_packets)
+        chosen = counted.filter(pl.col("size").rank("ordinal", descending=True) <= most)
+        rows = self._flows.take(chosen["place"], ("transport", *columns))
+        grouped = rows.with_columns(pl.coalesce("label", "transport").alias("group"))
+        return grouped, counted.height - chosen.height
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredMetrics:
     """The metrics of a trace, and the flows they are about."""
 
@@ -71,12 +115,7 @@ class MeasuredMetrics:
     sets_left_out: int
     looked_at: pl.DataFrame
     """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
-    asked: pl.DataFrame
-    """Both rows of each flow, however short (with `only_labelled` of those with a label), with `group`.
-
-    `is_data_direction` marks the row with more payload, `is_counted` a flow with `least_packets`, if given;
-    `size` has the data packets of that row.
-    """
+    asked: AskedFlows
     flows_left_out: int
     """Flows with fewer data packets than needed, or of a trace without what counts as a rate."""
     flows_beyond: int
@@ -161,8 +200,9 @@ def check_names(names: Iterable[str], **needed: object) -> None:
 
 
 def measure(
-    flows: pl.DataFrame,
-    bins: pl.DataFrame,
+    labelled: LabelledFlows,
+    bins: Callable[[Iterable[str]], Iterator[pl.DataFrame]],
+    columns: Iterable[str] | None = (),
     *,
     window_ns: int,
     warmup_ns: int = 0,
@@ -174,34 +214,35 @@ def measure(
     sparse_share: float = SPARSE_SHARE,
     given: Assumptions = NO_ASSUMPTIONS,
 ) -> MeasuredMetrics:
-    """Return the metrics of `flows`, in the direction of each that carried more payload.
+    """Return the metrics of flows, in the direction of each that carried more payload.
 
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. Metrics that need more
     than the trace are computed if that is `given`. They leave out flows with fewer data packets than
     `least_packets`, or than `LEAST_PACKETS` if that is None. Of more than `most_flows` those with
     most data packets count. Flows that asked for less than `sparse_share` of a share are sparse.
-    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
-    `tfrctrace.metrics.flow.arrivals` if what was received counts. They are `base_width_ns` wide.
+    `bins` gives columns of bins, which are `base_width_ns` wide, in frames of bounded size: those of
+    `tfrctrace.parsers.schema`, or of `tfrctrace.metrics.flow.arrivals` if what was received counts. Rows of
+    the flows have these `columns` besides those that are needed, or all if that is None.
     """
     import polars as pl
 
-    from tfrctrace.metrics.evaluation import evaluate
+    from tfrctrace.metrics.evaluation import bin_columns, evaluate
     from tfrctrace.metrics.sets.competing import competing_sets
 
     base_ns = base_width_ns(window_ns)
+    column = BYTES_OF[basis]
+    flows = labelled.flows
     every = _data_directions(flows, only_labelled=only_labelled)
-    stretches = _stretches(bins)
-    origins_ns = _origins_ns(flows, stretches)
     least = LEAST_PACKETS if least_packets is None else least_packets
-    chosen = every.filter((pl.col("size") >= least) & pl.col("source").is_in(list(origins_ns)))
+    chosen = every.filter(pl.col("size") >= least)
+    own_bins, origins_ns = _bins_of_directions(bins(bin_columns(column, given)), flows, chosen)
+    # a trace without what counts as a rate has no origin
+    chosen = chosen.filter(pl.col("source").cast(pl.String).is_in(list(origins_ns)))
     of_enough = chosen.height
     if most_flows is not None and of_enough > most_flows:
         chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
-    begin_ns = flows.select(time_zero_ns().alias("begin_ns"))["begin_ns"]
-    looked_at = flows[chosen["row"]].with_columns(
-        begin_ns[chosen["row"]], pl.coalesce("label", "transport").alias("group")
-    )
-    own_bins = _bins_of_directions(bins, stretches, looked_at)
+        own_bins = own_bins.filter(pl.col("flow").is_in(chosen["flow"].implode()))
+    looked_at = _looked_at(labelled, chosen["place"], None if columns is None else (*COLUMNS, *columns))
     sets, sets_left_out = competing_sets(
         _flow_lifetimes(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
@@ -209,7 +250,7 @@ def measure(
         looked_at,
         own_bins,
         sets,
-        column=BYTES_OF[basis],
+        column=column,
         window_ns=window_ns,
         warmup_ns=warmup_ns,
         sparse_share=sparse_share,
@@ -221,7 +262,7 @@ def measure(
         small_flows=found.small_flows,
         sets_left_out=sets_left_out,
         looked_at=looked_at,
-        asked=_asked(flows, every, least_packets),
+        asked=AskedFlows(labelled, every, least_packets or 0),
         flows_left_out=every.height - of_enough,
         flows_beyond=of_enough - looked_at.height,
         least_packets=least,
@@ -261,40 +302,37 @@ def _named(rows: Sequence[MetricRows], names: Collection[str]) -> list[MetricRow
 
 
 def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFrame:
-    """Return the row of each flow that carried more payload (or more bytes): its number, and data packets.
-
-    A row has some two hundred columns: those of a hundred thousand flows are sorted by few of them.
-    """
+    """Return of each flow the direction that carried more payload (or more bytes): its data packets."""
     import polars as pl
 
-    narrow = flows.select(
-        "flow",
-        "source",
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"),
-        pl.coalesce("data_packets", "packets").alias("size"),
-        pl.col("payload_bytes").fill_null(0),
-        "wire_bytes",
-        ((pl.col("packets") > 0) & (pl.col("label").is_not_null() | (not only_labelled))).alias("is_asked"),
-    )
     return (
-        narrow.filter("is_asked")
+        flows.select(
+            "flow",
+            "source",
+            "direction",
+            "row",
+            pl.int_range(pl.len(), dtype=pl.UInt32).alias("place"),
+            pl.coalesce("data_packets", "packets").alias("size"),
+            pl.col("payload_bytes").fill_null(0),
+            "wire_bytes",
+            ((pl.col("packets") > 0) & (pl.col("label").is_not_null() | (not only_labelled))).alias(
+                "is_asked"
+            ),
+        )
+        .filter("is_asked")
         .sort("flow", "payload_bytes", "wire_bytes", descending=[False, True, True], maintain_order=True)
         .unique("flow", keep="first", maintain_order=True)
     )
 
 
-def _asked(flows: pl.DataFrame, every: pl.DataFrame, least_packets: int | None) -> pl.DataFrame:
-    """Return both rows of each flow in `every`, and whether they count."""
+def _looked_at(labelled: LabelledFlows, places: pl.Series, columns: Iterable[str] | None) -> pl.DataFrame:
+    """Return the rows at some places of the flows, with what metrics need besides `columns`."""
     import polars as pl
 
-    of_flow = every.select("flow", "size", (pl.col("size") >= (least_packets or 0)).alias("is_counted"))
-    # the many columns of `flows` are not copied, as joining them would
-    own = flows.select("flow").join(of_flow, on="flow", how="left", maintain_order="left")
-    return flows.with_columns(
-        pl.coalesce("label", "transport").alias("group"),
-        pl.int_range(pl.len(), dtype=pl.UInt32).is_in(every["row"].implode()).alias("is_data_direction"),
-        own["size"],
-        own["is_counted"],
+    flows = labelled.flows
+    begin_ns = flows.select(time_zero_ns().alias("begin_ns"))["begin_ns"]
+    return labelled.take(places, columns).with_columns(
+        begin_ns[places], pl.coalesce("label", "transport").alias("group")
     )
 
 
@@ -304,43 +342,49 @@ def _flow_lifetimes(flows: pl.DataFrame) -> list[FlowLifetime]:
     return [FlowLifetime(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
 
 
-def _stretches(bins: pl.DataFrame) -> pl.DataFrame:
-    """Return the stretches of rows of one flow and direction: `rows` in each, and the first time in it.
+def _bins_of_directions(
+    frames: Iterable[pl.DataFrame], flows: pl.DataFrame, chosen: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the bins of the `chosen` flows and directions, and of each source when a bin of it starts.
 
-    Tens of millions of bins are a few thousand stretches, which are joined and grouped in no time.
+    Only bins that count are kept of each of the `frames`.
     """
     import numpy as np
     import polars as pl
 
     from tfrctrace.metrics.windows import first_of_each
+    from tfrctrace.parsers.frames import joined_frame
 
-    is_forward = (bins["direction"] == "fwd").to_numpy()
-    # a trace of one direction alone has no other stretches than its flows
-    turns = () if is_forward.all() else (is_forward,)
-    first = first_of_each(bins["flow"].to_numpy(), *turns)
-    times = bins["time_ns"].to_numpy()
-    return bins.select("flow", "direction")[first].with_columns(
-        pl.Series("rows", np.diff(np.append(first, len(times)))),
-        pl.Series("first_ns", np.minimum.reduceat(times, first) if len(first) else times),
-    )
+    # by the number of a flow: which direction counts (0 is none), and the number of its source
+    known = flows["flow"].to_numpy()
+    beyond = int(known.max(initial=0)) + 1
+    ways, sources = np.zeros(beyond + 1, dtype=np.uint8), np.full(beyond + 1, -1)
+    ways[chosen["flow"].to_numpy()] = _ways(chosen["direction"])
+    sources[known] = flows["source"].to_physical().to_numpy()
+    firsts_ns = np.full(int(sources.max(initial=-1)) + 2, np.iinfo(np.int64).max)
+
+    def own(frame: pl.DataFrame) -> pl.DataFrame:
+        flow, times_ns = np.minimum(frame["flow"].to_numpy(), beyond), frame["time_ns"].to_numpy()
+        first = first_of_each(flow)
+        if len(first):
+            # the last place is that of no source
+            np.minimum.at(firsts_ns, sources[flow[first]], np.minimum.reduceat(times_ns, first))
+        return frame.filter(pl.Series(ways[flow] == _ways(frame["direction"]))).drop("direction")
+
+    parts = map(own, frames)
+    first_part = next(parts)
+    bins = joined_frame(chain([first_part], parts), first_part.clear())
+    names = flows.select("source", flows["source"].to_physical().alias("number")).unique()
+    origins_ns = {
+        name: int(firsts_ns[number])
+        for name, number in names.with_columns(pl.col("source").cast(pl.String)).sort("source").iter_rows()
+        if firsts_ns[number] < np.iinfo(np.int64).max
+    }
+    return bins, origins_ns
 
 
-def _bins_of_directions(bins: pl.DataFrame, stretches: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return the bins of the flows and directions in `flows`."""
-    import polars as pl
+def _ways(directions: pl.Series) -> NDArray[np.uint8]:
+    """Return 1 for `fwd` and 2 for `rev`."""
+    import numpy as np
 
-    wanted = flows.select("flow", "direction", pl.lit(value=True).alias("is_wanted"))
-    found = stretches.join(wanted, on=["flow", "direction"], how="left", maintain_order="left")
-    if found["is_wanted"].null_count() == 0:
-        return bins
-    is_wanted = found["is_wanted"].fill_null(value=False).to_numpy()
-    return bins.filter(pl.Series(is_wanted.repeat(stretches["rows"].to_numpy())))
-
-
-def _origins_ns(flows: pl.DataFrame, stretches: pl.DataFrame) -> dict[str, int]:
-    """Return for each source a time at which one of its bins starts."""
-    import polars as pl
-
-    sources = flows.select("flow", "source").unique()
-    first = stretches.join(sources, on="flow").group_by("source").agg(pl.col("first_ns").min()).sort("source")
-    return dict(first.iter_rows())
+    return np.where((directions == "fwd").to_numpy(), 1, 2).astype(np.uint8)

@@ -70,7 +70,7 @@ class Passes:
         self._on_problems = on_problems
         self._readings: list[tuple[frozenset[TableName], PassResult]] = []
         self._groupings: dict[Grouping, PassResult] = {}
-        self._bins: dict[int, pl.DataFrame] = {}
+        self._bins: dict[int, StackedTable] = {}
         self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
         self._has_reported = False

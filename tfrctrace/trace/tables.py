@@ -8,11 +8,12 @@ from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
 
     from tfrctrace.parsers._native import PacketSpool
+    from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.measuring import Basis
 
 
@@ -175,14 +176,25 @@ class Tables(Passes):
         """Return the bins of `width_ns` with the bytes of the rate that `basis` selects."""
         return self._arrivals(width_ns) if basis == "received" else self._bins_of_width(width_ns)
 
+    def counted_frames(self, basis: Basis, width_ns: int, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Give what `counted` returns in frames of bounded size, with those of `columns` that it has."""
+        if basis == "received" or self._inputs.is_standard_input:
+            bins = self.counted(basis, width_ns)
+            yield bins.select([name for name in dict.fromkeys(columns) if name in bins.columns])
+        else:
+            yield from self._bin_table(width_ns).frames(columns)
+
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:
         """Return bins of `width_ns`: counted anew, or for standard input made from those there are."""
         if self._inputs.is_standard_input:
             return self._joined_bins(width_ns)
+        return self._bin_table(width_ns).frame()
+
+    def _bin_table(self, width_ns: int) -> StackedTable:
         if width_ns == self._bin_ns:
-            return self.bins
+            return self.table("bins")
         if width_ns not in self._bins:
-            self._bins[width_ns] = self._pass(frozenset({"bins"}), width_ns).table("bins").frame()
+            self._bins[width_ns] = self._pass(frozenset({"bins"}), width_ns).table("bins")
         return self._bins[width_ns]
 
     def _arrivals(self, width_ns: int) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.signatures import with_parameters_of
@@ -12,7 +13,7 @@ from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -114,15 +115,14 @@ class Trace(Tables):
         with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
         of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`. Flows that their
         application limited to less than `sparse_share` of the mean of the others are sparse: metrics
-        "without sparse" leave them out; 0 makes none sparse. The result holds rows of the table of flows with
-        these `columns` besides those that were needed, or with all: those of 100,000 flows take 200 MB.
+        "without sparse" leave them out; 0 makes none sparse. `looked_at` of the result has these `columns` of
+        the table of flows besides those that were needed, or all: those of 100,000 flows take 100 MB.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.metric import Assumptions
-        from tfrctrace.trace.labels import check_weights
+        from tfrctrace.trace.labels import check_weights, read_labelled
         from tfrctrace.trace.measuring import (
-            COLUMNS,
             assumption_warnings,
             base_width_ns,
             check_names,
@@ -144,11 +144,12 @@ class Trace(Tables):
         base_ns = base_width_ns(window_ns)
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
-        names_of_columns = None if columns is None else {*COLUMNS, *columns}
-        flows = self._labelled(rules, names_of_columns)
+        labelled, problems = read_labelled(self.table("flows"), rules)
+        self._report_problems_once(problems)
         measured = measure(
-            flows,
-            self.counted(basis, base_ns),
+            labelled,
+            partial(self.counted_frames, basis, base_ns),
+            columns,
             window_ns=window_ns,
             warmup_ns=warmup_ns,
             basis=basis,
@@ -164,7 +165,11 @@ class Trace(Tables):
 
     def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
         """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
-        return self._labelled(self._rules(labels))
+        from tfrctrace.trace.labels import with_labels
+
+        flows, problems = with_labels(self.flows, self._rules(labels))
+        self._report_problems_once(problems)
+        return flows
 
     def _rules(self, labels: Iterable[str]) -> list[Rule]:
         from tfrctrace.trace.labels import parse_rule
@@ -172,13 +177,6 @@ class Trace(Tables):
         anonymizer = self._settings.anonymizer
         hosts = anonymizer.host if anonymizer else None
         return [parse_rule(text, hosts) for text in labels]
-
-    def _labelled(self, rules: Sequence[Rule], columns: Iterable[str] | None = None) -> pl.DataFrame:
-        from tfrctrace.trace.labels import with_labels
-
-        flows, problems = with_labels(self.table("flows").frame(columns), rules)
-        self._report_problems_once(problems)
-        return flows
 
     def groups(self, by: str = "host", every: str | None = None, *, labels: Iterable[str] = ()) -> Groups:
         """Return packets, bytes, RTT, losses and connection attempts of groups of flows, by interval.
