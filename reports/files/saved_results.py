@@ -24,7 +24,7 @@ from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -60,6 +60,9 @@ _COLUMNS: Final = {**_DERIVED, **_LINK}
 """Columns of frames that are no tables of the parsers, and may not be there."""
 
 _SOURCES_OF_PAIR: Final = 2
+
+_CSV_ROWS: Final = 16_384
+"""Rows that are text at one time, some megabytes."""
 
 
 def save(
@@ -98,14 +101,23 @@ def save(
         text.write("\n")
         text.flush()
         for name, frame in frames.items():
-            written = {"parquet": parquet_bytes(frame)} | ({"csv": frame_csv(frame, raw=raw)} if csv else {})
-            for suffix, content in written.items():
-                file = files.enter_context(open_output(os.path.join(folder, f"{name}.{suffix}")))
-                file.write(content)
+            file = files.enter_context(open_output(os.path.join(folder, f"{name}.parquet")))
+            file.write(parquet_bytes(frame))
+            file.flush()
+            if csv:
+                file = files.enter_context(open_output(os.path.join(folder, f"{name}.csv")))
+                file.writelines(_csv_pieces(frame, raw=raw))
                 file.flush()
         # a folder without the facts is not complete
         with contextlib.suppress(FileNotFoundError):
             os.remove(facts)
+
+
+def _csv_pieces(frame: pl.DataFrame, *, raw: bool) -> Iterator[bytes]:
+    """Give a table as CSV, many rows at a time."""
+    yield frame_csv(frame.clear(), raw=raw)
+    for piece in frame.iter_slices(_CSV_ROWS):
+        yield frame_csv(piece, raw=raw, header=False)
 
 
 def load(folder: str) -> tuple[Results, str]:

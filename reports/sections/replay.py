@@ -67,7 +67,8 @@ def replay_section(traces: Sequence[DrawnTrace], steps: pl.DataFrame, flows: pl.
     if steps.is_empty():
         return Section("replay", "TFRC replay")
     names: _Names = {
-        (row["flow"], row["direction"]): direction_label(row) for row in flows.iter_rows(named=True)
+        (row["flow"], row["direction"]): direction_label(row)
+        for row in flows.join(steps, on=_KEY, how="semi").iter_rows(named=True)
     }
     figures = [figure for trace in traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(

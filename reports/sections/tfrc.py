@@ -225,7 +225,7 @@ def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> Tab
     )
     if kinds.is_empty():
         return None
-    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    trace_of = {flow: trace for trace in traces for flow in trace.of(kinds.select("flow"))["flow"]}
     return TableView(
         "tfrc-findings",
         "Violations of TFRC's rules, most frequent first; `tfrctrace convert --what findings` lists all.",

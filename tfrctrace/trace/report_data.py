@@ -80,9 +80,9 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     # an input that can be read only once must collect everything now
     kept: tuple[TableName, ...] = (*_TABLES, "hops") if trace.is_network else _TABLES
     reading = trace.read("flows", "bins", *kept, *(_SAMPLES if trace.is_read_once else ()))
-    flows = _rows_of_flow(reading.table("flows").frame(), flow)
+    flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     tables: dict[str, pl.DataFrame] = {
-        name: _rows_of_flow(reading.table(name).frame(), flow) for name in kept
+        name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     replayed = _replayable(trace, flows, reading)
@@ -126,7 +126,7 @@ def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFr
     from tfrctrace.metrics.flow.bins import time_span_ns
     from tfrctrace.reports.figures.throughput_and_rtt import MOST_DETAILED_BINS
 
-    bins = reading.table("bins").frame()
+    bins = reading.table("bins").small_frame()
     if window_ns is None or bins.is_empty():
         return bins
     start_ns, end_ns = time_span_ns(bins)
@@ -151,7 +151,7 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
     if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
         return None
     try:
-        return trace.measure(window=_WINDOW).facts()
+        return trace.measure(window=_WINDOW, columns=()).facts()
     except UsageError:
         if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
             return None

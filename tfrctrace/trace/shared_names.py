@@ -61,9 +61,10 @@ class SharedNames:
 
         shared = []
         for column in _COLUMNS.intersection(frame.columns):
-            names = frame[column].unique().drop_nulls().to_list()
+            names = frame.select(pl.col(column).unique())[column].drop_nulls().to_list()
             new = [self.name(name) for name in names]
-            shared.append(frame[column].replace_strict(names, new, default=None, return_dtype=pl.String))
+            if new != names:
+                shared.append(pl.col(column).replace_strict(names, new, default=None, return_dtype=pl.String))
         return frame.with_columns(shared)
 
 
