@@ -113,10 +113,10 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     of_bucket = [*key, "measure", "from_ns", "to_ns"]
     start = [] if "start_ns" in key else [pl.col("start_ns").min()]
     buckets = buckets.group_by(of_bucket).agg(*start, pl.col("samples").sum())
-    rows = _with_ratios(rows)
+    rows = with_ratios(rows)
     for name, (measure, share) in PERCENTILES.items():
         rows = rows.join(
-            _percentile(buckets.filter(measure=measure), key, share).rename({"value": name}),
+            percentile(buckets.filter(measure=measure), key, share).rename({"value": name}),
             on=key,
             how="left",
             nulls_equal=True,
@@ -133,7 +133,8 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     )
 
 
-def _with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
+def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of sums with the columns `RATIOS`, which follow from them."""
     import polars as pl
 
     def over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -147,7 +148,7 @@ def _with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
+def percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
     """Return the sample of nearest rank in ms of each row that has samples: the middle of its bucket."""
     import polars as pl
 

@@ -42,6 +42,7 @@ SAME_SUBJECT = {
     "hops": "printer, section of a report",
     "metrics": "command, printer",
     "mtfrc": "bounds of the MAC, replay with them",
+    "objectives": "verdicts of intervals, in words",
     "replay": "command, columns, printer, section of a report",
     "tfrc": "columns, options, replay, section of a report",
 }

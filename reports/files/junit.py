@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tfrctrace.base.errors import describe
-from tfrctrace.reports.printers.gate import value_words, words
+from tfrctrace.reports.printers.gate import detail_lines, value_words, words
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def write_junit(file: BinaryIO, verdicts: Sequence[Mapping[str, Any]], problems:
         case = _case(suite, f"tfrctrace.{one['kind']}", one["name"] or one["check"])
         if one["effect"] == "fail":
             failure = ET.SubElement(case, "failure", type=one["outcome"], message=plain_text(words(one)))
-            failure.text = "\n".join(map(plain_text, (one["check"], value_words(one), one["reason"])))
+            lines = (one["check"], value_words(one), one["reason"], *detail_lines(one))
+            failure.text = "\n".join(map(plain_text, lines))
         elif one["effect"] == "warn":
             ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(one)}")
         elif one["flows_left_out"] or one["sparse_flows"]:

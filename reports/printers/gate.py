@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
+from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
 from tfrctrace.reports.safe_text import markdown_text, plain_text
-from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps
+from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +27,11 @@ MOST_SUMMARY_BYTES: Final = 1_000_000
 
 MOST_ANNOTATIONS: Final = 10
 """GitHub shows ten errors and ten warnings of a step."""
+
+MOST_GROUPS: Final = 20
+"""Groups of a run that are named where they missed an objective, and stretches of each."""
+
+MOST_STRETCHES: Final = 5
 
 _ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
 _MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
@@ -55,7 +62,31 @@ def write_gate(file: TextIO, form: GateFormat, verdicts: Sequence[Facts], head: 
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             file.write("  ".join(cells).rstrip() + "\n")
         file.write("\n")
+    for one in verdicts:
+        lines = list(map(plain_text, detail_lines(one)))
+        if lines:
+            file.writelines(f"{line}\n" for line in [*lines, ""])
     file.write(_totals(verdicts, head) + "\n")
+
+
+def detail_lines(one: Facts) -> Iterator[str]:
+    """Give the groups and stretches that missed an objective, those of each run under its name."""
+    facts: Facts = one["objective"] if one["kind"] == "objective" else {"runs": ()}
+    for run in facts["runs"]:
+        if not run["failing"]:
+            continue
+        yield f"{one['name'] or facts['require']}: `{run['run']}`"
+        for group in run["failing"][:MOST_GROUPS]:
+            outcome = Outcome.of_facts(group)
+            name = "" if facts["by"] == "link" else f"{outcome.group or MISSING}: "
+            yield f"  {name}{verdict_line(outcome, facts['every_ns'])}"
+            own = [Stretch(**stretch) for stretch in run["stretches"] if stretch["group"] == outcome.group]
+            shown = own[:MOST_STRETCHES]
+            yield from (f"    {line}" for line in stretch_lines(shown, facts["unit"]))
+            if outcome.stretches > len(shown):
+                yield f"    and {format_count(outcome.stretches - len(shown))} more"
+        if run["failing_groups"] > MOST_GROUPS:
+            yield f"  and {counted(run['failing_groups'] - MOST_GROUPS, 'group')} more (`--format json`)"
 
 
 def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
@@ -72,7 +103,20 @@ def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
             text.append(f"\nand {counted(len(ordered) - place, 'check')} more\n")
             break
         text.append(line)
+    for one in ordered:
+        for place, line in enumerate(detail_lines(one)):
+            item = f"{'' if place else chr(10)}{_item(line)}\n"
+            room -= len(item.encode())
+            if room < 0:
+                break
+            text.append(item)
     file.writelines(text)
+
+
+def _item(line: str) -> str:
+    """Return a line as an item of a list in Markdown, as deep as it was indented."""
+    depth = (len(line) - len(line.lstrip())) // 2
+    return f"{'  ' * depth}- {markdown_text(line.strip())}"
 
 
 def annotation_lines(verdicts: Sequence[Facts]) -> Iterator[str]:
@@ -87,23 +131,23 @@ def words(one: Facts) -> str:
     """Return a verdict as one sentence."""
     sentence = f"{one['check']}: {value_words(one)}"
     if one["kind"] == "baseline" and one["against"] is not None:
-        sentence += f" after {_with_unit(one['against'], one['unit'])}"
+        sentence += f" after {_amount(one, one['against'])}"
     return f"{sentence} ({one['reason']})" if one["reason"] else sentence
 
 
 def value_words(one: Facts) -> str:
     """Return the value of a verdict with its unit, or that it is not known."""
-    return "not known" if one["value"] is None else _with_unit(one["value"], one["unit"])
+    return "not known" if one["value"] is None else _amount(one, one["value"])
 
 
 def _cells(one: Facts) -> tuple[str, ...]:
-    against = MISSING if one["against"] is None else _with_unit(one["against"], one["unit"])
+    against = MISSING if one["against"] is None else _amount(one, one["against"])
     check = one["check"] if one["name"] is None else f"{one['name']}: {one['check']}"
     unknown = "not known: " if one["outcome"] == "unknown" else ""
     return (
         one["effect"],
         check,
-        MISSING if one["value"] is None else _with_unit(one["value"], one["unit"]),
+        MISSING if one["value"] is None else _amount(one, one["value"]),
         against,
         f"{unknown}{one['reason']}",
     )
@@ -123,7 +167,10 @@ def _totals(verdicts: Sequence[Facts], head: Facts) -> str:
     return ", ".join(parts)
 
 
-def _with_unit(value: float, unit: str) -> str:
+def _amount(one: Facts, value: float) -> str:
+    if one["kind"] == "objective":
+        return share_text(value)
+    unit = one["unit"]
     if unit == "bit/s":
         return format_rate_bps(value)
     return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()

@@ -9,8 +9,8 @@ from tfrctrace.base.errors import UsageError
 
 _NS_OF_UNIT: Final = {
     "ns": 1,
-    "us": 1_000,
     "µs": 1_000,
+    "us": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "min": 60_000_000_000,
@@ -36,6 +36,13 @@ def parse_duration_ns(text: str) -> int:
             f"`{text}` is not a duration of 1 ns or more", hint="units are ns, us, ms, s, min and h"
         )
     return int(nanoseconds)
+
+
+def duration_text(nanoseconds: int) -> str:
+    """Return a duration in the largest unit of which it is a whole number: `5 min`, `90 s`, `500 ms`."""
+    units = [(unit, ns) for unit, ns in _NS_OF_UNIT.items() if nanoseconds % ns == 0]
+    unit, ns = max(units, key=lambda one: one[1])
+    return f"{nanoseconds // ns} {unit}"
 
 
 def parse_offset_ns(text: str) -> int:

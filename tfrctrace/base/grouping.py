@@ -12,6 +12,9 @@ MAX_ROWS: Final = 4_000_000
 
 KINDS: Final = ("host", "prefix", "port", "link", "dscp", "label", "flow")
 
+END_KINDS: Final = frozenset({"host", "prefix", "port"})
+"""Kinds whose groups are an end of flows, so that they send and receive."""
+
 _LENGTHS: Final = (24, 64)
 """Lengths of prefixes of IPv4 and IPv6, unless others are given."""
 _LONGEST: Final = (32, 128)
@@ -27,6 +30,11 @@ class Grouping:
     """Lengths of the prefixes of IPv4 and IPv6."""
     every_ns: int | None = None
     """Width of the intervals, which begin at multiples of it since the epoch; None for one interval."""
+
+    @property
+    def text(self) -> str:
+        """What is grouped, as users write it."""
+        return f"{self.by}/{self.prefixes[0]}/{self.prefixes[1]}" if self.by == "prefix" else self.by
 
     @property
     def for_core(self) -> tuple[str, tuple[int, int], int | None, int]:

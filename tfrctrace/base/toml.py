@@ -5,6 +5,7 @@ Errors are `UsageError`s without the name of the file, which the caller adds.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,17 @@ def read_toml(path: str, most_bytes: int) -> Table:
     if len(text) > most_bytes:
         raise UsageError(f"larger than {most_bytes} bytes")
     return _with_integers_of_toml(_parsed(text))
+
+
+def header_lines(path: str, name: str, most_bytes: int) -> list[int]:
+    """Return the numbers of the lines `[[name]]`, for errors; none if the file cannot be read again."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read(most_bytes).decode(errors="replace").split("\n")
+    except OSError:
+        return []
+    header = re.compile(rf"\s*\[\[\s*\"?{re.escape(name)}\"?\s*\]\]")
+    return [number for number, line in enumerate(lines, 1) if header.match(line)]
 
 
 def _parsed(text: bytes) -> Table:

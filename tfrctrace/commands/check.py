@@ -47,7 +47,9 @@ def check(
     limits: Annotated[
         str | None,
         typer.Option(
-            "--limits", metavar="FILE", help="Limits and comparisons in a TOML file (docs/check.md)."
+            "--limits",
+            metavar="FILE",
+            help="Limits, comparisons and objectives over time in a TOML file (docs/check.md).",
         ),
     ] = None,
     baseline: Annotated[
@@ -152,7 +154,16 @@ def check(
     check_output_places((output, junit, summary, write_baseline), traces)
     console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
     kept = None if cache is None else Cache(cache)
-    runs = measured_runs(traces, measuring, reading, plan.quantities, console, jobs=jobs, cache=kept)
+    runs = measured_runs(
+        traces,
+        measuring,
+        reading,
+        plan.quantities,
+        console,
+        objectives=plan.objectives,
+        jobs=jobs,
+        cache=kept,
+    )
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:

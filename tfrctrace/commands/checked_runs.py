@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.metrics.objectives import Objective
     from tfrctrace.runs.cache import Cache, Record
     from tfrctrace.runs.quantity import Quantity
+    from tfrctrace.runs.quantity_values import QuantityValues
     from tfrctrace.trace.tables import TableName
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
@@ -57,12 +59,14 @@ class CheckTask:
     measuring: MeasuringOptions
     reading: ReadingOptions
     quantities: tuple[Quantity, ...]
+    objectives: tuple[Objective, ...]
 
     @property
     def source(self) -> RunInput:
         """The inputs, and the options that change numbers or problems."""
         options = {
             "quantities": sorted({one.name for one in self.quantities}),
+            "objectives": [asdict(one) for one in self.objectives],
             **measuring_facts(self.measuring, self.reading),
             **{name: getattr(self.reading, name) for name in _BOUNDS},
         }
@@ -71,6 +75,8 @@ class CheckTask:
     @property
     def shape(self) -> Mapping[str, Any]:
         """The parts of the record."""
+        from tfrctrace.gate.objective_verdict import SHAPE
+
         values = {
             "values": [NUMBER],
             "known": int,
@@ -80,24 +86,36 @@ class CheckTask:
             "flows_left_out": int,
             "sparse_flows": int,
         }
-        return {**COMMON, "taken": {one.name: values for one in self.quantities}}
+        return {**COMMON, "taken": {one.name: values for one in self.quantities}, "objectives": [SHAPE]}
 
     def measure(self) -> Record:
-        """Return the record, which has the values of the quantities."""
+        """Return the record, which has the values of the quantities and the outcomes of the objectives."""
+        from tfrctrace.gate.objective_results import judge_objectives
+        from tfrctrace.gate.objective_verdict import kept_outcome
         from tfrctrace.gate.values import needs_samples, take_quantities
 
         tables: tuple[TableName, ...] = ("flows", "bins", "rtt")
         own = RecordingConsole(quiet=self.reading.quiet, strict=self.reading.strict, is_silent=True)
         try:
             trace = self.reading.open(list(self.names), own, bin_ns=self.measuring.bin_ns)
-            # all of it from one pass, which is all that standard input has
-            trace.read(*(tables if needs_samples(self.quantities) else tables[:2]))
-            measured = trace.measure(**self.measuring.arguments(), columns=())
-            taken = take_quantities(trace, measured, self.quantities)
+            taken: Mapping[str, QuantityValues] = {}
+            # as much as possible from one pass, which is all that standard input has
+            wanted = tables[: 3 if needs_samples(self.quantities) else 2] if self.quantities else tables[:1]
+            if self.objectives:
+                trace.read_groups(self.objectives[0].grouping, *wanted)
+            else:
+                trace.read(*wanted)
+            if self.quantities:
+                measured = trace.measure(**self.measuring.arguments(), columns=())
+                taken = take_quantities(trace, measured, self.quantities)
+            outcomes = [
+                kept_outcome(one)
+                for one in judge_objectives(trace, self.objectives, self.measuring.label or ())
+            ]
         except InputError as error:
             return {"failed": True, "problems": [*own.problems, *error.problems]}
         values = {text: asdict(one) for text, one in taken.items()}
-        return {"failed": False, "problems": own.problems, "taken": values}
+        return {"failed": False, "problems": own.problems, "taken": values, "objectives": outcomes}
 
 
 def _run_name(names: tuple[str, ...]) -> str:
@@ -118,6 +136,7 @@ def measured_runs(
     quantities: Sequence[Quantity],
     console: Console,
     *,
+    objectives: Sequence[Objective],
     jobs: int | None,
     cache: Cache | None,
 ) -> list[CheckedRun]:
@@ -135,7 +154,7 @@ def measured_runs(
     workers = min(jobs or os.cpu_count() or 1, max(len(inputs), 1))
     # several bars of progress would be drawn over each other
     own = replace(reading, quiet=reading.quiet or workers > 1)
-    tasks = [CheckTask(names, measuring, own, tuple(quantities)) for names in inputs]
+    tasks = [CheckTask(names, measuring, own, tuple(quantities), tuple(objectives)) for names in inputs]
     # standard input cannot be read in another process
     measured = measure_runs(tasks, jobs=workers, cache=cache, executor=ThreadPoolExecutor)
     problems = [*merge_problems(measured), *unread]

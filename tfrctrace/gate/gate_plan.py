@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.gate import baseline as baselines
+from tfrctrace.gate.objective_verdict import judge_objective_runs
 from tfrctrace.gate.regression import DEFAULT_SIGNIFICANCE, DEFAULT_TOLERANCE, Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
 from tfrctrace.gate.verdict import judge_limit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import BaselineComparison, Limit
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Verdict
+    from tfrctrace.metrics.objectives import Objective
     from tfrctrace.runs.compare_groups import TestName
     from tfrctrace.runs.quantity import Quantity
 
@@ -27,6 +29,7 @@ class GatePlan:
     """The checks of a gate; `is_usual` if a new baseline has the default quantities."""
 
     limits: list[Limit]
+    objectives: list[Objective]
     comparisons: list[BaselineComparison]
     baseline: Baseline | None
     is_usual: bool
@@ -40,8 +43,12 @@ class GatePlan:
         return asked + [comparison.quantity for comparison in self.comparisons]
 
     def judge(self, runs: Sequence[CheckedRun]) -> list[Verdict]:
-        """Return a verdict for each limit, and for each comparison if there is a baseline."""
-        verdicts = [judge_limit(limit, runs, self.rules.unknown) for limit in self.limits]
+        """Return a verdict for each limit and objective, and each comparison if there is a baseline."""
+        unknown = self.rules.unknown
+        verdicts = [judge_limit(limit, runs, unknown) for limit in self.limits]
+        verdicts += [
+            judge_objective_runs(one, number, runs, unknown) for number, one in enumerate(self.objectives)
+        ]
         if self.baseline is not None:
             verdicts += judge_baseline(self.baseline, self.comparisons, runs, self.rules)
         return verdicts
@@ -71,7 +78,7 @@ def make_plan(
 
     Raises `UsageError` for options that are wrong or would have no effect.
     """
-    from tfrctrace.gate.limits_file import read_limits
+    from tfrctrace.gate.limits_file import LimitsFile, read_limits
 
     rules = Rules(
         tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_share(tolerance),
@@ -79,7 +86,8 @@ def make_plan(
         test=test,
         unknown=unknown,
     )
-    asked, comparisons = ([], []) if limits is None else read_limits(limits)
+    file = LimitsFile([], [], []) if limits is None else read_limits(limits)
+    asked, comparisons = file.limits, file.comparisons
     asked += [parse_requirement(text) for text in require]
     asked += [parse_requirement(text, level="warn") for text in warn]
     comparisons += [parse_comparison(text) for text in compare]
@@ -91,11 +99,12 @@ def make_plan(
             f"`{comparisons[0].quantity.name}` cannot be compared: there is no baseline",
             hint="name one with `--baseline`, or write one with `--write-baseline`",
         )
-    if not asked and known is None and not is_written:
+    if not asked and not file.objectives and known is None and not is_written:
         raise UsageError("there is nothing to check", hint="give `--require`, `--limits` or `--baseline`")
     usual = known.values if known is not None else baselines.USUAL if is_written else ()
     return GatePlan(
         limits=asked,
+        objectives=file.objectives,
         comparisons=comparisons or [parse_comparison(text) for text in usual],
         baseline=known,
         is_usual=not comparisons,

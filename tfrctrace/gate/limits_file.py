@@ -1,11 +1,13 @@
-"""Limits in a file of TOML: `[[limit]]` and `[[compare]]`."""
+"""Limits in a file of TOML: `[[limit]]`, `[[compare]]` and `[[objective]]`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import (
+    header_lines,
     listed,
     number,
     one_of,
@@ -15,29 +17,69 @@ from tfrctrace.base.toml import (
     table_of,
     text,
 )
+from tfrctrace.gate.objective import parse_objective
 from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
 from tfrctrace.runs.quantity import Better
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfrctrace.base.toml import Table
     from tfrctrace.gate.requirement import BaselineComparison, Limit
+    from tfrctrace.metrics.objectives import Objective
+
+_Parsed = TypeVar("_Parsed")
 
 _MOST_BYTES: Final = 1_000_000
 _LEVELS: Final = get_args(Level)
 _DIRECTIONS: Final = get_args(Better)
 
 
-def read_limits(path: str) -> tuple[list[Limit], list[BaselineComparison]]:
-    """Return the limits and the comparisons of the file at `path`. Raises `UsageError` with its name."""
+@dataclass(frozen=True, slots=True)
+class LimitsFile:
+    """What a file asks of runs."""
+
+    limits: list[Limit]
+    comparisons: list[BaselineComparison]
+    objectives: list[Objective]
+
+
+def read_limits(path: str) -> LimitsFile:
+    """Return what the file at `path` asks. Raises `UsageError` with its name, and the line of a table."""
     try:
         table = read_toml(path, _MOST_BYTES)
-        refuse_unknown(table, {"limit", "compare"}, "the file")
-        limits = [_limit(one) for one in listed(table.get("limit", []), "limit")]
-        comparisons = [_comparison(one) for one in listed(table.get("compare", []), "compare")]
+        refuse_unknown(table, {"limit", "compare", "objective"}, "the file")
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}", hint=error.hint) from error
-    if not limits and not comparisons:
-        raise UsageError(f"`{path}` has no `[[limit]]` and no `[[compare]]`")
-    return limits, comparisons
+    found = LimitsFile(
+        _parsed(path, table, "limit", _limit),
+        _parsed(path, table, "compare", _comparison),
+        _parsed(path, table, "objective", parse_objective),
+    )
+    if not (found.limits or found.comparisons or found.objectives):
+        raise UsageError(f"`{path}` has no `[[limit]]`, no `[[compare]]` and no `[[objective]]`")
+    return found
+
+
+def read_objectives(path: str) -> list[Objective]:
+    """Return the objectives of the file at `path`. Raises `UsageError` if it has none."""
+    found = read_limits(path).objectives
+    if not found:
+        raise UsageError(f"`{path}` has no `[[objective]]`")
+    return found
+
+
+def _parsed(path: str, table: Table, name: str, parse: Callable[[object], _Parsed]) -> list[_Parsed]:
+    """Return what `parse` makes of each table of this name."""
+    found: list[_Parsed] = []
+    try:
+        for one in listed(table.get(name, []), name):
+            found.append(parse(one))
+    except UsageError as error:
+        lines = header_lines(path, name, _MOST_BYTES)
+        place = f" line {lines[len(found)]}" if len(lines) == len(table[name]) else ""
+        raise UsageError(f"`{path}`{place}: {error}", hint=error.hint) from error
+    return found
 
 
 def _limit(value: object) -> Limit:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.baseline import Baseline
     from tfrctrace.gate.requirement import BaselineComparison
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import Effect, Outcome
+    from tfrctrace.gate.verdict import CheckOutcome, Effect
     from tfrctrace.runs.compare_groups import TestName
 
 DEFAULT_TOLERANCE: Final = 0.05
@@ -113,7 +113,7 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
     )
 
 
-def _outcome(pair: _Pair, before: float | None, now: float | None, rules: Rules) -> tuple[Outcome, str]:
+def _outcome(pair: _Pair, before: float | None, now: float | None, rules: Rules) -> tuple[CheckOutcome, str]:
     if pair.reason is not None or before is None or now is None:
         return "unknown", pair.reason or ""
     tolerance = rules.tolerance if pair.comparison.tolerance is None else pair.comparison.tolerance

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.runs.quantity import Quantity, parse_quantity, read_formula, read_where
-from tfrctrace.trace.conditions import SIGNS, Scanner
+from tfrctrace.base.signs import SIGNS
+from tfrctrace.runs.quantity import OF_FLOWS, Quantity, parse_quantity, read_formula, read_where
+from tfrctrace.trace.conditions import Scanner
 
 if TYPE_CHECKING:
-    from tfrctrace.runs.quantity import Better
+    from tfrctrace.runs.quantity import Better, Language
 
 Level = Literal["fail", "warn"]
 """Whether a check that does not hold fails the gate."""
@@ -33,10 +34,12 @@ class Limit:
     text: str
     level: Level = "fail"
     name: str | None = None
+    unit: str = ""
+    """As it was written: `ms`, `Mbit/s`, `%`; empty if it was not."""
 
     def holds(self, value: float) -> bool:
         """Return whether a value keeps the limit."""
-        return SIGNS[self.sign](value, self.bound)
+        return bool(SIGNS[self.sign](value, self.bound))
 
     def worst(self, values: list[float]) -> float:
         """Return the value that is nearest to breaking the limit, or breaks it most."""
@@ -57,21 +60,23 @@ class BaselineComparison:
     name: str | None = None
 
 
-def parse_requirement(text: str, *, level: Level = "fail", name: str | None = None) -> Limit:
+def parse_requirement(
+    text: str, *, level: Level = "fail", name: str | None = None, language: Language = OF_FLOWS
+) -> Limit:
     """Return the limit that `text` describes. Raises `UsageError` for invalid text."""
     whole = " ".join(text.split())
     scanner = Scanner(whole, "requirement", _SYNTAX)
-    term, over = read_formula(scanner)
-    conditions = read_where(scanner)
+    term, over = read_formula(scanner, language)
+    conditions = read_where(scanner, language)
     formula = whole[: scanner.position]
     sign = scanner.expect("|".join(SIGNS), "<, <=, >, >= or ==")
     number = float(scanner.expect(_DIGITS, "a number"))
     unit = (scanner.accept(r"(?:(?!where\b)\S+ ?)+") or "").strip()
     asked = f"{formula} {whole[scanner.position :].lstrip()}".rstrip()
-    conditions = conditions or read_where(scanner)
+    conditions = conditions or read_where(scanner, language)
     scanner.end("`where`, `and` or the end")
     quantity = Quantity(asked, term, over, conditions)
-    return Limit(quantity, sign, _bound(number, unit, quantity, text), whole, level, name)
+    return Limit(quantity, sign, _bound(number, unit, quantity, text), whole, level, name, unit)
 
 
 def parse_comparison(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
 from tfrctrace.runs.quantity import aggregate
@@ -35,6 +35,8 @@ class CheckedRun:
     name: str
     taken: Mapping[str, QuantityValues]
     """By the name of the quantity."""
+    objectives: Sequence[Mapping[str, Any]] = ()
+    """What is kept of each objective of the plan (`gate/objective_verdict.py`)."""
 
     def take(self, quantity: Quantity) -> QuantityValues:
         """Return the values of `quantity`."""
@@ -55,7 +57,7 @@ def run_of(name: str, record: Record) -> CheckedRun:
         text: QuantityValues(**{**one, "values": tuple(one["values"])})
         for text, one in record["taken"].items()
     }
-    return CheckedRun(name, taken)
+    return CheckedRun(name, taken, record["objectives"])
 
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tfrctrace.reports.units import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.gate.requirement import Level, Limit
     from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.metrics.objectives import Outcome, Stretch
     from tfrctrace.runs.quantity_values import QuantityValues
 
-Outcome = Literal["pass", "fail", "unknown"]
+CheckOutcome = Literal["pass", "fail", "unknown"]
 Effect = Literal["pass", "warn", "fail"]
 
 _RUNS_NAMED = 3
@@ -24,14 +27,17 @@ class Verdict:
 
     check: str
     """What was asked, as the user wrote it."""
-    kind: Literal["limit", "baseline"]
+    kind: Literal["limit", "baseline", "objective"]
     name: str | None
-    outcome: Outcome
+    outcome: CheckOutcome
     effect: Effect
     """What it means for the gate: by its level, and for what is not known by `--unknown`."""
     unit: str
     value: float | None
-    """The worst value of a limit, the mean of the runs beside a baseline."""
+    """The worst value of a limit, the mean of the runs beside a baseline.
+
+    Of an objective the share of the intervals that met it, in the worst group; beside the target.
+    """
     against: float | None
     """The limit, or the mean of the baseline."""
     runs: int
@@ -43,9 +49,42 @@ class Verdict:
     sparse_flows: int
     """Flows of all runs that asked for far less than a share and are counted."""
     p_value: float | None = None
+    objective: ObjectiveFacts | None = None
 
 
-def effect_of(outcome: Outcome, level: Level, unknown: Effect) -> Effect:
+@dataclass(frozen=True, slots=True)
+class ObjectiveFacts:
+    """How an objective was judged, and in which groups and stretches it was not met."""
+
+    require: str
+    severe: str | None
+    by: str
+    every_ns: int | None
+    least: int
+    unit: str
+    """Of values of stretches."""
+    runs: tuple[RunOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """An objective in one run: counts of all groups, and the worst of those that miss the target."""
+
+    run: str
+    total: Outcome
+    worst_share: float | None
+    """Share of the intervals with data that met the limit, in the worst group."""
+    groups: int
+    failing_groups: int
+    groups_without_data: int
+    is_complete: bool
+    """Whether no packet was left out because the run has too many groups or intervals."""
+    failing: tuple[Outcome, ...]
+    stretches: tuple[Stretch, ...]
+    """Those of failing groups, worst first."""
+
+
+def effect_of(outcome: CheckOutcome, level: Level, unknown: Effect) -> Effect:
     """Return what an outcome means; what is not known is never worse than `level`."""
     if outcome == "pass":
         return "pass"
@@ -64,14 +103,12 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
     values = [value for _, one in taken for value in one.values]
     breaking = [name for name, one in taken if not all(map(limit.holds, one.values))]
     lacking = [(name, one) for name, one in taken if _is_unknown(limit, one)]
-    outcome: Outcome = "fail" if breaking else "unknown" if lacking else "pass"
+    outcome: CheckOutcome = "fail" if breaking else "unknown" if lacking else "pass"
     if breaking:
         broken = sum(not limit.holds(value) for value in values)
-        reason = (
-            f"broken by {broken} of {_counted(len(values), 'value')} in {_run_names(breaking, len(runs))}"
-        )
+        reason = f"broken by {broken} of {counted(len(values), 'value')} in {run_names(breaking, len(runs))}"
     elif lacking:
-        reason = f"{_missing_reason(lacking[0][1])} in {_run_names([name for name, _ in lacking], len(runs))}"
+        reason = f"{_missing_reason(lacking[0][1])} in {run_names([name for name, _ in lacking], len(runs))}"
     else:
         reason = _partial_note([one for _, one in taken])
     left_out = sum(one.flows_left_out for _, one in taken)
@@ -96,9 +133,9 @@ def with_counts(reason: str, left_out: int, sparse: int) -> str:
     """Return `reason`, how many flows were left out, and how many sparse ones were not."""
     notes = [reason]
     if left_out:
-        notes.append(f"left out: {_counted(left_out, 'flow')} with few data packets (`--least-packets`)")
+        notes.append(f"left out: {counted(left_out, 'flow')} with few data packets (`--least-packets`)")
     if sparse:
-        notes.append(f"counts {_counted(sparse, 'sparse flow')} (`..._without_sparse` does not)")
+        notes.append(f"counts {counted(sparse, 'sparse flow')} (`..._without_sparse` does not)")
     return "; ".join(filter(None, notes))
 
 
@@ -117,14 +154,10 @@ def _partial_note(taken: Sequence[QuantityValues]) -> str:
     return f"made of {known} of {of}" if known < of else ""
 
 
-def _run_names(names: Sequence[str], of: int) -> str:
-    """Return which runs: their names as far as there is room."""
+def run_names(names: Sequence[str], of: int) -> str:
+    """Return which of the runs: their names as far as there is room."""
     if of == 1:
         return f"`{names[0]}`"
     shown = ", ".join(f"`{name}`" for name in names[:_RUNS_NAMED])
     more = f" and {len(names) - _RUNS_NAMED} more" if len(names) > _RUNS_NAMED else ""
     return f"{len(names)} of {of} runs: {shown}{more}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.exact_sums import nearest_rank
-from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.trace.conditions import CONDITIONS, Scanner, read_conditions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace.conditions import Condition
 
 Better = Literal["higher", "lower", "same"]
-Kind = Literal["column", "metric", "samples", "replay", "series"]
+Kind = Literal["column", "metric", "samples", "replay", "series", "group column"]
 OverTime = Literal["mean", "std", "cov", "min", "max"]
 """How a series over time becomes one value; `cov` is std/mean."""
 
@@ -32,6 +32,7 @@ RTT_SAMPLES: Final = "rtt_ms"
 """Every RTT sample of the flows, where columns have statistics of one flow."""
 
 COLUMNS: Final = {column.name: column for column in FLOWS if column.type != "string"}
+GROUP_COLUMNS: Final = {column.name: column for column in TABLES["groups"] if column.type != "string"}
 
 _SYNTAX: Final = (
     "write a name, `max(NAME)` or `sum(NAME) / sum(NAME)`, and perhaps `where port 5201`; after `where` are "
@@ -95,6 +96,8 @@ class Term:
             return ""
         if self.kind in {"samples", "replay"}:
             return "ms" if self.kind == "samples" else "bit/s"
+        if self.kind == "group column":
+            return GROUP_COLUMNS[self.name].unit
         return COLUMNS[self.name].unit if self.kind == "column" else BY_NAME[self.name].unit
 
     @property
@@ -147,6 +150,16 @@ class Quantity:
         return "lower" if _LESS_IS_BETTER.fullmatch(self.term.name) else "same"
 
 
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The names and conditions that a quantity may have: those of flows, or those of groups."""
+
+    kind: Callable[[str], Kind]
+    """Return what a name stands for. Raises `UsageError` for an unknown one."""
+    conditions: Callable[[Scanner], tuple[Condition, ...]]
+    """Read what follows `where`."""
+
+
 def parse_quantity(text: str) -> Quantity:
     """Return the quantity that `text` describes. Raises `UsageError` for invalid text."""
     name = " ".join(text.split())
@@ -157,10 +170,11 @@ def parse_quantity(text: str) -> Quantity:
     return Quantity(name, term, over, conditions)
 
 
-def read_formula(scanner: Scanner) -> tuple[Term, Term | None]:
+def read_formula(scanner: Scanner, language: Language | None = None) -> tuple[Term, Term | None]:
     """Return a term, and the one by which it is divided."""
-    term = _term(scanner)
-    over = _term(scanner) if scanner.accept("/") else None
+    kind = (language or OF_FLOWS).kind
+    term = _term(scanner, kind)
+    over = _term(scanner, kind) if scanner.accept("/") else None
     if over is not None and not (term.aggregation and over.aggregation):
         raise UsageError(
             f"`{scanner.text}`: a ratio needs an aggregated numerator and denominator",
@@ -169,9 +183,9 @@ def read_formula(scanner: Scanner) -> tuple[Term, Term | None]:
     return term, over
 
 
-def read_where(scanner: Scanner) -> tuple[Condition, ...]:
+def read_where(scanner: Scanner, language: Language | None = None) -> tuple[Condition, ...]:
     """Return the conditions after `where`, if it is there."""
-    return read_conditions(scanner, has_labels=True) if scanner.accept(r"where(?!\S)") else ()
+    return (language or OF_FLOWS).conditions(scanner) if scanner.accept(r"where(?!\S)") else ()
 
 
 def aggregate(aggregation: str, values: Sequence[float], weights: Sequence[int] = ()) -> float | None:
@@ -201,7 +215,7 @@ _AGGREGATES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 }
 
 
-def _term(scanner: Scanner) -> Term:
+def _term(scanner: Scanner, kind_of: Callable[[str], Kind]) -> Term:
     name, aggregation = scanner.expect(_NAME, "a name"), ""
     if scanner.accept(r"\("):
         aggregation, name = name, scanner.expect(_NAME, "a name")
@@ -211,11 +225,9 @@ def _term(scanner: Scanner) -> Term:
                 f"`{scanner.text}` has an unknown aggregation `{aggregation}`",
                 hint=f"there are {', '.join(_WRITTEN)} and percentiles from p1 to p99",
             )
-    kind = _kind(name)
+    kind = kind_of(name)
     if kind == "samples" and not aggregation:
-        raise UsageError(
-            f"`{name}` are all samples of the round-trip time", hint=f"write such as `p95({name})`"
-        )
+        raise UsageError(f"`{name}` are all samples of a duration", hint=f"write such as `p95({name})`")
     return Term(name, aggregation, kind)
 
 
@@ -235,3 +247,10 @@ def _kind(name: str) -> Kind:
         f"there is no column of flows and no metric `{name}`",
         hint=f"the nearest are {', '.join(near)}" if near else "see docs/columns.md, docs/all-metrics.md",
     )
+
+
+def _conditions(scanner: Scanner) -> tuple[Condition, ...]:
+    return read_conditions(scanner, has_labels=True)
+
+
+OF_FLOWS: Final = Language(_kind, _conditions)

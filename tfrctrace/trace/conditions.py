@@ -21,7 +21,6 @@ use them (`trace/labels.py`, `gate/requirement.py`, `study/file/claims.py`).
 
 from __future__ import annotations
 
-import operator
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +29,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -41,14 +40,6 @@ CONDITIONS: Final = (
     "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
     "`agent NAME`, `transport NAME`, `source FILE`"
 )
-
-SIGNS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 
 _WORD: Final = r"\S+"
 _WHOLE: Final = r"[0-9]{1,10}(?![^\s<>=])"

@@ -174,14 +174,17 @@ class Passes:
         self._readings.append((wanted, reading))
         return reading
 
-    def read_groups(self, grouping: Grouping) -> PassResult:
-        """Return a reading with the tables of groups and of flows, from one pass over the inputs."""
+    def read_groups(self, grouping: Grouping, *tables: TableName) -> PassResult:
+        """Return a reading with the tables of groups and of flows, from one pass over the inputs.
+
+        If there was none yet, other `tables` are collected by the same pass.
+        """
         if grouping not in self._groupings:
-            self._refuse_second_reading("groups")
+            self._refuse_second_reading(f"the table of groups by {grouping.text}")
             # flows take more memory than their groups: one table of them is enough
             has_flows = any("flows" in collected for collected, _ in self._readings)
-            wanted: frozenset[TableName] = frozenset() if has_flows else frozenset({"flows"})
-            reading = self._pass(wanted, None, grouping)
+            wanted: frozenset[TableName] = frozenset(tables if has_flows else {"flows", *tables})
+            reading = self._pass(wanted, self._bin_ns, grouping)
             self._groupings[grouping] = reading
             if wanted:
                 self._readings.append((wanted, reading))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
     from tfrctrace.metrics.groups import Groups
+    from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
@@ -191,6 +192,18 @@ class Trace(Tables):
         from tfrctrace.trace.gather_groups import gather_groups
 
         return gather_groups(self, parse_grouping(by, every), tuple(labels))
+
+    def objectives(
+        self, given: StrPath | Iterable[Objective | Mapping[str, Any]], *, labels: Iterable[str] = ()
+    ) -> list[ObjectiveResult]:
+        """Return which groups met their objectives in which intervals, and when they did not.
+
+        `given` is a file with `[[objective]]` (docs/check.md), or objectives, also as mappings with the keys
+        of a file: `[{"require": "p95(rtt_ms) < 80 ms", "by": "host", "every": "1min", "target": "99.5 %"}]`.
+        """
+        from tfrctrace.gate.objective_results import given_objectives, judge_objectives
+
+        return judge_objectives(self, given_objectives(given), tuple(labels))
 
     @with_parameters_of(measure)
     def metrics(self, *names: Any, **options: Any) -> pl.DataFrame:

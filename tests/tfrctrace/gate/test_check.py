@@ -450,7 +450,7 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "window.json", "--significance", "100%"), "`100%` is not how often"),
         (("--baseline", "window.json"), 'was measured with window "2s", these runs with "1s"'),
         (("--limits", "none.toml"), "`none.toml`: no such file"),
-        (("--limits", "empty.toml"), "has no `[[limit]]` and no `[[compare]]`"),
+        (("--limits", "empty.toml"), "has no `[[limit]]`, no `[[compare]]` and no `[[objective]]`"),
         (("--limits", "typo.toml"), "`[[limit]]` has no `requires`"),
         (("--limits", "level.toml"), "`level` cannot be `panic`"),
         (("--limits", "tolerance.toml"), "`much` is not a share"),
@@ -496,7 +496,7 @@ SHELL = re.findall(r"```bash\n(.*?)\n(.*?)\n```", PAGE)[0]
 def workflow(tmp_path_factory):
     """Return the folder of the page's example after the first command, and what runs a script in it."""
     folder = tmp_path_factory.mktemp("workflow")
-    (limits,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    limits, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     (folder / "limits.toml").write_text(limits)
     (folder / "good").mkdir()
     for path in of("before"):

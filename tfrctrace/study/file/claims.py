@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.trace.conditions import SIGNS, Scanner
+from tfrctrace.base.signs import SIGNS
+from tfrctrace.trace.conditions import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ class Bound:
 
     def holds(self, left: float, right: float) -> bool:
         """Return whether the two values are as claimed."""
-        return SIGNS[self.sign](left, self.factor * right + self.margin)
+        return bool(SIGNS[self.sign](left, self.factor * right + self.margin))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,118 @@
+"""Objectives in words: how many intervals met them, and when they were violated."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.durations import duration_text
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_count,
+    format_ms,
+    format_rate_bps,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfrctrace.metrics.objectives import Objective, Outcome, Stretch
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_S_NS: Final = 10**9
+_MINUTE_NS: Final = 60 * _S_NS
+_YEAR_NS: Final = 365 * 86_400 * _S_NS
+_NOUNS: Final = {
+    _S_NS: "second",
+    _MINUTE_NS: "minute",
+    60 * _MINUTE_NS: "hour",
+    24 * 60 * _MINUTE_NS: "day",
+}
+
+
+def objective_text(objective: Objective) -> str:
+    """Return what was asked: `p95(rtt_ms) < 80 ms every 1 min by host`."""
+    grouping = objective.grouping
+    every = "" if grouping.every_ns is None else f" every {duration_text(grouping.every_ns)}"
+    return f"{objective.require}{every} by {grouping.text}"
+
+
+def verdict_line(outcome: Outcome, every_ns: int | None, unit: str | None = None) -> str:
+    """Return the verdict of a group, or of all: `99.2 % of 1,409 minutes with data met it, 9 violated`.
+
+    With the `unit` of values, the worst stretch follows.
+    """
+    if not outcome.with_data:
+        return f"none of {_intervals(outcome.intervals, every_ns)} has enough data"
+    parts = [
+        f"{share_text(outcome.share_met)} of {_intervals(outcome.with_data, every_ns)} with data met it",
+        *(
+            f"{format_count(number)} {word}"
+            for number, word in (
+                (outcome.violated, "violated"),
+                (outcome.severe, "severely" if outcome.violated else "severely violated"),
+                (outcome.without_data, "without data"),
+            )
+            if number
+        ),
+    ]
+    line = ", ".join(parts)
+    if unit is None or outcome.worst is None:
+        return line
+    return f"{line}; worst {stretch_text(outcome.worst, unit)}"
+
+
+def stretch_text(stretch: Stretch, unit: str) -> str:
+    """Return when a stretch was, and its worst value: `2026-01-05 14:05 to 14:22 UTC (143 ms, n 210)`."""
+    value = value_text(stretch.value, unit)
+    return f"{span_text(stretch.begin_ns, stretch.end_ns)} ({value}, n {format_count(stretch.n)})"
+
+
+def stretch_lines(stretches: list[Stretch], unit: str) -> Iterator[str]:
+    """Give a line for each stretch, with its intervals."""
+    for one in stretches:
+        severe = f", {format_count(one.severe)} severely" if one.severe else ""
+        yield f"{stretch_text(one, unit)}, {counted(one.intervals, 'interval')} violated{severe}"
+
+
+def value_text(value: float, unit: str) -> str:
+    """Return a value in the unit of its objective."""
+    if unit == "bit/s":
+        return format_rate_bps(value)
+    if unit == "ms":
+        return format_ms(value)
+    if unit == "%":
+        return format_share(value)
+    if unit == "bytes":
+        return format_bytes(value)
+    return f"{value:.4g} {unit}".rstrip()
+
+
+def share_text(share: float | None) -> str:
+    """Return a share of intervals in percent, rounded down: only all of them are 100 %."""
+    if share is None:
+        return MISSING
+    # 0.995 * 10000 is a little less than 9950
+    return f"{math.floor(share * 10_000 + 1e-6) / 100:g} %"
+
+
+def span_text(begin_ns: int, end_ns: int) -> str:
+    """Return a span of time in UTC, with seconds where it needs them; seconds of simulations."""
+    if abs(begin_ns) < _YEAR_NS:
+        return f"{begin_ns / _S_NS:g} s to {end_ns / _S_NS:g} s"
+    begin, end = (_EPOCH + timedelta(microseconds=time_ns // 1000) for time_ns in (begin_ns, end_ns))
+    form = "%H:%M"
+    if begin_ns % _MINUTE_NS or end_ns % _MINUTE_NS:
+        form = "%H:%M:%S" if begin_ns % _S_NS == end_ns % _S_NS == 0 else "%H:%M:%S.%f"
+    until = f"{end:{form}}" if begin.date() == end.date() else f"{end:%Y-%m-%d {form}}"
+    return f"{begin:%Y-%m-%d {form}} to {until} UTC"
+
+
+def _intervals(number: int, every_ns: int | None) -> str:
+    if every_ns is None or every_ns in _NOUNS:
+        return counted(number, "trace" if every_ns is None else _NOUNS[every_ns])
+    return f"{counted(number, 'interval')} of {duration_text(every_ns)}"
