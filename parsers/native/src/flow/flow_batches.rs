@@ -134,6 +134,7 @@ impl FlowBatches {
             let group = flows.group_mut(flow);
             group.settle();
             group.give_up_buffers(&mut self.spare);
+            flows.take_room_back(flow);
             self.in_use -= buffers;
         }
     }
@@ -149,10 +150,30 @@ fn settle_each(groups: &Mutex<IterMut<'_, FlowGroup>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::flow_group::BUFFER;
+    use crate::flow::flow_group::{BUFFER, GROUP_BITS};
     use crate::packet::event::{Tcp, TcpFlags};
     use crate::packet::key::Ipv4Ends;
     use crate::packet::plain::PlainSegment;
+
+    #[test]
+    fn test_flows_that_ended_leave_room_for_later_ones() {
+        let mut flows = FlowTable::new(u32::MAX, None);
+        let mut backlog = FlowBatches::default();
+        let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
+        for host in 0..100_u64 << GROUP_BITS {
+            let ends = Ipv4Ends { addresses: 1 << 63 | host, ports: 3 << 16 | 4 };
+            let segment =
+                PlainSegment { number: 1, wire_bytes: 154, payload: 100, ends, tcp, ..PlainSegment::default() };
+            let found = flows.find_or_open_plain(&segment, 0).unwrap();
+            if host >> GROUP_BITS << GROUP_BITS == host {
+                for _ in 0..100 * BUFFER {
+                    backlog.set_aside(Item::Plain(&segment), found, &PacketExtras::default(), &mut flows);
+                }
+                backlog.settle(found.flow, &mut flows);
+            }
+            assert!(flows.get_with_pool(found.flow).1.room() > 0, "flow {host}");
+        }
+    }
 
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {

@@ -149,6 +149,14 @@ impl FlowTable {
         grant_nodes(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
+    /// Take back the nodes that a group's pool needs no longer.
+    pub fn take_room_back(&mut self, flow: u32) {
+        let pool = self.groups[(flow >> GROUP_BITS) as usize].pool_mut();
+        let room = pool.take_room();
+        pool.add_room(room.min(LOAN));
+        self.room += room.saturating_sub(LOAN);
+    }
+
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
         &mut self.groups
     }

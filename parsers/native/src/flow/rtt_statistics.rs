@@ -223,12 +223,11 @@ impl LogHistogram {
 
     /// Sample of nearest rank `ceil(share * n)` to within 0.8 %; None without samples.
     pub fn percentile(&self, share: f64) -> Option<u64> {
-        let mut whole = self.clone();
-        whole.put_away();
-        let count: u64 = whole.buckets.iter().map(|entry| u64::from(entry.1)).sum();
-        let rank = ((share * count as f64).ceil() as u64).max(1);
+        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+        let place = self.buckets.partition_point(|entry| entry.0 < self.last.0);
+        let (below, above) = self.buckets.split_at_checked(place)?;
         let mut seen = 0;
-        for &(bucket, n) in &whole.buckets {
+        for &(bucket, n) in below.iter().chain([&self.last]).chain(above) {
             seen += u64::from(n);
             if seen >= rank {
                 return Some(middle_of(bucket));

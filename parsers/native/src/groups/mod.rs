@@ -150,21 +150,19 @@ impl Groups {
 
     /// The numbers of all rows, by group, interval and direction.
     pub fn in_order(&self) -> Vec<u32> {
-        let mut rank: Vec<(GroupKey, usize)> = self.keys.iter().copied().zip(0..).collect();
-        rank.sort_unstable();
-        let mut ranks = vec![0_u32; rank.len()];
-        for (place, (_, group)) in (0..).zip(rank) {
-            ranks[group] = place;
+        let mut groups: Vec<(GroupKey, &[Lane; 2])> = self.keys.iter().copied().zip(&self.lanes).collect();
+        groups.sort_unstable_by_key(|(key, _)| *key);
+        let mut numbers = Vec::with_capacity(self.rows);
+        for (_, [out, back]) in groups {
+            let mut back = back.iter().peekable();
+            for &(start_ns, number) in out {
+                while let Some((_, earlier)) = back.next_if(|entry| entry.0 < start_ns) {
+                    numbers.push(*earlier);
+                }
+                numbers.push(number);
+            }
+            numbers.extend(back.map(|entry| entry.1));
         }
-        let whole = self.grouping.every == IntervalWidth::Whole;
-        let mut numbers: Vec<u32> = (0..self.rows as u32).collect();
-        numbers.sort_unstable_by_key(|&number| {
-            let row = self.row(number);
-            row.map(|row| {
-                let start_ns = if whole { 0 } else { row.start_ns };
-                (ranks.get(row.group as usize).copied(), start_ns, row.is_in)
-            })
-        });
         numbers
     }
 }
