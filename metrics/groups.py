@@ -30,6 +30,10 @@ PERCENTILES: Final = {
     "rtt_max_ms": ("rtt", 1.0),
     "connect_p50_ms": ("connect", 0.5),
     "connect_p95_ms": ("connect", 0.95),
+    "response_p50_ms": ("response", 0.5),
+    "response_p95_ms": ("response", 0.95),
+    "dns_p50_ms": ("dns", 0.5),
+    "dns_p95_ms": ("dns", 0.95),
 }
 """Columns that are read from buckets: the measure, and the share of samples at or below the value."""
 

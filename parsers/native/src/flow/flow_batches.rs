@@ -162,8 +162,14 @@ mod tests {
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         for host in 0..100_u64 << GROUP_BITS {
             let ends = Ipv4Ends { addresses: 1 << 63 | host, ports: 3 << 16 | 4 };
-            let segment =
-                PlainSegment { number: 1, wire_bytes: 154, payload: 100, ends, tcp, ..PlainSegment::default() };
+            let segment = PlainSegment {
+                number: 1,
+                wire_bytes: 154,
+                payload: 100,
+                ends,
+                tcp,
+                ..PlainSegment::default()
+            };
             let found = flows.find_or_open_plain(&segment, 0).unwrap();
             if host >> GROUP_BITS << GROUP_BITS == host {
                 for _ in 0..100 * BUFFER {

@@ -5,6 +5,7 @@ use super::intervals::{IntervalWidth, Intervals, Piece};
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
+use crate::packet::key::Side;
 
 /// Flows in a group, as a power of two: with unacknowledged data 400 kB, which fit in the
 /// second-level cache.
@@ -112,6 +113,14 @@ impl FlowGroup {
         }
     }
 
+    /// The next packet of the flow at `index` is a segment of `side` with data.
+    #[inline(always)]
+    pub fn note_data(&mut self, index: usize, side: Side, time_ns: i64, seq: u32) {
+        if let (Some(intervals), Some(flow)) = (&mut self.intervals, self.flows.get(index)) {
+            intervals.note_data(index, flow, side, time_ns, seq);
+        }
+    }
+
     /// End the last interval of all flows.
     pub fn finish_intervals(&mut self) {
         if let Some(intervals) = &mut self.intervals {
@@ -181,6 +190,10 @@ impl FlowGroup {
                 let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
                 if let Some(intervals) = intervals {
                     intervals.reach(packet.flow_index(), flow, time_ns);
+                    if packet.payload() > 0 {
+                        let seq = packet.tcp().seq;
+                        intervals.note_data(packet.flow_index(), flow, packet.side(), time_ns, seq);
+                    }
                 }
                 flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
@@ -245,7 +258,6 @@ mod tests {
     use crate::flow::Found;
     use crate::packet::event::{Tcp, TcpFlags};
     use crate::packet::ip_fields::IpFields;
-    use crate::packet::key::Side;
     use crate::packet::plain::PlainSegment;
 
     /// A data segment from [`Side::Low`] with these SACK blocks.

@@ -134,6 +134,12 @@ impl FlowTable {
         self.group_mut(flow).reach(index_in_group(flow), time_ns)
     }
 
+    /// The next packet of a flow is a segment with data.
+    #[inline(always)]
+    pub fn note_data(&mut self, found: Found, time_ns: i64, seq: u32) {
+        self.group_mut(found.flow).note_data(index_in_group(found.flow), found.side, time_ns, seq);
+    }
+
     /// The first flow of each group of neighbours.
     pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
         (0..self.length).step_by(1 << GROUP_BITS)

@@ -8,7 +8,7 @@ mod key;
 use hashbrown::HashMap;
 
 use crate::flow::Flow;
-use crate::flow::intervals::{Count, Counts, IntervalWidth, Piece};
+use crate::flow::intervals::{Count, Counts, Duration, IntervalWidth, Piece};
 use crate::flow::rtt_statistics::LogHistogram;
 pub use key::{GroupBy, GroupDirection, GroupKey};
 
@@ -35,8 +35,8 @@ pub struct GroupRow {
     pub counts: Counts,
     /// Round-trip times between the capture and the receiver.
     pub rtt: LogHistogram,
-    /// Durations of handshakes.
-    pub connect: Option<Box<LogHistogram>>,
+    /// Other durations.
+    durations: Option<Box<[LogHistogram; Duration::ALL.len()]>>,
 }
 
 /// Rows of one direction of a group, in the order of their intervals.
@@ -78,8 +78,10 @@ impl Groups {
             };
             row.counts += &piece.counts;
             row.rtt.merge(&piece.rtt);
-            if let Some(connect_ns) = piece.connect_ns {
-                row.connect.get_or_insert_default().add(connect_ns);
+            if let Some((what, samples)) = &piece.samples
+                && let Some(known) = row.durations.get_or_insert_default().get_mut(*what as usize)
+            {
+                known.merge(samples);
             }
             if is_whole && direction.packets > 0 {
                 row.start_ns = row.start_ns.min(direction.start_ns);
@@ -164,5 +166,12 @@ impl Groups {
             numbers.extend(back.map(|entry| entry.1));
         }
         numbers
+    }
+}
+
+impl GroupRow {
+    /// Samples of a duration, if there are any.
+    pub fn durations(&self, what: Duration) -> Option<&LogHistogram> {
+        self.durations.as_ref()?.get(what as usize).filter(|samples| !samples.is_empty())
     }
 }

@@ -35,9 +35,7 @@ impl Analysis {
 
     /// Whether packets have to be followed in the order of the file.
     fn is_in_order(&self, batch: &Batch) -> bool {
-        let is_queued = !self.collects && self.flows.len() >= CACHED_FLOWS;
-        (self.groups.is_some() && !is_queued)
-            || self.details.is_some()
+        self.details.is_some()
             || self.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(batch.len()))
             || self.is_all_sightings(batch)
     }
@@ -110,7 +108,7 @@ impl Analysis {
         if COLLECTS {
             self.outcome.clear();
         }
-        self.reach(found.flow, segment.time_ns);
+        self.reach_segment(found, segment.time_ns, segment.tcp.seq, segment.payload);
         let (flow, pool) = self.flows.get_with_pool(found.flow);
         flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
         if COLLECTS {

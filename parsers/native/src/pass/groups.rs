@@ -1,6 +1,7 @@
 //! Passes what flows counted in intervals to their groups.
 
 use super::Analysis;
+use crate::flow::Found;
 use crate::flow::intervals::{Count, Piece};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 
@@ -10,6 +11,17 @@ impl Analysis {
     pub(super) fn reach(&mut self, flow: u32, time_ns: i64) {
         if self.groups.is_some() && self.flows.reach(flow, time_ns) {
             self.group_pieces(flow);
+        }
+    }
+
+    /// The same for a packet with this TCP header and payload.
+    #[inline(always)]
+    pub(super) fn reach_segment(&mut self, found: Found, time_ns: i64, seq: u32, payload: u32) {
+        if self.groups.is_some() {
+            self.reach(found.flow, time_ns);
+            if payload > 0 {
+                self.flows.note_data(found, time_ns, seq);
+            }
         }
     }
 
@@ -31,6 +43,7 @@ impl Analysis {
             self.flows.group_mut(flow).finish_intervals();
             self.group_pieces(flow);
         }
+        self.finish_dns();
     }
 
     /// Group what the neighbours of `flow` counted.

@@ -5,6 +5,7 @@ mod batches;
 mod borrowed_rtt;
 mod collect;
 pub mod datagram_layout;
+mod dns_queries;
 mod finish;
 mod groups;
 mod interface_duplicates;
@@ -57,6 +58,7 @@ use crate::tfrc::profile::Profile;
 use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
 use collect::Captured;
+use dns_queries::DnsQueries;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use runs::Runs;
@@ -205,6 +207,7 @@ pub struct Analysis {
     pub bins: Option<Bins>,
     /// Groups by interval, if wanted.
     pub groups: Option<Groups>,
+    dns_queries: DnsQueries,
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
@@ -245,6 +248,7 @@ impl Analysis {
             collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             groups: options.grouping.map(Groups::new),
+            dns_queries: DnsQueries::default(),
             rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
             losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
             rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
@@ -438,6 +442,9 @@ impl Analysis {
     fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
         let aside = packet.network.head;
         let head = extras.head(aside);
+        if self.groups.is_some() {
+            self.take_dns(found, packet, head.bytes());
+        }
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
         let forced = match self.options.dissect.iter().find(is_meant).copied() {
@@ -560,7 +567,8 @@ impl Analysis {
 
     #[inline(always)]
     fn give(&mut self, found: Found, packet: &Packet, network: &Network, extras: &PacketExtras) {
-        self.reach(found.flow, packet.time_ns);
+        let payload = network.tcp().and(network.payload_bytes).unwrap_or(0);
+        self.reach_segment(found, packet.time_ns, network.tcp.seq, payload);
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();

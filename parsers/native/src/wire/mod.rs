@@ -5,6 +5,7 @@
 //! bytes are read; no function here can fail otherwise.
 
 pub mod dccp;
+pub mod dns;
 mod icmp;
 mod ip;
 mod ip_packet;

@@ -41,6 +41,9 @@ named_enum! {
         ConnectionsEstablished = "connections_established",
         ConnectionsRefused = "connections_refused",
         ConnectionsUnanswered = "connections_unanswered",
+        DnsQueries = "dns_queries",
+        DnsFailures = "dns_failures",
+        DnsUnanswered = "dns_unanswered",
     }
 }
 

@@ -23,7 +23,7 @@ pub enum IntervalWidth {
 
 impl IntervalWidth {
     /// Start of the interval of `time_ns`; 0 for the whole.
-    fn start_ns(self, time_ns: i64) -> i64 {
+    pub fn start_ns(self, time_ns: i64) -> i64 {
         match self {
             Self::Whole => 0,
             Self::Ns(width) => time_ns.div_euclid(width.max(1)).saturating_mul(width.max(1)),
@@ -43,8 +43,36 @@ pub struct Piece {
     pub counts: Counts,
     /// Round-trip times of the data, by Karn's rule.
     pub rtt: LogHistogram,
-    /// From SYN to the final acknowledgement, if that came.
-    pub connect_ns: Option<u64>,
+    /// Further durations.
+    pub samples: Option<(Duration, LogHistogram)>,
+}
+
+impl Piece {
+    /// A piece with `counts` only.
+    pub fn of_counts(flow: u8, side: Side, start_ns: i64, counts: Counts) -> Self {
+        Self { flow, side, start_ns, counts, rtt: LogHistogram::default(), samples: None }
+    }
+
+    /// The same with a duration.
+    pub fn with(mut self, what: Duration, duration_ns: u64) -> Self {
+        let mut samples = LogHistogram::default();
+        samples.add(duration_ns);
+        self.samples = Some((what, samples));
+        self
+    }
+}
+
+named_enum! {
+    /// Durations other than round-trip times.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Duration {
+        /// From SYN to the final acknowledgement.
+        Connect = "connect",
+        /// From a query of DNS to its answer.
+        Dns = "dns",
+        /// From the last byte of a request to the first of the answer.
+        Response = "response",
+    }
 }
 
 /// What was reported of a flow before the current interval.
@@ -62,10 +90,13 @@ struct Reported {
 struct Current {
     /// Its start, or [`NONE_YET`].
     start_ns: i64,
+    /// Time of the last byte of a request that waits for its answer, or [`NONE_YET`].
+    asked_ns: i64,
+    responses: Option<Box<LogHistogram>>,
     reported: Option<Box<Reported>>,
 }
 
-/// Marks [`Current::start_ns`] before the first packet.
+/// Marks [`Current::start_ns`] before the first packet, and that no request waits.
 const NONE_YET: i64 = i64::MIN;
 
 /// Cuts neighbouring flows.
@@ -84,7 +115,7 @@ impl Intervals {
 
     /// Add a flow.
     pub fn open(&mut self) {
-        self.flows.push(Current { start_ns: NONE_YET, reported: None });
+        self.flows.push(Current { start_ns: NONE_YET, asked_ns: NONE_YET, responses: None, reported: None });
     }
 
     /// Cut `flow`, the one at `index`, if its next packet, of `time_ns`, is in another interval, and return
@@ -99,6 +130,27 @@ impl Intervals {
             self.begin(index, flow, time_ns);
         }
         is_other
+    }
+
+    /// The next packet of `flow`, the one at `index`, is a segment of `side` with data.
+    #[inline(always)]
+    pub fn note_data(&mut self, index: usize, flow: &Flow, side: Side, time_ns: i64, seq: u32) {
+        let Some(current) = self.flows.get_mut(index) else { return };
+        let Some(connection) = flow.tcp.as_deref() else { return };
+        let is_request = side == connection.opener().unwrap_or(flow.first);
+        if !is_request && current.asked_ns == NONE_YET {
+            return;
+        }
+        let is_new = connection.half(side).is_next(seq);
+        if is_request {
+            // Which copy of a repeated request is answered is not known (Karn's rule).
+            current.asked_ns = if is_new { time_ns } else { NONE_YET };
+        } else if is_new {
+            let asked_ns = std::mem::replace(&mut current.asked_ns, NONE_YET);
+            if let Ok(response_ns) = u64::try_from(time_ns.saturating_sub(asked_ns)) {
+                current.responses.get_or_insert_default().add(response_ns);
+            }
+        }
     }
 
     #[cold]
@@ -116,9 +168,11 @@ impl Intervals {
         if current.start_ns == NONE_YET {
             return;
         }
+        let responses = current.responses.take();
         let reported = current.reported.get_or_insert_default();
         let mut cutter =
             Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
+        cutter.cut_responses(flow, responses);
         for side in [Side::Low, Side::High] {
             let rtt = match flow.tcp.as_deref_mut() {
                 Some(connection) => connection.drain_round_trips(side),
@@ -138,9 +192,11 @@ impl Intervals {
                 NONE_YET => self.width.start_ns(first_ns[0].min(first_ns[1])),
                 start_ns => start_ns,
             };
+            let responses = current.responses.take();
             let mut reported = current.reported.take().unwrap_or_default();
             let reported = &mut *reported;
             let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
+            cutter.cut_responses(flow, responses);
             for side in [Side::Low, Side::High] {
                 let half = flow.tcp.as_deref().map(|connection| connection.half(side));
                 let rtt = half.map(|half| half.round_trips.undrained()).unwrap_or_default();
@@ -173,9 +229,17 @@ impl Cutter<'_> {
         *reported = all;
         self.move_verdicts(flow, side, &mut counts);
         if !counts.is_zero() || !rtt.is_empty() {
-            let start_ns = self.start_ns;
-            self.push(Piece { flow: self.index as u8, side, start_ns, counts, rtt, connect_ns: None });
+            let piece = Piece::of_counts(self.index as u8, side, self.start_ns, counts);
+            self.into.push(Piece { rtt, ..piece });
         }
+    }
+
+    /// Cut off the times that answers took, which belong to the side that asked.
+    fn cut_responses(&mut self, flow: &Flow, responses: Option<Box<LogHistogram>>) {
+        let Some(responses) = responses else { return };
+        let opener = flow.tcp.as_deref().and_then(Connection::opener).unwrap_or(flow.first);
+        let piece = Piece::of_counts(self.index as u8, opener, self.start_ns, Counts::default());
+        self.into.push(Piece { samples: Some((Duration::Response, *responses)), ..piece });
     }
 
     /// Count spurious retransmissions where they were sent, not where that became known.
@@ -213,24 +277,20 @@ impl Cutter<'_> {
         }
         let Some(result) = result_of(connection, is_final) else { return };
         self.reported.has_result = true;
-        let connect_ns = connection.handshake_rtt_ns();
         let mut counts = Counts::default();
         counts.add(result, 1_u64);
-        let start_ns = self.width.start_ns(syn_ns);
-        let rtt = LogHistogram::default();
-        self.push(Piece { flow: self.index as u8, side: opener, start_ns, counts, rtt, connect_ns });
+        let piece = Piece::of_counts(self.index as u8, opener, self.width.start_ns(syn_ns), counts);
+        self.into.push(match connection.handshake_rtt_ns() {
+            Some(connect_ns) => piece.with(Duration::Connect, connect_ns),
+            None => piece,
+        });
     }
 
     /// Change counts of `side` in the interval of `time_ns`.
     fn change(&mut self, side: Side, time_ns: i64, change: impl FnOnce(&mut Counts)) {
         let mut counts = Counts::default();
         change(&mut counts);
-        let (start_ns, rtt) = (self.width.start_ns(time_ns), LogHistogram::default());
-        self.push(Piece { flow: self.index as u8, side, start_ns, counts, rtt, connect_ns: None });
-    }
-
-    fn push(&mut self, piece: Piece) {
-        self.into.push(piece);
+        self.into.push(Piece::of_counts(self.index as u8, side, self.width.start_ns(time_ns), counts));
     }
 }
 

@@ -1,23 +1,25 @@
 //! The buckets of the percentiles of groups.
 
 use super::GroupTableRow;
+use crate::flow::intervals::Duration;
 use crate::flow::rtt_statistics::{Bucket, LogHistogram};
 use crate::pass::Analysis;
 use crate::tables::column::column;
 use crate::tables::{Column, PassTable, Row};
 
-named_enum! {
-    /// Durations of which groups keep buckets, in the order of the table.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Measure {
-        Connect = "connect",
-        Rtt = "rtt",
-    }
+/// Name of round-trip times among the durations.
+const RTT: &str = "rtt";
+
+/// All durations, in the order of the table.
+fn measures() -> Vec<&'static str> {
+    let mut names: Vec<_> = Duration::ALL.iter().map(|what| what.name()).chain([RTT]).collect();
+    names.sort_unstable();
+    names
 }
 
 /// The buckets of the percentiles of groups, which can be summed.
 pub(in crate::tables) struct GroupBuckets {
-    buckets: Vec<(u32, Measure, Bucket)>,
+    buckets: Vec<(u32, &'static str, Bucket)>,
 }
 
 impl PassTable for GroupBuckets {
@@ -28,10 +30,12 @@ impl PassTable for GroupBuckets {
         let Some(groups) = analysis.groups.as_ref().filter(|_| analysis.has_times) else {
             return Self { buckets };
         };
+        let measures = measures();
         for number in groups.in_order() {
             let Some(row) = groups.row(number) else { continue };
-            let measures = [(Measure::Connect, row.connect.as_deref()), (Measure::Rtt, Some(&row.rtt))];
-            for (measure, samples) in measures {
+            for &measure in &measures {
+                let what = Duration::ALL.into_iter().find(|what| what.name() == measure);
+                let samples = what.map_or(Some(&row.rtt), |what| row.durations(what));
                 let of_row = samples.map(LogHistogram::buckets).unwrap_or_default();
                 buckets.extend(of_row.into_iter().map(|bucket| (number, measure, bucket)));
             }
@@ -51,7 +55,7 @@ impl PassTable for GroupBuckets {
 
 pub(in crate::tables) struct GroupBucketRow<'a> {
     row: GroupTableRow<'a>,
-    measure: Measure,
+    measure: &'static str,
     bucket: Bucket,
 }
 
@@ -63,9 +67,7 @@ impl<'a> Row<'a> for GroupBucketRow<'a> {
         column("direction", "", "direction of the group").name(|row| Some(row.row.direction())),
         column("start_ns", "ns", "start of the interval; without intervals, the first packet")
             .i64(|row| Some(row.row.row.start_ns)),
-        column("measure", "", "what the samples are")
-            .one_of(|| Measure::ALL.map(Measure::name).to_vec())
-            .name(|row| Some(row.measure.name())),
+        column("measure", "", "what the samples are").one_of(measures).name(|row| Some(row.measure)),
         column("from_ns", "ns", "smallest duration of the bucket").u64(|row| Some(row.bucket.from)),
         column("to_ns", "ns", "largest duration of the bucket").u64(|row| Some(row.bucket.to)),
         column("samples", "", "samples in it").u64(|row| Some(row.bucket.count.into())),

@@ -2,7 +2,7 @@
 
 mod buckets;
 
-use crate::flow::intervals::Count;
+use crate::flow::intervals::{Count, Duration};
 use crate::flow::rtt_statistics::LogHistogram;
 use crate::groups::{GroupDirection, GroupKey, GroupRow, Groups};
 use crate::input::source_summary::SourceSummary;
@@ -119,8 +119,13 @@ impl<'a> GroupTableRow<'a> {
         Some(self.rtt()?.percentile(share)? as f64 / 1e6)
     }
 
-    fn connect_ms(&self, share: f64) -> Option<f64> {
-        Some(self.timed(self.row.connect.as_ref()?)?.percentile(share)? as f64 / 1e6)
+    fn samples(&self, what: Duration) -> Option<u64> {
+        let samples = self.row.durations(what).map_or(0, LogHistogram::count);
+        Some(samples).filter(|_| self.analysis.has_times)
+    }
+
+    fn percentile_ms(&self, what: Duration, share: f64) -> Option<f64> {
+        Some(self.timed(self.row.durations(what)?)?.percentile(share)? as f64 / 1e6)
     }
 }
 
@@ -294,21 +299,61 @@ impl<'a> GroupTableRow<'a> {
             .null_when("as tcp_data_packets")
             .u64(|row| row.of_tcp(Count::SynRetransmissions)),
         column("connect_samples", "", "durations of handshakes, from SYN to the final ACK")
-            .null_when("as rtt_samples")
-            .u64(|row| {
-                row.rtt_samples()?;
-                Some(row.row.connect.as_ref().map_or(0, |connect| connect.count()))
-            }),
+            .null_when("all packets of the trace have the same time")
+            .u64(|row| row.samples(Duration::Connect)),
         column("connect_p50_ms", "ms", "their median, within 0.8 %")
             .null_when("no sample")
-            .f64(|row| row.connect_ms(0.50)),
+            .f64(|row| row.percentile_ms(Duration::Connect, 0.50)),
         column("connect_p95_ms", "ms", "their 95th percentile, likewise")
             .null_when("no sample")
-            .f64(|row| row.connect_ms(0.95)),
+            .f64(|row| row.percentile_ms(Duration::Connect, 0.95)),
+    ];
+}
+
+impl<'a> GroupTableRow<'a> {
+    const ANSWERS: &'a [Column<Self>] = &[
+        column(
+            "response_samples",
+            "",
+            "answers of servers to requests that went this way: from the last byte of a request to the \
+             first of the answer, seen at the capture; without requests that were repeated",
+        )
+        .null_when("as connect_samples")
+        .u64(|row| row.samples(Duration::Response)),
+        column(
+            "response_p50_ms",
+            "ms",
+            "median of these times, within 0.8 %; it contains the RTT of the row",
+        )
+        .null_when("no sample")
+        .f64(|row| row.percentile_ms(Duration::Response, 0.50)),
+        column("response_p95_ms", "ms", "their 95th percentile, likewise")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::Response, 0.95)),
+        column(
+            "dns_queries",
+            "",
+            "queries of DNS over UDP that went this way in the interval, repeated ones once; what became of \
+             them counts here, too",
+        )
+        .u64(|row| row.count(Count::DnsQueries)),
+        column("dns_failures", "", "of them answered by an error other than that the name does not exist")
+            .u64(|row| row.count(Count::DnsFailures)),
+        column("dns_unanswered", "", "of them without an answer until the end of the trace")
+            .u64(|row| row.count(Count::DnsUnanswered)),
+        column("dns_samples", "", "times from a query to its answer")
+            .null_when("as connect_samples")
+            .u64(|row| row.samples(Duration::Dns)),
+        column("dns_p50_ms", "ms", "their median, within 0.8 %")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::Dns, 0.50)),
+        column("dns_p95_ms", "ms", "their 95th percentile, likewise")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::Dns, 0.95)),
     ];
 }
 
 impl<'a> Row<'a> for GroupTableRow<'a> {
     const COLUMNS: &'a [&'a [Column<Self>]] =
-        &[Self::KEY, Self::VOLUME, Self::LOSSES, Self::ROUND_TRIPS, Self::CONNECTIONS];
+        &[Self::KEY, Self::VOLUME, Self::LOSSES, Self::ROUND_TRIPS, Self::CONNECTIONS, Self::ANSWERS];
 }

@@ -250,8 +250,9 @@ impl HalfConnection {
             && ip.ecn == 0
     }
 
+    /// Whether a segment with this number is the next in its stream.
     #[inline(always)]
-    fn is_next(&self, seq: u32) -> bool {
+    pub(in crate::flow) fn is_next(&self, seq: u32) -> bool {
         self.stream.is_some_and(|stream| stream.number(self.next).0 == seq)
     }
 
