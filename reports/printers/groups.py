@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.base.timezones import moment, parse_timezone
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     MISSING,
@@ -19,8 +19,8 @@ from tfrctrace.reports.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import tzinfo
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 _MINUTE_NS: Final = 60 * 1_000_000_000
 _S_NS: Final = 1_000_000_000
@@ -32,18 +32,26 @@ _SHORT: Final = 17
 
 
 def write_groups(
-    file: TextIO, rows: Sequence[Mapping[str, Any]], *, total: int, order: str, every_ns: int | None
+    file: TextIO,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    total: int,
+    order: str,
+    every_ns: int | None,
+    timezone: str = "UTC",
 ) -> None:
     """Write a table of `rows`, of `total` ones; `order` is how these were chosen."""
     if rows:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
-        times = _moments([row["start_ns"] for row in rows], every_ns)
+        times = list(_times([row["start_ns"] for row in rows], every_ns, parse_timezone(timezone)))
         cells = [_cells(row, time) for row, time in zip(rows, times, strict=True)]
         lines = aligned([headings, *cells], left={0, 1})
         file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
         file.writelines(f"{line}\n" for line in lines[1:])
         file.write("\n")
-    file.write(f"{_counted(len(rows), total, order)}\n")
+    shows_dates = every_ns is not None and any(row["start_ns"] >= _YEAR_NS for row in rows)
+    zone = f"; times in {timezone}" if shows_dates else ""
+    file.write(f"{_counted(len(rows), total, order + zone)}\n")
 
 
 def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
@@ -73,21 +81,20 @@ def _pair_ms(first: float | None, second: float | None) -> str:
     return f"{format_ms(first).removesuffix(' ms')}/{format_ms(second)}"
 
 
-def _moments(starts_ns: Sequence[int], every_ns: int | None) -> Iterator[str | None]:
-    """Give the start of each interval: the time of day in UTC, with the date if there are several."""
+def _times(starts_ns: Sequence[int], every_ns: int | None, zone: tzinfo | None) -> Iterator[str | None]:
+    """Give the start of each interval: the time of day, with the date if there are several."""
     if every_ns is None:
         yield from [None] * len(starts_ns)
         return
-    days = {start_ns // (86_400 * _S_NS) for start_ns in starts_ns}
-    form = "%m-%d %H:%M" if len(days) > 1 else "%H:%M"
+    moments = [moment(start_ns, zone) for start_ns in starts_ns]
+    form = "%m-%d %H:%M" if len({each.date() for each in moments}) > 1 else "%H:%M"
     form += "" if every_ns % _MINUTE_NS == 0 else ":%S"
-    for start_ns in starts_ns:
+    for start_ns, each in zip(starts_ns, moments, strict=True):
         if abs(start_ns) < _YEAR_NS:
             yield f"{start_ns / _S_NS:g} s"
         else:
-            moment = _EPOCH + timedelta(microseconds=start_ns // 1000)
             fraction = "" if every_ns % _S_NS == 0 else f".{start_ns % _S_NS // 1_000_000:03d}"
-            yield f"{moment:{form}}{fraction}"
+            yield f"{each:{form}}{fraction}"
 
 
 def _counted(shown: int, total: int, order: str) -> str:

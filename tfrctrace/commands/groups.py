@@ -33,6 +33,12 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "retransmissions": "retransmission_ratio",
 }
 
+_SHOWN: Final = (
+    *("group", "direction", "start_ns", "packets", "wire_bytes", "goodput_bps", "retransmission_ratio"),
+    *("rtt_p50_ms", "rtt_p95_ms", "connection_attempts", "connections_refused", "connections_unanswered"),
+)
+"""Columns that the text table needs: all of a million rows would take long."""
+
 
 def groups(
     traces: Traces,
@@ -78,6 +84,12 @@ def groups(
             help="Number of rows in the text table; 0 for all.",
         ),
     ] = None,
+    timezone: Annotated[
+        str,
+        output_option(
+            "--timezone", metavar="ZONE", help="Zone of times in the text table: UTC, local or Europe/Berlin."
+        ),
+    ] = "UTC",
     buckets: Annotated[
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),
@@ -92,7 +104,8 @@ def groups(
     direction of a group in each interval.
     """
     from tfrctrace.base.grouping import parse_grouping
-    from tfrctrace.trace.gather_groups import check_labels, gather_groups
+    from tfrctrace.base.timezones import parse_timezone
+    from tfrctrace.trace.gather_groups import check_labels, gather_groups, rows_of_groups
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or limit is not None):
@@ -104,13 +117,22 @@ def groups(
         raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
     grouping, labels = parse_grouping(by, every), tuple(label or ())
     check_labels(grouping, labels)
+    parse_timezone(timezone)
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    found = gather_groups(trace, grouping, labels)
+    if chosen == "table":
+        rows = _sorted(rows_of_groups(trace, grouping, labels, _SHOWN), sort or "bytes")
+    else:
+        found = gather_groups(trace, grouping, labels)
     result.write(
         table=lambda file: _write_text(
-            file, found, sort or "bytes", DEFAULT_LIMIT if limit is None else limit
+            file,
+            rows,
+            sort or "bytes",
+            DEFAULT_LIMIT if limit is None else limit,
+            every_ns=grouping.every_ns,
+            timezone=timezone,
         ),
         json=lambda file: _write_json(file, found, trace),
         rows=lambda file, form: _write_rows(file, found, form, raw=result.raw, buckets=buckets),
@@ -118,16 +140,18 @@ def groups(
     return console.exit_status
 
 
-def _write_text(file: TextIO, found: Groups, sort: SortKey, limit: int) -> None:
+def _write_text(
+    file: TextIO, rows: pl.DataFrame, sort: SortKey, limit: int, *, every_ns: int | None, timezone: str
+) -> None:
     from tfrctrace.reports.printers.groups import write_groups
 
-    rows = _sorted(found.rows, sort)
     write_groups(
         file,
         (rows.head(limit) if limit else rows).to_dicts(),
         total=len(rows),
         order="by group" if sort == "group" else f"by {sort}, largest first",
-        every_ns=found.grouping.every_ns,
+        every_ns=every_ns,
+        timezone=timezone,
     )
 
 

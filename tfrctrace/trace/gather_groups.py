@@ -29,6 +29,16 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
     return sum_groups([groups]) if reading.trace_count > 1 else groups
 
 
+def rows_of_groups(
+    trace: Trace, grouping: Grouping, labels: Sequence[str], columns: Sequence[str]
+) -> pl.DataFrame:
+    """Return some columns of the rows that `gather_groups` gives."""
+    reading = trace.read_groups(grouping)
+    if grouping.by == "label" or reading.trace_count > 1:
+        return gather_groups(trace, grouping, labels).rows.select(columns)
+    return reading.table("groups").frame(columns)
+
+
 def check_labels(grouping: Grouping, labels: Sequence[str]) -> None:
     """Raise `UsageError` for rules that are not used, or wrong."""
     from tfrctrace.trace.labels import parse_rule
