@@ -37,7 +37,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust fuzz lint licences format corpus models studies bench bench-check docs screenshot clean
+.PHONY: help setup demo test test-rust fuzz lint licences format corpus models links studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -65,7 +65,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
-	$(BIN)/mypy tests/links/make.py
+	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py
 	for runs in sample_traces/studies/*/runs.py; do \
 		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done
 	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py
@@ -87,6 +87,9 @@ corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled co
 
 models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/validation.md (options: make models MODELS='--references FOLDER')
 	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
+
+links: $(STAMPS)/tfrctrace ## judge drawn links by objectives, and write the table of docs/validation.md
+	$(BIN)/python tests/links/evaluate.py --write
 
 studies: $(STAMPS)/tfrctrace ## simulate and measure the five papers at their own scale (make studies STUDIES='--out FOLDER')
 	$(BIN)/python sample_traces/studies/make.py $(STUDIES)

@@ -60,6 +60,18 @@ def test_lost_packets_are_those_of_the_hosts_or_servers_that_the_truth_names(tmp
     assert begins_s.max() < fault["until_s"]
 
 
+def test_planted_stretches_are_found_and_no_others():
+    script = MAKE.with_name("evaluate.py")
+    # a full queue, losses (too short for the intervals) and an outage
+    options = ("--first", "11", "--links", "3", "--days", "0.25", "--jobs", "1")
+    done = subprocess.run([sys.executable, str(script), *options], check=True, capture_output=True, text=True)
+    rows = [[cell.strip() for cell in row.split("|")] for row in done.stdout.splitlines()[2:]]
+    planted, found, false = ([int(row[place]) for row in rows] for place in (2, 3, 7))
+    assert planted == found
+    assert sum(planted) >= 2
+    assert sum(false) == 0
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_no_segment_that_was_not_captured(tmp_path):
     drawn(tmp_path, "--fault", "bad station")
