@@ -119,13 +119,7 @@ def _share(aggregation: str) -> float:
 
 
 def _of_samples(buckets: pl.DataFrame, measure: str, share: float) -> pl.DataFrame:
-    import polars as pl
-
-    own = buckets.filter(measure=measure)
-    own = own.group_by(*_KEY, "from_ns", "to_ns").agg(pl.col("samples").sum())
-    counts = own.group_by(_KEY).agg(n=pl.col("samples").sum().cast(pl.Int64))
-    values = percentile(own, list(_KEY), share)
-    return values.join(counts, on=_KEY, nulls_equal=True).select(*_KEY, "value", "n")
+    return percentile(buckets.filter(measure=measure), list(_KEY), share)
 
 
 def _of_ratio(rows: pl.DataFrame, name: str) -> pl.DataFrame:

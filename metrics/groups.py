@@ -108,7 +108,7 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     """Return groups of which each has one row per direction and interval."""
     import polars as pl
 
-    key = list(_KEY) if grouping.every_ns is None else [*_KEY, "start_ns"]
+    key: list[str] = list(_KEY) if grouping.every_ns is None else [*_KEY, "start_ns"]
     times = (
         [pl.col("end_ns").max()] if "start_ns" in key else [pl.col("start_ns").min(), pl.col("end_ns").max()]
     )
@@ -120,7 +120,7 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     rows = with_ratios(rows)
     for name, (measure, share) in PERCENTILES.items():
         rows = rows.join(
-            percentile(buckets.filter(measure=measure), key, share).rename({"value": name}),
+            percentile(buckets.filter(measure=measure), key, share).drop("n").rename({"value": name}),
             on=key,
             how="left",
             nulls_equal=True,
@@ -153,15 +153,23 @@ def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
-    """Return the sample of nearest rank in ms of each row that has samples: the middle of its bucket."""
+    """Return the sample of nearest rank in ms of each row that has samples, and their number `n`.
+
+    A sample is taken for the middle of its bucket.
+    """
     import polars as pl
 
     rank = (share * pl.col("samples").sum().cast(pl.Float64)).ceil().clip(1)
     middle_ns = pl.col("from_ns") + (pl.col("to_ns") - pl.col("from_ns") + 1) // 2
     return (
-        buckets.sort("from_ns")
+        # sorted are only the columns that are needed: tables have millions of rows
+        buckets.select(*key, "from_ns", "to_ns", "samples")
+        .sort("from_ns")
         .group_by(key, maintain_order=True)
-        .agg(middle_ns.filter(pl.col("samples").cum_sum() >= rank).first().alias("value"))
+        .agg(
+            value=middle_ns.filter(pl.col("samples").cum_sum() >= rank).first(),
+            n=pl.col("samples").sum().cast(pl.Int64),
+        )
         .with_columns(pl.col("value") / 1e6)
     )
 

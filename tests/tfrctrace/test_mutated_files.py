@@ -32,8 +32,15 @@ level = "warn"
 name = "delay"
 
 [[limit]]
-require = "sum(goodput_bps) >= 1M"
-group = "web"
+require = "sum(goodput_bps) >= 1M where label web"
+
+[[objective]]
+require = "p95(rtt_ms) < 80 ms where direction sent"
+severe = "p95(rtt_ms) < 200 ms where direction sent"
+by = "host"
+every = "1s"
+least = 5
+target = "99.5 %"
 
 [[compare]]
 quantity = "sum(goodput_bps)"

@@ -76,6 +76,7 @@ def test_each_minute_is_met_violated_severe_or_without_data():
     assert second["begin_ns"] == DAY + 6 * MINUTE_NS
     outcome = found.outcome("a")
     assert outcome == replace(total, group="a")
+    assert outcome.worst is not None
     assert (outcome.worst.begin_ns, outcome.stretches) == (first["begin_ns"], 2)
     with pytest.raises(KeyError):
         found.outcome("b")
