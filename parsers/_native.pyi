@@ -267,6 +267,9 @@ def vantage_points() -> list[str]:
 def probe_layouts() -> list[str]:
     """Return the layouts that `dissect` may name."""
 
+def udp_tunnels() -> list[str]:
+    """Return the encapsulations that `tunnel_port` may name."""
+
 class ChosenSender(TypedDict):
     """A sender of TFRC: its profile (`replay_profiles`) and its variant (`replay_variants`)."""
 

@@ -68,7 +68,9 @@ class Anonymizer:
         # the first bytes of addresses are those of few networks
         self._byte: Callable[[bytes, int, int], int] = lru_cache(_KEPT_NAMES)(self._byte_behind)
         self._columns: Mapping[str, Callable[[str], str]] = {
-            **dict.fromkeys(("src", "dst", "transmitter", "receiver", "bssid"), self.host),
+            **dict.fromkeys(
+                ("src", "dst", "outer_src", "outer_dst", "transmitter", "receiver", "bssid"), self.host
+            ),
             **dict.fromkeys(("source", "from", "to"), self.source),
             "node": self.place,
             "group": self.group,

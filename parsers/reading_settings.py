@@ -45,6 +45,8 @@ class ReadingArguments(TypedDict, total=False):
     log_of: Annotated[Mapping[str, str] | None, None]
     """Connections of logs that do not name theirs, as
     `{"tcp_7_1130000000.txt": "10.0.0.1:5000,10.0.0.2:80"}`: the sender of the variables and its peer."""
+    tunnel_port: Annotated[Iterable[str], ()]
+    """Further UDP ports of encapsulations, as `vxlan=8472`."""
     join: Annotated[bool, False]
     """Read the inputs as one trace that was rotated."""
     pair: Annotated[bool, False]
@@ -76,6 +78,7 @@ class ReadSettings:
     dissect: "tuple[tuple[int, Layout], ...]" = ()
     tfrc: TfrcParameters = NO_PARAMETERS
     log_of: "tuple[LogOwner, ...]" = ()
+    tunnel_port: tuple[tuple[str, int], ...] = ()
     join: bool = False
     pair: "Pair | None" = None
     max_flows: int = MAX_FLOWS
@@ -86,7 +89,18 @@ class ReadSettings:
 
 
 _PARSED: Final = frozenset(
-    {"filter", "input_format", "layer", "vantage", "dissect", "tfrc", "log_of", "pair", "clock_offset"}
+    {
+        "filter",
+        "input_format",
+        "layer",
+        "vantage",
+        "dissect",
+        "tfrc",
+        "log_of",
+        "tunnel_port",
+        "pair",
+        "clock_offset",
+    }
 )
 """Arguments that are given as text; the others are settings as they are."""
 
@@ -117,6 +131,7 @@ def read_settings(
         dissect=_layouts(given["dissect"]),
         tfrc=_parameters(given["tfrc"]),
         log_of=log_owners(given["log_of"]),
+        tunnel_port=_tunnel_ports(given["tunnel_port"]),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},
@@ -141,6 +156,23 @@ def _layouts(dissect: tuple[str, ...]) -> "tuple[tuple[int, Layout], ...]":
 
 def _parameters(tfrc: Mapping[str, float | str] | None) -> TfrcParameters:
     return check_parameters(tfrc.items()) if tfrc else NO_PARAMETERS
+
+
+def _tunnel_ports(given: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    from tfrctrace.parsers._native import udp_tunnels
+
+    known = udp_tunnels()
+
+    def parsed(text: str) -> tuple[str, int]:
+        name, _, port = text.partition("=")
+        if name not in known or not port.isdecimal() or not 0 < int(port) < 65_536:
+            raise UsageError(
+                f"`{text}` is not an encapsulation with its port",
+                hint=f"write it as `vxlan=8472`; known are {', '.join(known)}",
+            )
+        return name, int(port)
+
+    return tuple(map(parsed, given))
 
 
 def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> "Pair | None":

@@ -40,7 +40,7 @@ UNCHANGED_COLUMNS = (
     # durations of groups
     | {"measure"}
     # numbers of headers
-    | {"dccp"}
+    | {"dccp", "tunnel", "mpls_labels", "vlans"}
 )
 
 

@@ -79,6 +79,15 @@ LogOf = Annotated[
         "tcp_7_1130000000.txt=10.0.0.1:5000,10.0.0.2:80; FROM is the sender that has the variables.",
     ),
 ]
+TunnelPort = Annotated[
+    list[str] | None,
+    reading_option(
+        "--tunnel-port",
+        metavar="NAME=PORT",
+        help="Further UDP port of an encapsulation, e.g. vxlan=8472: vxlan, vxlan-gpe, geneve, gtp-u, l2tp, "
+        "teredo, mpls or gre.",
+    ),
+]
 Join = Annotated[
     bool, reading_option("--join", help="Read all captures as the parts of one, in the order of their times.")
 ]
@@ -133,6 +142,7 @@ class ReadingOptions:
     dissect: Dissect = None
     tfrc: Tfrc = None
     log_of: LogOf = None
+    tunnel_port: TunnelPort = None
     join: Join = False
     pair: Pair = False
     clock_offset: ClockOffset = None
@@ -193,6 +203,7 @@ class ReadingOptions:
             "dissect": self.dissect or (),
             "tfrc": dict(map(parse_parameter, self.tfrc or ())),
             "log_of": dict(map(parse_log_owner, self.log_of or ())),
+            "tunnel_port": self.tunnel_port or (),
         }
 
 

@@ -8,6 +8,7 @@ use super::Flow;
 use super::flow_group::{FlowGroup, GROUP_BITS};
 use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
+use super::tunnelled_flows::TunnelledFlows;
 use crate::packet::batch::Item;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 use crate::packet::key::Ipv4Ends;
@@ -33,6 +34,8 @@ pub struct FlowTable {
     plain: HashTable<PlainFlow>,
     /// All other flows, likewise.
     others: HashTable<(FlowKey, u32)>,
+    /// Those in tunnels, which are in the other tables only if packets outside of a tunnel are theirs too.
+    pub(super) tunnelled: TunnelledFlows,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
     groups: Vec<FlowGroup>,
@@ -82,6 +85,7 @@ impl FlowTable {
         Self {
             plain: HashTable::new(),
             others: HashTable::new(),
+            tunnelled: TunnelledFlows::default(),
             // Seeded for each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
@@ -205,7 +209,7 @@ impl FlowTable {
         let (key, side) = FlowKey::of(&network.endpoints);
         let slot = key.slot() % RECENT;
         let recent = self.recent[slot];
-        let is_recent = recent < self.length && self.get(recent).key() == key;
+        let is_recent = recent < self.length && self.tunnelled.is_empty() && self.get(recent).key() == key;
         let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
         // Only a SYN can start another connection between the same ports.
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
@@ -231,6 +235,11 @@ impl FlowTable {
         let (ends, side) = segment.ends.sorted();
         let flow = match self.lookup(&LookupKey::Plain(ends)) {
             Some(flow) => flow,
+            None if self.has_tunnels()
+                && let Some(flow) = self.join_plain(segment) =>
+            {
+                flow
+            }
             None => {
                 let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
                 if segment.ip.ip_id.is_none() {
@@ -255,14 +264,17 @@ impl FlowTable {
         Some(Found { flow, side })
     }
 
-    /// The flow of a five-tuple, if known.
+    /// The flow of a five-tuple outside of tunnels, if known.
     pub fn find(&self, network: &Network) -> Option<Found> {
-        self.find_endpoints(&network.endpoints)
+        let (key, side) = FlowKey::of(&network.endpoints);
+        self.lookup(&key.sought()).map(|flow| Found { flow, side })
     }
 
+    /// The same, or else the newest in a tunnel.
     pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
-        self.lookup(&key.sought()).map(|flow| Found { flow, side })
+        let flow = self.lookup(&key.sought()).or_else(|| self.tunnelled.newest(&key).last().copied())?;
+        Some(Found { flow, side })
     }
 
     /// The same for the first [`LOOK_UPS`] of many packets, written to `found`; returns how many
@@ -297,13 +309,13 @@ impl FlowTable {
                     };
                     flow.map(|flow| Found { flow, side })
                 }
-                Item::Other(packet) => self.find(&packet.network),
+                Item::Other(packet) => self.find_in_lane(&packet.network),
             };
         }
         count
     }
 
-    fn lookup(&self, sought: &LookupKey) -> Option<u32> {
+    pub(super) fn lookup(&self, sought: &LookupKey) -> Option<u32> {
         let hash = self.hasher.hash_one(sought);
         match sought {
             LookupKey::Plain(ends) => self.lookup_plain(*ends, hash),
@@ -319,6 +331,14 @@ impl FlowTable {
     #[cold]
     #[inline(never)]
     fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
+        let number = self.open_unregistered(&key, side, source)?;
+        self.forget_ends(&key);
+        self.register(&key.sought(), number);
+        Some(number)
+    }
+
+    /// Open a flow that look-ups do not find yet.
+    pub(super) fn open_unregistered(&mut self, key: &FlowKey, side: Side, source: u32) -> Option<u32> {
         let number = self.length;
         if number >= self.max_flows {
             return None;
@@ -326,10 +346,8 @@ impl FlowTable {
         if index_in_group(number) == 0 {
             self.groups.push(FlowGroup::new(self.intervals));
         }
-        self.group_mut(number).open(Flow::new(key, side, source));
+        self.group_mut(number).open(Flow::new(*key, side, source));
         self.length += 1;
-        self.forget_ends(&key);
-        self.register(&key.sought(), number);
         Some(number)
     }
 
@@ -343,7 +361,7 @@ impl FlowTable {
     }
 
     /// Make `number` the flow that look-ups find, instead of an older one with the same key.
-    fn register(&mut self, sought: &LookupKey, number: u32) {
+    pub(super) fn register(&mut self, sought: &LookupKey, number: u32) {
         let Self { plain, others, hasher, .. } = self;
         let hash = hasher.hash_one(sought);
         match *sought {

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::Found;
-use crate::packet::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
+use crate::packet::event::{Endpoints, Family, Fragment, Network, Packet, Tcp, Transport};
+use crate::packet::tunnel::{Lane, OuterFragment};
 
 /// Limit of datagrams with further fragments expected. A first fragment older than this many others
 /// lost the rest, or the capture is hostile.
@@ -13,15 +14,16 @@ const MAX_EARLY: usize = 1_024;
 /// Time that a fragment waits for its first one (RFC 1122 section 3.3.2).
 const MAX_WAIT_NS: i64 = 60_000_000_000;
 
-/// RFC 791: addresses, protocol and identification together identify a datagram.
-type DatagramKey = (Family, u8, u128, u128, u32);
+/// RFC 791: addresses, protocol and identification together identify a datagram; the same addresses may be in
+/// several tunnels.
+type DatagramKey = (Family, u8, u128, u128, u32, Lane);
 
 /// Facts of the first fragment that later ones need.
 #[derive(Clone, Copy)]
 struct First {
     found: Found,
     /// For TCP, the sequence number of the datagram's first byte.
-    seq_of_first_byte: u32,
+    seq_of_first_byte: Option<u32>,
 }
 
 #[derive(Default)]
@@ -33,15 +35,15 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// Remember a first fragment, whose transport header belongs to flow `found`.
-    pub fn remember(&mut self, network: &Network, found: Found) {
-        let Some(key) = key_of(network) else {
+    /// Remember a first fragment, whose transport header belongs to flow `found`; or that of the packet `outer`
+    /// around it.
+    pub fn remember(&mut self, network: &Network, outer: Option<&OuterFragment>, found: Found) {
+        let Some(key) = first_key(network, outer) else {
             return;
         };
-        let seq_of_first_byte = match network.transport {
-            Transport::Tcp => network.tcp.seq.wrapping_sub(u32::from(network.header_bytes)),
-            _ => 0,
-        };
+        let before = u32::from(network.header_bytes) + outer.map_or(0, |outer| outer.before);
+        let is_tcp = network.transport == Transport::Tcp;
+        let seq_of_first_byte = is_tcp.then(|| network.tcp.seq.wrapping_sub(before));
         if self.datagrams.insert(key, First { found, seq_of_first_byte }).is_some() {
             return;
         }
@@ -63,9 +65,9 @@ impl Fragments {
     }
 
     /// Take the later fragments that came before `first`.
-    pub fn take_early(&mut self, first: &Packet) -> Vec<Packet> {
+    pub fn take_early(&mut self, first: &Packet, outer: Option<&OuterFragment>) -> Vec<Packet> {
         let mut found = Vec::new();
-        if let Some(wanted) = key_of(&first.network).filter(|_| !self.early.is_empty()) {
+        if let Some(wanted) = first_key(&first.network, outer).filter(|_| !self.early.is_empty()) {
             self.early.retain(|(key, packet)| {
                 let is_wanted = *key == wanted;
                 if is_wanted && first.time_ns.saturating_sub(packet.time_ns) <= MAX_WAIT_NS {
@@ -85,11 +87,11 @@ impl Fragments {
     /// The flow of a later fragment, and for TCP a header with the sequence number of its bytes.
     pub fn resolve(&self, network: &mut Network) -> Option<Found> {
         let first = self.datagrams.get(&key_of(network)?)?;
-        if network.endpoints.protocol == 6 {
+        if let Some(seq_of_first_byte) = first.seq_of_first_byte {
             let offset = network.fragment.map_or(0, |fragment| fragment.offset);
             network.transport = Transport::Tcp;
             network.tcp = Tcp {
-                seq: first.seq_of_first_byte.wrapping_add(offset),
+                seq: seq_of_first_byte.wrapping_add(offset),
                 // A window of 0 would count as announced.
                 window: u16::MAX,
                 ..Tcp::default()
@@ -100,6 +102,17 @@ impl Fragments {
 }
 
 fn key_of(network: &Network) -> Option<DatagramKey> {
-    let Endpoints { family, protocol, src, dst, .. } = network.endpoints;
-    Some((family, protocol, src, dst, network.fragment?.id))
+    Some(datagram_key(&network.endpoints, network.fragment?, network.lane))
+}
+
+/// The key of the datagram whose first fragment `network` is, or of the one around it.
+fn first_key(network: &Network, outer: Option<&OuterFragment>) -> Option<DatagramKey> {
+    match outer {
+        Some(outer) => Some(datagram_key(&outer.endpoints, outer.fragment, outer.lane)),
+        None => key_of(network),
+    }
+}
+
+fn datagram_key(ends: &Endpoints, fragment: Fragment, lane: Lane) -> DatagramKey {
+    (ends.family, ends.protocol, ends.src, ends.dst, fragment.id, lane)
 }

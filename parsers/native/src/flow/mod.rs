@@ -10,6 +10,7 @@ mod flow_table;
 mod fragments;
 pub(crate) mod holes;
 pub mod intervals;
+mod lanes;
 pub mod numbered_datagrams;
 pub mod observation;
 pub mod outstanding;
@@ -22,6 +23,7 @@ pub mod tcp;
 pub mod tfrc;
 pub mod tfrc_layout;
 pub mod transits;
+mod tunnelled_flows;
 
 use crate::packet::dccp::DccpHeader;
 use crate::packet::event::{Network, Numbering, Packet, TcpFlags, Transport};

@@ -25,6 +25,7 @@ use crate::packet::link_type::LinkType;
 use crate::packet::logged_variables::VariableSample;
 use crate::packet::record::Record;
 use crate::wire;
+use crate::wire::layers::TunnelPorts;
 
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
 /// With fewer, waking the other thread costs more than decoding.
@@ -52,6 +53,7 @@ pub struct Reading {
     /// that follows flows has more to do.
     counted: SourceSummary,
     progress: Arc<Progress>,
+    tunnel_ports: TunnelPorts,
 }
 
 impl Reading {
@@ -96,6 +98,7 @@ impl Reading {
             caveats: Vec::new(),
             counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
+            tunnel_ports: TunnelPorts::default(),
         }
     }
 
@@ -108,6 +111,11 @@ impl Reading {
     /// before the first is read.
     pub fn number_after(&mut self, packets: u64) {
         self.numbered_after = packets;
+    }
+
+    /// Read encapsulations at these ports. To be called before the first is read.
+    pub fn find_tunnels_at(&mut self, ports: &TunnelPorts) {
+        self.tunnel_ports = ports.clone();
     }
 
     /// Records read so far, those included that the filter left out.
@@ -228,7 +236,7 @@ impl Reading {
                 batch.add_plain();
             } else {
                 let (packet, extras) = batch.next_other();
-                wire::decode(record, number, packet, extras);
+                wire::decode(record, number, packet, extras, &self.tunnel_ports);
                 batch.add_other();
             }
         }

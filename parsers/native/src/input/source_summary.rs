@@ -157,7 +157,9 @@ impl SourceSummary {
     #[cold]
     fn count_without_ip(&mut self, packet: &Packet) {
         match packet.stop {
-            Some(Stop { layer: Layer::Link, reason }) if reason.is_without_ip() => self.non_ip_packets += 1,
+            Some(Stop { layer: Layer::Link | Layer::Tunnel, reason }) if reason.is_without_ip() => {
+                self.non_ip_packets += 1
+            }
             _ => self.undecoded_packets += 1,
         }
     }

@@ -207,7 +207,7 @@ impl Planner<'_> {
                 let Some(identity) = identity(network, payload_head(network, batch.extras())) else {
                     continue;
                 };
-                let place = IpFields::capture_point_of(packet.interface, packet.event);
+                let place = IpFields::capture_point(&packet);
                 let (time_ns, endpoints, ttl) = (packet.time_ns, network.endpoints, network.ttl);
                 sample.add(identity, SampledPacket { time_ns, endpoints, ttl, place, is_ambiguous: false });
             }

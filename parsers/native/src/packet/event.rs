@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use crate::packet::frame::FrameKind;
+use crate::packet::tunnel::Lane;
 
 /// Index into one of the lists of [`PacketExtras`](super::extras::PacketExtras), from 1.
 pub type ExtraIndex = NonZeroU32;
@@ -309,6 +310,8 @@ named_enum! {
         Dccp = "dccp",
         /// ICMP of either family.
         Icmp = "icmp",
+        /// Any header of an encapsulation.
+        Tunnel = "tunnel",
     }
 }
 
@@ -332,6 +335,8 @@ pub enum Reason {
     BadChecksum,
     /// The first packet of an aggregate was decoded, the following ones were not.
     Aggregate,
+    /// More headers than a real packet has.
+    TooDeep,
 }
 
 impl Reason {
@@ -354,13 +359,14 @@ impl Reason {
         match self {
             Self::Cut => "cut by the snap length".into(),
             Self::Malformed => "malformed".into(),
-            Self::Unknown(number) if layer == Layer::Link => link_protocol(number),
+            Self::Unknown(number) if matches!(layer, Layer::Link | Layer::Tunnel) => link_protocol(number),
             Self::UnknownLinkType(number) => format!("link type {number}"),
             Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
             Self::LaterPart => "later part of a packet in several 802.11 frames".into(),
             Self::Encrypted => "encrypted".into(),
             Self::BadChecksum => "bad checksum".into(),
             Self::Aggregate => "further packets of an A-MSDU".into(),
+            Self::TooDeep => "more headers than are read".into(),
             Self::Unknown(number) => ip_protocol(number),
         }
     }
@@ -442,8 +448,11 @@ pub struct Network {
     pub ecn: u8,
     /// The differentiated services codepoint (RFC 2474); None if the source does not show it.
     pub dscp: Option<u8>,
-    /// Set if the packet is a fragment.
+    /// Set if the packet is a fragment, or the packet around it is.
     pub fragment: Option<Fragment>,
+    /// Tunnel or VLAN that carried it.
+    pub tunnel: Option<ExtraIndex>,
+    pub lane: Lane,
     pub transport: Transport,
     /// The TCP header; meaningless for other values of `transport`.
     pub tcp: Tcp,
@@ -472,6 +481,8 @@ impl Network {
         self.ip_id = None;
         self.dscp = None;
         self.fragment = None;
+        self.tunnel = None;
+        self.lane = Lane::OUTSIDE;
         self.transport = Transport::Unread;
         self.numbering = Numbering::Bytes;
         self.head = None;

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use crate::packet::dccp::DccpHeader;
 use crate::packet::event::{ExtraIndex, Sack};
 use crate::packet::frame::Frame;
+use crate::packet::tunnel::Tunnel;
 
 /// The first bytes of a datagram's payload, as far as they were captured: traffic generators
 /// number and date their datagrams there.
@@ -81,6 +82,7 @@ pub struct PacketExtras {
     longer: Vec<(ExtraIndex, usize)>,
     payloads: Vec<u8>,
     frames: Vec<Frame>,
+    tunnels: Vec<Tunnel>,
     sacks: Vec<SackBlocks>,
     ecn_counters: Vec<EcnByteCounters>,
     /// Each with the end of its options in `options`.
@@ -95,6 +97,7 @@ impl PacketExtras {
         self.longer.clear();
         self.payloads.clear();
         self.frames.clear();
+        self.tunnels.clear();
         self.sacks.clear();
         self.ecn_counters.clear();
         self.dccp.clear();
@@ -133,6 +136,17 @@ impl PacketExtras {
     pub fn add_frame(&mut self, frame: Frame) -> Option<ExtraIndex> {
         self.frames.push(frame);
         at_the_end(self.frames.len())
+    }
+
+    /// Keep what carried a packet.
+    pub fn add_tunnel(&mut self, tunnel: Tunnel) -> Option<ExtraIndex> {
+        self.tunnels.push(tunnel);
+        at_the_end(self.tunnels.len())
+    }
+
+    /// What carried the packet that has `aside`.
+    pub fn tunnel(&self, aside: Option<ExtraIndex>) -> Option<&Tunnel> {
+        self.tunnels.get(index(aside?))
     }
 
     /// Keep the blocks of an acknowledgement.

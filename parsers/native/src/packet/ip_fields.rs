@@ -11,8 +11,8 @@ pub struct IpFields {
     pub ttl: u8,
     /// The ECN bits (RFC 3168).
     pub ecn: u8,
-    /// Interface and direction in one number: a duplicate made by the capture has another one than
-    /// the packet.
+    /// Interface, direction, and whether a tunnel carried it, in one number: a duplicate made by the
+    /// capture has another one than the packet.
     pub capture_point: u16,
     /// Whether the snap length cut the TCP options.
     pub is_cut: bool,
@@ -23,9 +23,16 @@ impl IpFields {
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;
-        let capture_point = Self::capture_point_of(packet.interface, packet.event);
+        let capture_point = Self::capture_point(packet);
         let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
         Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, capture_point, is_cut }
+    }
+
+    /// Stands for the place at which `packet` was captured.
+    #[inline(always)]
+    pub fn capture_point(packet: &Packet) -> u16 {
+        let is_inside = u16::from(!packet.network.lane.is_outside());
+        Self::capture_point_of(packet.interface, packet.event) | is_inside << 2
     }
 
     /// Stands for the interface at which a packet was captured, and the way through it.
@@ -36,6 +43,6 @@ impl IpFields {
             Some(Event::Sent) => 1,
             Some(_) => 2,
         };
-        (interface as u16) << 2 | way
+        (interface as u16) << 3 | way
     }
 }

@@ -14,3 +14,4 @@ pub mod logged_variables;
 pub mod plain;
 pub mod record;
 pub mod seq;
+pub mod tunnel;

@@ -77,7 +77,7 @@ impl FirstReading {
             time_ns: packet.time_ns,
             endpoints: network.endpoints,
             ttl: network.ttl,
-            place: IpFields::capture_point_of(packet.interface, packet.event),
+            place: IpFields::capture_point(packet),
             is_ambiguous: false,
         };
         self.sample.add(identity, seen);

@@ -85,7 +85,7 @@ impl Analysis {
         if !is_whole || !is_flow(network) {
             return false;
         }
-        let Some(found) = self.flows.find(network) else { return false };
+        let Some(found) = self.flows.find_in_lane(network) else { return false };
         self.outcome.clear();
         let flow = self.flows.get_mut(found.flow);
         let is_known = flow.on_packet_again(found.side, packet, extras, &mut self.outcome);

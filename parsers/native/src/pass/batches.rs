@@ -187,6 +187,7 @@ impl Analysis {
             && can_wait(item)
             && self.backlog.set_aside(item, found, extras, &mut self.flows)
         {
+            self.note_tunnel(found, item, extras);
             // Its number, if it has one, is not in the queued form, and can be counted at once.
             if let Item::Other(packet) = item
                 && packet.network.transport == Transport::Udp
@@ -203,7 +204,7 @@ impl Analysis {
     fn take_in_turn(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
         let found = match item {
             Item::Plain(segment) => self.flows.find_endpoints(&segment.endpoints()),
-            Item::Other(packet) if packet.is_ip => self.flows.find(&packet.network),
+            Item::Other(packet) if packet.is_ip => self.flows.find_in_lane(&packet.network),
             Item::Other(_) => None,
         };
         if let Some(found) = found {

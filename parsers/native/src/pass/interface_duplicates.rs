@@ -47,7 +47,7 @@ impl InterfaceDuplicates {
     /// Whether a packet was captured at another point before. May be called twice for a packet.
     #[inline]
     pub fn is_copy(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
-        let capture_point = IpFields::capture_point_of(packet.interface, packet.event);
+        let capture_point = IpFields::capture_point(packet);
         self.has_several |= *self.capture_point.get_or_insert(capture_point) != capture_point;
         if !self.has_several && self.order.len() >= FIRST {
             return false;

@@ -19,6 +19,7 @@ mod runs;
 mod simulator_events;
 mod source_problems;
 mod tfrc_layout;
+mod tunnelled;
 pub mod wifi_links;
 
 use std::collections::HashSet;
@@ -49,12 +50,14 @@ use crate::packet::flow_totals::FlowTotals;
 use crate::packet::frame::Frame;
 use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
+use crate::packet::tunnel::OuterFragment;
 use crate::pair::hops::Hops;
 use crate::pass::datagram_layout::DatagramLayout;
 use crate::pass::log_owners::{LogFacts, LogOwner};
 use crate::pass::wifi_links::{LinkSample, WifiLinks};
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
+use crate::wire::layers::TunnelPorts;
 use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
 use collect::Captured;
@@ -93,6 +96,8 @@ pub struct Options {
     pub log_owners: Vec<LogOwner>,
     /// How flows are grouped, if they are.
     pub grouping: Option<Grouping>,
+    /// UDP ports of encapsulations.
+    pub tunnel_ports: TunnelPorts,
 }
 
 impl Options {
@@ -123,6 +128,7 @@ impl Default for Options {
             vantage: None,
             log_owners: Vec::new(),
             grouping: None,
+            tunnel_ports: TunnelPorts::default(),
         }
     }
 }
@@ -345,7 +351,8 @@ impl Analysis {
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
         let options = &self.options;
-        let reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
+        let mut reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
+        reading.find_tunnels_at(&options.tunnel_ports);
         self.read_from(reading, compiler).map(|_| ())
     }
 
@@ -406,12 +413,12 @@ impl Analysis {
         let network = &packet.network;
         match network.transport {
             Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if is_flow(network) => {
-                let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
+                let Some(found) = self.find_or_open(packet, network, extras) else {
                     summary.untracked_packets += 1;
                     return None;
                 };
                 if network.fragment.is_some() {
-                    self.fragments.remember(network, found);
+                    self.fragments.remember(network, outer_fragment(network, extras), found);
                 }
                 if self.take_copy(found, packet, network, extras) {
                     return Some(found);
@@ -423,7 +430,7 @@ impl Analysis {
                     _ => {}
                 }
                 if network.fragment.is_some() {
-                    self.take_early_fragments(packet, summary);
+                    self.take_early_fragments(packet, extras, summary);
                 }
                 Some(found)
             }
@@ -508,7 +515,7 @@ impl Analysis {
             return None;
         }
         summary.repeated_packets += 1;
-        let found = self.flows.find(network).filter(|_| network.has_ports)?;
+        let found = self.flows.find_in_lane(network).filter(|_| network.has_ports)?;
         self.flows.get_mut(found.flow).on_repeated_frame(found.side);
         Some(found)
     }
@@ -531,7 +538,7 @@ impl Analysis {
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
-            let found = self.flows.find(network).filter(|_| network.has_ports)?;
+            let found = self.flows.find_quoted(network).filter(|_| network.has_ports)?;
             if !self.shown_again.is_copy(packet, network, extras) {
                 self.flows.get_mut(found.flow).on_icmp_error(found.side);
             }
@@ -539,10 +546,8 @@ impl Analysis {
         }
         let mut network = *network;
         let Some(found) = self.fragments.resolve(&mut network) else {
-            if has_flows(&network) {
-                summary.portless_packets += 1;
-                self.fragments.keep_early(packet);
-            }
+            summary.portless_packets += u64::from(has_flows(&network));
+            self.fragments.keep_early(packet);
             return None;
         };
         if network.transport == Transport::LaterFragment
@@ -558,10 +563,10 @@ impl Analysis {
 
     /// Give the fragments that came before the `first` one of their datagram to its flow.
     #[cold]
-    fn take_early_fragments(&mut self, first: &Packet, summary: &mut SourceSummary) {
-        for packet in self.fragments.take_early(first) {
+    fn take_early_fragments(&mut self, first: &Packet, extras: &PacketExtras, summary: &mut SourceSummary) {
+        for packet in self.fragments.take_early(first, outer_fragment(&first.network, extras)) {
             let found = self.take_by_reference(&packet, &packet.network, &PacketExtras::default(), summary);
-            summary.portless_packets -= u64::from(found.is_some());
+            summary.portless_packets -= u64::from(found.is_some() && has_flows(&packet.network));
         }
     }
 
@@ -585,6 +590,11 @@ impl Analysis {
             self.collect(found, &Captured::of(packet, network));
         }
     }
+}
+
+/// The fragment around a packet, if there is one.
+fn outer_fragment<'a>(network: &Network, extras: &'a PacketExtras) -> Option<&'a OuterFragment> {
+    extras.tunnel(network.tunnel)?.outer_fragment.as_ref()
 }
 
 /// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.

@@ -14,6 +14,7 @@ use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
 use crate::join::order::{Group, Plan, plan};
 use crate::pass::Options;
+use crate::wire::layers::TunnelPorts;
 
 /// Counters of a running analysis.
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
@@ -115,6 +116,7 @@ pub(super) struct Sources {
     arguments: Vec<Mutex<Option<SourceArgument>>>,
     format: Option<InputFormat>,
     max_decompressed_bytes: u64,
+    tunnel_ports: TunnelPorts,
     progress: Arc<bytes::Progress>,
 }
 
@@ -126,7 +128,8 @@ impl Sources {
     ) -> Self {
         let (format, max_decompressed_bytes) = (options.format, options.max_decompressed_bytes);
         let arguments = arguments.into_iter().map(|argument| Mutex::new(Some(argument))).collect();
-        Self { arguments, format, max_decompressed_bytes, progress }
+        let tunnel_ports = options.tunnel_ports.clone();
+        Self { arguments, format, max_decompressed_bytes, tunnel_ports, progress }
     }
 
     /// Open a source by its number.
@@ -136,7 +139,9 @@ impl Sources {
             Some(SourceArgument::Path(path)) => SourceArgument::Path(path.clone()),
             _ => slot.take().unwrap_or_else(|| SourceArgument::Path(OsString::new())),
         };
-        argument.open(self.format, self.max_decompressed_bytes, &self.progress)
+        let mut reading = argument.open(self.format, self.max_decompressed_bytes, &self.progress);
+        reading.find_tunnels_at(&self.tunnel_ports);
+        reading
     }
 
     /// How they are read as one trace: in the order given if they can be read only once.

@@ -9,6 +9,7 @@ use crate::packet::event::NodeLayer;
 use crate::pass::datagram_layout::DatagramLayout;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
+use crate::wire::layers::udp_port::UdpTunnel;
 
 /// ns-2's parameters, with the given ones set.
 pub(super) fn parameters(given: &[(String, f64)]) -> PyResult<Parameters> {
@@ -68,6 +69,12 @@ fn probe_layouts() -> Vec<&'static str> {
     DatagramLayout::names().collect()
 }
 
+/// The names in `tunnel_port`.
+#[pyfunction]
+fn udp_tunnels() -> Vec<&'static str> {
+    UdpTunnel::ALL.into_iter().map(UdpTunnel::name).collect()
+}
+
 pub(super) fn format_by_name(name: &str) -> PyResult<InputFormat> {
     InputFormat::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no input format `{name}`")))
 }
@@ -82,6 +89,11 @@ pub(super) fn vantage_by_name(name: &str) -> PyResult<Vantage> {
     found.ok_or_else(|| PyValueError::new_err(format!("no vantage point `{name}`")))
 }
 
+pub(super) fn udp_tunnel_by_name(name: &str) -> PyResult<UdpTunnel> {
+    let found = UdpTunnel::ALL.into_iter().find(|tunnel| tunnel.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no encapsulation `{name}`")))
+}
+
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;
@@ -89,5 +101,6 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tfrc_takes, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(vantage_points, module)?)?;
-    module.add_function(wrap_pyfunction!(probe_layouts, module)?)
+    module.add_function(wrap_pyfunction!(probe_layouts, module)?)?;
+    module.add_function(wrap_pyfunction!(udp_tunnels, module)?)
 }

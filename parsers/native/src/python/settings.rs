@@ -7,7 +7,9 @@ use pyo3::prelude::*;
 
 use super::arguments::PythonCompiler;
 use super::layout::{GivenLayout, layouts};
-use super::names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
+use super::names::{
+    format_by_name, layer_by_name, parameters, profile_by_name, udp_tunnel_by_name, vantage_by_name,
+};
 use crate::flow::bins::BinWidth;
 use crate::flow::intervals::IntervalWidth;
 use crate::groups::{GroupBy, Grouping};
@@ -15,6 +17,7 @@ use crate::packet::address;
 use crate::pass::Options;
 use crate::pass::log_owners::LogOwner;
 use crate::tables::Table;
+use crate::wire::layers::TunnelPorts;
 
 /// Options, and the compiler of the user's filter.
 pub(super) struct Settings {
@@ -39,6 +42,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             tfrc: parameters(&tfrc.getattr("agents")?.extract::<Vec<_>>()?)?,
             tfrc_profile: profile.as_deref().map(profile_by_name).transpose()?.unwrap_or_default(),
             rtt_s: tfrc.getattr("rtt_s")?.extract()?,
+            tunnel_ports: tunnel_ports(given("tunnel_port")?.extract()?)?,
             max_flows: given("max_flows")?.extract()?,
             max_samples: given("max_samples")?.extract()?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,
@@ -86,6 +90,12 @@ fn log_owners(given: Vec<(String, String, String)>) -> PyResult<Vec<LogOwner>> {
         Ok(LogOwner { source, endpoints })
     };
     given.into_iter().map(owner).collect()
+}
+
+/// Encapsulations and the ports to which they are sent.
+fn tunnel_ports(given: Vec<(String, u16)>) -> PyResult<TunnelPorts> {
+    let known = |(name, port): (String, u16)| Ok((port, udp_tunnel_by_name(&name)?));
+    Ok(TunnelPorts::with(&given.into_iter().map(known).collect::<PyResult<Vec<_>>>()?))
 }
 
 impl Settings {

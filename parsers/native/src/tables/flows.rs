@@ -72,6 +72,11 @@ impl<'a> FlowRow<'a> {
         }
     }
 
+    /// Number of the flow, from 0.
+    pub(super) fn index(&self) -> u32 {
+        self.number - self.first_flow
+    }
+
     pub(super) fn direction_name(&self) -> &'static str {
         direction_name(self.side, self.flow.forward())
     }
@@ -386,6 +391,7 @@ impl<'a> Row<'a> for FlowRow<'a> {
         Self::FLIGHT,
         Self::DELIVERY,
         Self::TFRC,
+        Self::TUNNEL,
         Self::REMARKS,
     ];
 }

@@ -23,6 +23,7 @@ mod tcp_details;
 mod tfrc;
 mod time_series;
 mod transits;
+mod tunnels;
 mod variables;
 mod wifi_links;
 

@@ -1,8 +1,8 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 
-use super::link::{IPV4, IPV6};
+use super::layers::{IPV4, IPV6};
 use super::{Bytes, u16_at, u32_at};
-use crate::packet::event::{Family, Fragment, Layer, Network, Reason, Stop};
+use crate::packet::event::{Endpoints, Family, Fragment, Layer, Network, Reason, Stop};
 
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
@@ -128,4 +128,45 @@ fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(
         }
     }
     Err(Stop { layer: LAYER, reason: Reason::Malformed })
+}
+
+/// Whether bytes without a type before them are an IP packet: the length fits, and so does IPv4's checksum.
+pub fn is_certainly(bytes: Bytes<'_>) -> bool {
+    let Some(&first) = bytes.captured.first() else { return false };
+    let fits = length(bytes).is_some_and(|length| length <= bytes.on_wire as usize);
+    let header_bytes = usize::from(first & 0x0f) * 4;
+    match (first >> 4, bytes.captured.get(..header_bytes)) {
+        (4, Some(header)) if header_bytes >= 20 => fits && folded_sum(0, header) == u16::MAX,
+        (6, _) => fits,
+        _ => false,
+    }
+}
+
+/// The length of an IP packet by its header.
+pub fn length(bytes: Bytes<'_>) -> Option<usize> {
+    let header = bytes.captured;
+    match header.first()? >> 4 {
+        4 if header.len() >= 20 => Some(u16_at(header, 2).into()),
+        6 if header.len() >= 40 => Some(usize::from(u16_at(header, 4)) + 40),
+        _ => None,
+    }
+}
+
+/// Whether the checksum of a whole TCP segment or UDP datagram between `ends` is right.
+pub fn has_right_checksum(protocol: u8, whole: &[u8], ends: &Endpoints) -> bool {
+    let shortest = if protocol == TCP { 20 } else { 8 };
+    let words = |address: u128| (0..8).map(move |at| (address >> (16 * at)) as u64 & 0xffff).sum::<u64>();
+    let pseudo_header = words(ends.src) + words(ends.dst) + u64::from(protocol) + whole.len() as u64;
+    whole.len() >= shortest && folded_sum(pseudo_header, whole) == u16::MAX
+}
+
+/// Ones' complement sum of 16-bit words (RFC 1071), which is all ones over data with its checksum.
+fn folded_sum(start: u64, bytes: &[u8]) -> u16 {
+    let mut words = bytes.chunks_exact(2);
+    let sum = words.by_ref().fold(start, |sum, word| sum + u64::from(u16_at(word, 0)));
+    let mut sum = words.remainder().iter().fold(sum, |sum, &last| sum + (u64::from(last) << 8));
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
 }

@@ -8,7 +8,7 @@ pub mod dccp;
 pub mod dns;
 mod icmp;
 mod ip;
-mod ip_packet;
+pub mod layers;
 mod link;
 mod prism;
 pub mod probe;
@@ -28,6 +28,7 @@ use crate::packet::key::Ipv4Ends;
 use crate::packet::link_type::LinkType;
 use crate::packet::plain::PlainSegment;
 use crate::packet::record::Record;
+use layers::TunnelPorts;
 
 /// The input of a layer's decoder: the captured bytes from its first on, and their number on the
 /// wire.
@@ -80,7 +81,7 @@ pub fn decode_plain(
     // Version, ECN, total length, identification and fragment offset.
     let word = u64_at(ip_header, 0);
     let is_plain = record.link_type == LinkType::Ethernet
-        && u16_at(ethernet, 12) == link::IPV4
+        && u16_at(ethernet, 12) == layers::IPV4
         // Version 4, no options, no fragment; packets marked by ECN are rare.
         && word & 0xfffc_0000_0000_3fff == 0x4500_0000_0000_0000
         && ip_header[9] == ip::TCP;
@@ -122,7 +123,13 @@ pub fn decode_plain(
 /// overwritten in place, because copies of a structure this size were a third of the time spent on
 /// a packet.
 #[inline(never)]
-pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, extras: &mut PacketExtras) {
+pub fn decode(
+    record: Record<'_>,
+    number: u64,
+    packet: &mut Packet,
+    extras: &mut PacketExtras,
+    ports: &TunnelPorts,
+) {
     packet.number = number;
     packet.time_ns = record.time_ns;
     packet.interface = record.interface as u32;
@@ -136,13 +143,13 @@ pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, extras: &mut
     packet.is_ip = false;
     packet.network.clear();
     if wifi::is_wifi(record.link_type) {
-        return wifi::decode(record.link_type, bytes, packet, extras);
+        return wifi::decode(record.link_type, bytes, packet, extras, ports);
     }
     packet.stop = match link::decode(record.link_type, bytes) {
-        Ok(link::Link { ether_type, header, event }) => {
+        Ok(link::Link { next, header, event }) => {
             packet.event = event;
             let (is_ip, stop) =
-                ip_packet::decode(ether_type, bytes.behind(header), &mut packet.network, extras);
+                layers::decode(next, bytes.behind(header), &mut packet.network, extras, ports);
             packet.is_ip = is_ip;
             stop
         }
@@ -195,7 +202,7 @@ mod tests {
         let is_plain = decode_plain(&record, 9, &mut segment, &mut extras);
         let mut packet = Packet::default();
         let mut others = PacketExtras::default();
-        decode(record, 9, &mut packet, &mut others);
+        decode(record, 9, &mut packet, &mut others, &TunnelPorts::default());
         if is_plain {
             let sack = packet.network.tcp.options.sack;
             assert_eq!(extras.sack(segment.tcp.options.sack), others.sack(sack));

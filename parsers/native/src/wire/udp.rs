@@ -5,7 +5,7 @@ use super::{Bytes, dccp, rtcp, rtp, u16_at};
 use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 
-const HEADER: usize = 8;
+pub const HEADER: usize = 8;
 /// Bytes of a payload that are kept for the RTP header extension: real ones have some dozens.
 const MOST_HEADER: usize = 256;
 

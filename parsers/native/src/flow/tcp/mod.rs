@@ -13,6 +13,7 @@ pub mod classify;
 pub mod details;
 pub mod ecn;
 mod half_connection;
+mod kinship;
 mod loss_events;
 pub mod recovery;
 mod rounds;
@@ -37,6 +38,7 @@ use classify::class::{Class, Classification, Evidence};
 use ecn::{Ecn, EcnMode, EcnNegotiation};
 pub use half_connection::{HalfConnection, Sight};
 use half_connection::{TIMESTAMP_BYTES, elapsed};
+pub use kinship::Kinship;
 pub use rounds::{Limit, Round, Rounds};
 pub use state::ConnectionState;
 

@@ -18,7 +18,7 @@ use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pair::{RouteEnds, Tap};
 use crate::pass::collect::Captured;
-use crate::pass::{Analysis, is_flow};
+use crate::pass::{Analysis, is_flow, outer_fragment};
 
 impl CapturePair {
     /// Follow the packets on the wire on their way past the captures of a network.
@@ -38,7 +38,7 @@ impl CapturePair {
                 side,
                 place,
                 places: route.len(),
-                capture_point: IpFields::capture_point_of(packet.interface, packet.event),
+                capture_point: IpFields::capture_point(packet),
                 time_ns: packet.time_ns,
             });
         }
@@ -110,7 +110,7 @@ impl Analysis {
             return;
         };
         if network.fragment.is_some() && end == Some(PathEnd::Near) {
-            self.fragments.remember(network, found);
+            self.fragments.remember(network, outer_fragment(network, extras), found);
         }
         let head = payload_head(network, extras);
         if network.transport == Transport::Udp && pairing.is_end_of_test(found, end, packet, head) {
@@ -235,7 +235,7 @@ impl Analysis {
                 end,
                 tap,
                 other: if end == PathEnd::Near { ends.far } else { ends.near },
-                capture_point: IpFields::capture_point_of(packet.interface, packet.event),
+                capture_point: IpFields::capture_point(packet),
                 time_ns: packet.time_ns,
                 flow,
                 side,

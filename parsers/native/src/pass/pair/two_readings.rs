@@ -27,7 +27,12 @@ impl Analysis {
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
         let (format, most_bytes) = (self.options.format, self.options.max_decompressed_bytes);
-        let open = |tap: Tap| Reading::open(&sources[tap.index()], format, most_bytes, progress);
+        let tunnel_ports = self.options.tunnel_ports.clone();
+        let open = |tap: Tap| {
+            let mut reading = Reading::open(&sources[tap.index()], format, most_bytes, progress);
+            reading.find_tunnels_at(&tunnel_ports);
+            reading
+        };
         self.read_pair_from(sources.len(), &open, given_offset_ns, compiler)
     }
 

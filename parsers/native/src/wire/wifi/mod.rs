@@ -1,8 +1,9 @@
 //! 802.11 frames (IEEE 802.11-2020 chapter 9): transmitter, receiver, and the packet inside.
 
-use super::link::{IPV4, IPV6, need, stop, tagged};
+use super::layers::{self, IPV4, IPV6, Next, TunnelPorts, llc};
+use super::link::{need, stop};
 use super::radiotap::Preamble;
-use super::{Bytes, ip_packet, prism, radiotap};
+use super::{Bytes, prism, radiotap};
 use crate::packet::event::{Packet, Reason, Stop};
 use crate::packet::extras::PacketExtras;
 use crate::packet::frame::{Frame, FrameKind, FrameNumber, Radio, Station};
@@ -31,13 +32,19 @@ pub fn is_wifi(link_type: LinkType) -> bool {
 }
 
 /// Decode a frame into `packet`: its link, and the first IP packet inside.
-pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras: &mut PacketExtras) {
+pub fn decode(
+    link_type: LinkType,
+    bytes: Bytes<'_>,
+    packet: &mut Packet,
+    extras: &mut PacketExtras,
+    ports: &TunnelPorts,
+) {
     let mut seen = None;
     let body = frame(link_type, bytes, &mut seen);
     packet.frame = seen.and_then(|frame| extras.add_frame(frame));
     packet.stop = match body {
         Ok(body) => {
-            let (is_ip, unread) = ip_packet::decode(body.ether_type, body.bytes, &mut packet.network, extras);
+            let (is_ip, unread) = layers::decode(body.next, body.bytes, &mut packet.network, extras, ports);
             packet.is_ip = is_ip;
             unread.or_else(|| body.has_more.then(|| stop(Reason::Aggregate)))
         }
@@ -47,7 +54,7 @@ pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras
 
 /// A network header and the bytes behind it.
 struct NetworkBody<'a> {
-    ether_type: u16,
+    next: Next,
     bytes: Bytes<'a>,
     /// Whether more packets follow in the same frame.
     has_more: bool,
@@ -222,8 +229,8 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkB
 
 /// The packet behind LLC and SNAP headers.
 fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
-    let (ether_type, at) = tagged(bytes, 0, at)?;
-    Ok(NetworkBody { ether_type, bytes: bytes.behind(at), has_more: false })
+    let (next, bytes) = llc(0, bytes.behind(at))?;
+    Ok(NetworkBody { next, bytes, has_more: false })
 }
 
 /// The first IP packet of an A-MSDU: a record holds one packet. A subframe's length leaves its mesh
@@ -238,7 +245,7 @@ fn first_of_aggregate<'a>(mut bytes: Bytes<'a>, header: &Header) -> Result<Netwo
         let subframe = bytes.behind(SUBFRAME);
         let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, mesh_control);
         match found {
-            Ok(body) if matches!(body.ether_type, IPV4 | IPV6) => {
+            Ok(body) if matches!(body.next, Next::EtherType(IPV4 | IPV6)) => {
                 return Ok(NetworkBody { has_more, ..body });
             }
             found if !has_more || bytes.captured.len() <= behind => return found,

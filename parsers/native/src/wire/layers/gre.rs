@@ -1,0 +1,80 @@
+//! GRE (RFC 2784, RFC 2890) and PPTP's version of it (RFC 2637), NVGRE (RFC 7637), ERSPAN.
+
+use super::super::{Bytes, u16_at, u32_at};
+use super::ether::BRIDGED_ETHERNET;
+use super::{MALFORMED, Next, Step, need};
+use crate::packet::event::{Layer, Reason, Stop};
+use crate::packet::tunnel::{Encapsulation, Tunnel};
+
+const CHECKSUM: u16 = 0x8000;
+const ROUTING: u16 = 0x4000;
+const KEY: u16 = 0x2000;
+const SEQUENCE: u16 = 0x1000;
+const ACKNOWLEDGEMENT: u16 = 0x0080;
+const VERSION: u16 = 7;
+const ERSPAN_I_OR_II: u16 = 0x88be;
+const ERSPAN_III: u16 = 0x22eb;
+/// WCCP puts four bytes of its own before a redirected packet, unless this is an IPv4 header.
+const WCCP: u16 = 0x883e;
+
+pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
+    let start = need(bytes, 4)?;
+    let (flags, protocol) = (u16_at(start, 0), u16_at(start, 2));
+    let length = |bit: u16| if flags & bit != 0 { 4 } else { 0 };
+    if flags & VERSION > 1 || flags & ROUTING != 0 {
+        return Err(MALFORMED);
+    }
+    let key_at = 4 + length(CHECKSUM);
+    let end = key_at + length(KEY) + length(SEQUENCE) + length(ACKNOWLEDGEMENT);
+    let header = need(bytes, end)?;
+    let key = (flags & KEY != 0).then(|| u32_at(header, key_at));
+    let behind = bytes.behind(end);
+    if flags & VERSION == 1 {
+        // Length of the payload, and the call.
+        tunnel.enter(Encapsulation::Gre);
+        tunnel.lane.enter_path(Encapsulation::Gre, (key.unwrap_or(0) & 0xffff).into());
+        return Ok((Next::EtherType(protocol), behind));
+    }
+    match (protocol, key) {
+        (ERSPAN_I_OR_II | ERSPAN_III, _) => {
+            tunnel.enter(Encapsulation::Erspan);
+            mirrored(protocol, flags & SEQUENCE != 0, behind)
+        }
+        (BRIDGED_ETHERNET, Some(key)) => {
+            let subnet = key >> 8;
+            tunnel.enter(Encapsulation::Nvgre);
+            tunnel.vni = Some(subnet);
+            tunnel.lane.enter_network(Encapsulation::Nvgre, subnet.into());
+            Ok((Next::Ethernet, behind))
+        }
+        _ => {
+            tunnel.enter(Encapsulation::Gre);
+            tunnel.gre_key = key.or(tunnel.gre_key);
+            if let Some(key) = key {
+                tunnel.lane.enter_path(Encapsulation::Gre, key.into());
+            }
+            if protocol == WCCP {
+                let is_ip = behind.captured.first().is_some_and(|first| first >> 4 == 4);
+                return Ok((Next::Ip, if is_ip { behind } else { behind.behind(4) }));
+            }
+            Ok((Next::EtherType(protocol), behind))
+        }
+    }
+}
+
+/// A mirrored frame behind ERSPAN's header, which type I does not have.
+fn mirrored(protocol: u16, has_sequence: bool, bytes: Bytes<'_>) -> Step<'_> {
+    if protocol == ERSPAN_I_OR_II {
+        let header = if has_sequence { 8 } else { 0 };
+        return need(bytes, header).map(|_| (Next::Ethernet, bytes.behind(header)));
+    }
+    let header = need(bytes, 12)?;
+    let frame_kind = header[10] >> 2 & 0x1f;
+    let has_more = header[11] & 1 != 0;
+    let behind = bytes.behind(if has_more { 20 } else { 12 });
+    match frame_kind {
+        0 => Ok((Next::Ethernet, behind)),
+        2 => Ok((Next::Ip, behind)),
+        _ => Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(ERSPAN_III.into()) }),
+    }
+}

@@ -1,0 +1,268 @@
+//! From a link header to the innermost packet, header by header.
+//!
+//! Each header says what comes next ([`Next`]), and one loop follows them; no pair of encapsulations is a
+//! case of its own. [`ether`] and [`ip_protocol`] and [`udp_port`] are the tables of what follows what.
+
+mod ether;
+mod gre;
+mod gtp;
+mod ip_protocol;
+mod ipsec;
+mod l2tp;
+mod mpls;
+mod nsh;
+mod overlay;
+mod ppp;
+mod teredo;
+pub mod udp_port;
+
+pub(super) use ether::llc;
+pub use ether::{IPV4, IPV6};
+pub use ppp::PPP_ADDRESS;
+pub use udp_port::TunnelPorts;
+
+use super::{Bytes, dccp, icmp, ip, tcp, udp};
+use crate::packet::event::{Endpoints, Family, Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::PacketExtras;
+use crate::packet::tunnel::{Encapsulation, OuterFragment, Tunnel};
+
+/// The most headers before a transport's.
+const MOST_HEADERS: usize = 32;
+
+/// What the bytes behind a header are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// What an EtherType names; below 0x600 it is a length, and LLC follows.
+    EtherType(u16),
+    Ethernet,
+    Ppp,
+    /// IPv4 or IPv6, by its version.
+    Ip,
+    /// What an IP protocol names.
+    Protocol(u8),
+}
+
+/// What follows a header, and its bytes.
+type Step<'a> = Result<(Next, Bytes<'a>), Stop>;
+
+/// Decode the innermost packet of `bytes` into `network`. False if there is no IP header.
+#[inline]
+pub(super) fn decode(
+    next: Next,
+    bytes: Bytes<'_>,
+    network: &mut Network,
+    extras: &mut PacketExtras,
+    ports: &TunnelPorts,
+) -> (bool, Option<Stop>) {
+    let mut layers = Layers { network, extras, ports, is_ip: false, tunnel: Tunnel::default() };
+    let stop = layers.follow(next, bytes);
+    (layers.is_ip, stop)
+}
+
+struct Layers<'a> {
+    network: &'a mut Network,
+    extras: &'a mut PacketExtras,
+    ports: &'a TunnelPorts,
+    /// Whether `network` has an IP header.
+    is_ip: bool,
+    /// What was around the last IP header, or transport header.
+    tunnel: Tunnel,
+}
+
+/// What an IP packet holds.
+enum Inside<'a> {
+    /// A transport, read or not.
+    End(Option<Stop>),
+    Packet(Next, Bytes<'a>),
+}
+
+impl Layers<'_> {
+    fn follow(&mut self, mut next: Next, mut bytes: Bytes<'_>) -> Option<Stop> {
+        // An encapsulation without an IP packet inside leaves `self.tunnel` as it was.
+        let mut tunnel = Tunnel::default();
+        // Captured bytes from the last IP header's payload on.
+        let mut ip_payload = bytes.captured.len();
+        for _ in 0..MOST_HEADERS {
+            let step = match next {
+                Next::EtherType(IPV4 | IPV6) => {
+                    let step = self.ip(next, bytes, &mut tunnel, ip_payload);
+                    if let Ok((_, behind)) = step {
+                        ip_payload = behind.captured.len();
+                    }
+                    step
+                }
+                Next::EtherType(ether_type) => ether::header(ether_type, bytes, &mut tunnel, self.layer()),
+                Next::Ethernet => ether::ethernet(bytes),
+                Next::Ppp => ppp::header(bytes, self.layer()),
+                Next::Ip => ether::ip(bytes, self.layer()),
+                Next::Protocol(protocol) => match self.transport(protocol, bytes, &mut tunnel) {
+                    Inside::Packet(next, behind) => Ok((next, behind)),
+                    Inside::End(stop) => {
+                        self.keep(ip_payload - bytes.captured.len().min(ip_payload));
+                        return stop;
+                    }
+                },
+            };
+            match step {
+                Ok(behind) => (next, bytes) = behind,
+                Err(stop) => {
+                    self.keep(0);
+                    return Some(stop);
+                }
+            }
+        }
+        self.keep(0);
+        Some(Stop { layer: self.layer(), reason: Reason::TooDeep })
+    }
+
+    /// Read an IP header, the first or one inside of another, which remains if this one is damaged.
+    #[inline(always)]
+    fn ip<'b>(
+        &mut self,
+        next: Next,
+        bytes: Bytes<'b>,
+        tunnel: &mut Tunnel,
+        outer_payload: usize,
+    ) -> Step<'b> {
+        let Next::EtherType(ether_type) = next else { return Ok((next, bytes)) };
+        if self.is_ip {
+            self.inner_ip(ether_type, bytes, tunnel, outer_payload)?;
+        }
+        let headers = ip::headers(ether_type, bytes, self.network);
+        if let (Some(outer), Ok((header, _))) = (&mut tunnel.outer_fragment, headers) {
+            outer.before += header as u32;
+        }
+        // Addresses are set once the fixed header is read; the failure may be behind it.
+        self.is_ip |= self.network.endpoints.src != 0 || self.network.endpoints.dst != 0 || headers.is_ok();
+        self.tunnel = *tunnel;
+        let (header, payload) = headers?;
+        let behind = Bytes { on_wire: payload, ..bytes.behind(header) };
+        Ok((Next::Protocol(self.network.endpoints.protocol), behind))
+    }
+
+    /// Note the packet around an IP header, and forget it unless the header is damaged.
+    #[inline(never)]
+    fn inner_ip(
+        &mut self,
+        ether_type: u16,
+        bytes: Bytes<'_>,
+        tunnel: &mut Tunnel,
+        outer_payload: usize,
+    ) -> Result<(), Stop> {
+        let mut inner = Network::default();
+        ip::headers(ether_type, bytes, &mut inner)?;
+        let outer = self.network.endpoints;
+        if tunnel.lane.network == self.tunnel.lane.network && !tunnel.is_mirror() {
+            tunnel.lane.enter_path(Encapsulation::Ipip, pair_of(&outer));
+        }
+        if let Some(fragment) = self.network.fragment
+            && tunnel.outer_fragment.is_none()
+        {
+            let endpoints = Endpoints { src_port: 0, dst_port: 0, ..outer };
+            let lane = self.tunnel.lane;
+            tunnel.outer_fragment = Some(OuterFragment { endpoints, fragment, lane, before: 0 });
+        }
+        if let Some(outer) = &mut tunnel.outer_fragment {
+            outer.before += (outer_payload - bytes.captured.len().min(outer_payload)) as u32;
+        }
+        tunnel.outer = Some(outer);
+        self.network.clear();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn transport<'b>(&mut self, protocol: u8, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
+        let Self { network, extras, .. } = self;
+        if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
+            network.transport = Transport::LaterFragment;
+            network.payload_bytes = Some(bytes.on_wire);
+            return Inside::End(None);
+        }
+        Inside::End(match protocol {
+            ip::TCP => tcp::decode(bytes, network, extras),
+            ip::UDP => return self.datagram(bytes, tunnel),
+            ip::DCCP => dccp::decode(bytes, network, extras),
+            ip::ICMP | ip::ICMPV6 => icmp::decode(bytes, network, extras),
+            _ => return self.other_protocol(protocol, bytes, tunnel),
+        })
+    }
+
+    fn datagram<'b>(&mut self, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
+        let stop = udp::decode(bytes, self.network, self.extras);
+        let Endpoints { src_port, dst_port, .. } = self.network.endpoints;
+        let Some(carried) = self.ports.of(src_port, dst_port).filter(|_| stop.is_none()) else {
+            return Inside::End(stop);
+        };
+        let payload = self.network.payload_bytes.unwrap_or(0);
+        let payload = Bytes { on_wire: payload, ..bytes.behind(udp::HEADER) };
+        match carried.header(payload, tunnel) {
+            Ok((next, behind)) => Inside::Packet(next, behind),
+            // Another application at this port, or a message without a packet.
+            Err(Stop { reason: Reason::Malformed, .. }) => Inside::End(None),
+            Err(stop) => Inside::End(Some(stop)),
+        }
+    }
+
+    #[inline(never)]
+    fn other_protocol<'b>(&mut self, protocol: u8, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
+        match ip_protocol::header(protocol, bytes, &self.network.endpoints, tunnel) {
+            Some(Ok((next, behind))) => {
+                if let Next::Protocol(protocol) = next {
+                    // Protected by IPsec, and of the same IP header.
+                    self.network.endpoints.protocol = protocol;
+                    self.tunnel = *tunnel;
+                }
+                Inside::Packet(next, behind)
+            }
+            Some(Err(stop)) => Inside::End(Some(stop)),
+            None => {
+                let layer = match self.network.endpoints.family {
+                    Family::V4 => Layer::Ipv4,
+                    _ => Layer::Ipv6,
+                };
+                Inside::End(Some(Stop { layer, reason: Reason::Unknown(protocol.into()) }))
+            }
+        }
+    }
+
+    /// Where decoding stops if no further header is known.
+    fn layer(&self) -> Layer {
+        if self.is_ip { Layer::Tunnel } else { Layer::Link }
+    }
+
+    /// Store what carried the packet, whose transport header begins `into` bytes behind its IP header.
+    #[inline(always)]
+    fn keep(&mut self, into: usize) {
+        if self.is_ip && !self.tunnel.is_none() {
+            self.keep_tunnel(into);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_tunnel(&mut self, into: usize) {
+        let network = &mut *self.network;
+        if let Some(outer) = &mut self.tunnel.outer_fragment {
+            outer.before += into as u32;
+            network.fragment = Some(outer.fragment);
+        }
+        network.lane = self.tunnel.lane;
+        network.tunnel = self.extras.add_tunnel(self.tunnel);
+    }
+}
+
+/// Stands for the two ends of a tunnel, the same in both directions.
+fn pair_of(ends: &Endpoints) -> u64 {
+    let fold = |address: u128| (address >> 64) as u64 ^ (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fold(ends.src).wrapping_add(fold(ends.dst))
+}
+
+/// The first `n` bytes of an encapsulation's header, or the reason why they are missing.
+fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
+    bytes.captured.get(..n).ok_or_else(|| bytes.shortage(n, Layer::Tunnel))
+}
+
+/// An encapsulation that cannot be what it seems, or carries no packet.
+const MALFORMED: Stop = Stop { layer: Layer::Tunnel, reason: Reason::Malformed };
+
+#[cfg(test)]
+mod tests;

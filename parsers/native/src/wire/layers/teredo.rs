@@ -1,0 +1,29 @@
+//! Teredo: IPv6 over UDP (RFC 4380).
+
+use super::super::{Bytes, u16_at};
+use super::{IPV6, MALFORMED, Next, Step, need};
+use crate::packet::tunnel::{Encapsulation, Tunnel};
+
+const AUTHENTICATION: u16 = 1;
+const ORIGIN: u16 = 0;
+const IPV6_HEADER: usize = 40;
+
+pub fn header<'a>(mut bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
+    let first = need(bytes, 4)?;
+    if u16_at(first, 0) == AUTHENTICATION {
+        // Identifier and value, then a nonce and a byte of confirmation.
+        let length = 4 + usize::from(first[2]) + usize::from(first[3]) + 9;
+        need(bytes, length)?;
+        bytes = bytes.behind(length);
+    }
+    if u16_at(need(bytes, 2)?, 0) == ORIGIN {
+        bytes = bytes.behind(8);
+    }
+    let header = need(bytes, IPV6_HEADER)?;
+    let is_whole = usize::from(u16_at(header, 4)) + IPV6_HEADER == bytes.on_wire as usize;
+    if header[0] >> 4 != 6 || !is_whole {
+        return Err(MALFORMED);
+    }
+    tunnel.enter(Encapsulation::Teredo);
+    Ok((Next::EtherType(IPV6), bytes))
+}

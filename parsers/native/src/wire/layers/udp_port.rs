@@ -1,0 +1,80 @@
+//! Encapsulations over UDP, known by their port.
+
+use super::super::Bytes;
+use super::{Step, gre, gtp, l2tp, mpls, overlay, teredo};
+use crate::packet::tunnel::Tunnel;
+
+named_enum! {
+    /// An encapsulation in `--tunnel-port`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UdpTunnel {
+        Vxlan = "vxlan",
+        VxlanGpe = "vxlan-gpe",
+        Geneve = "geneve",
+        GtpU = "gtp-u",
+        L2tp = "l2tp",
+        Teredo = "teredo",
+        Mpls = "mpls",
+        Gre = "gre",
+    }
+}
+
+impl UdpTunnel {
+    /// The port that IANA has registered.
+    pub fn registered_port(self) -> u16 {
+        match self {
+            Self::Vxlan => 4789,
+            Self::VxlanGpe => 4790,
+            Self::Geneve => 6081,
+            Self::GtpU => 2152,
+            Self::L2tp => 1701,
+            Self::Teredo => 3544,
+            // RFC 7510, RFC 8086.
+            Self::Mpls => 6635,
+            Self::Gre => 4754,
+        }
+    }
+
+    /// Whether the source port is only there to spread flows over links.
+    fn is_known_by_destination(self) -> bool {
+        matches!(self, Self::Vxlan | Self::VxlanGpe | Self::Geneve | Self::Mpls | Self::Gre)
+    }
+
+    pub(super) fn header<'a>(self, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
+        match self {
+            Self::Vxlan => overlay::vxlan(bytes, tunnel),
+            Self::VxlanGpe => overlay::vxlan_gpe(bytes, tunnel),
+            Self::Geneve => overlay::geneve(bytes, tunnel),
+            Self::GtpU => gtp::header(bytes, tunnel),
+            Self::L2tp => l2tp::over_udp(bytes, tunnel),
+            Self::Teredo => teredo::header(bytes, tunnel),
+            Self::Mpls => mpls::labels(bytes, tunnel),
+            Self::Gre => gre::header(bytes, tunnel),
+        }
+    }
+}
+
+/// Which ports carry encapsulations.
+#[derive(Clone, Debug)]
+pub struct TunnelPorts(Vec<(u16, UdpTunnel)>);
+
+impl Default for TunnelPorts {
+    fn default() -> Self {
+        Self(UdpTunnel::ALL.into_iter().map(|tunnel| (tunnel.registered_port(), tunnel)).collect())
+    }
+}
+
+impl TunnelPorts {
+    /// The registered ports, but these first.
+    pub fn with(more: &[(u16, UdpTunnel)]) -> Self {
+        Self(more.iter().copied().chain(Self::default().0).collect())
+    }
+
+    #[inline]
+    pub(super) fn of(&self, src_port: u16, dst_port: u16) -> Option<UdpTunnel> {
+        let is_meant = |&&(port, tunnel): &&(u16, UdpTunnel)| {
+            port == dst_port || port == src_port && !tunnel.is_known_by_destination()
+        };
+        self.0.iter().find(is_meant).map(|&(_, tunnel)| tunnel)
+    }
+}
