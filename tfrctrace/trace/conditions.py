@@ -12,7 +12,8 @@
     selector  = LABEL | NAME "=" VALUE | ("before" | "after") "=" TIME
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
-              | ("flow" | "flow_id" | "dscp") NUMBER | ("agent" | "transport" | "source" | "label") NAME
+              | ("flow" | "flow_id" | "dscp" | "vni" | "teid") NUMBER
+              | ("agent" | "transport" | "tunnel" | "mpls" | "vlan" | "source" | "label") NAME
               | "starts" ("after" | "before") TIME
 
 This module has the scanner and the conditions on flows; labels, limits and claims stand in the modules that
@@ -38,7 +39,8 @@ Condition = tuple[str, ...]
 
 CONDITIONS: Final = (
     "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
-    "`agent NAME`, `transport NAME`, `source FILE`"
+    "`vni N`, `teid N`, `agent NAME`, `transport NAME`, `tunnel NAME`, `mpls LABELS`, `vlan TAGS`, "
+    "`source FILE`"
 )
 
 _WORD: Final = r"\S+"
@@ -49,13 +51,18 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "flow": ("flow",),
     "flow_id": ("flow_id",),
     "dscp": ("dscp",),
+    "vni": ("vni",),
+    "teid": ("teid",),
     "agent": ("agent",),
     "transport": ("transport",),
+    "tunnel": ("tunnel",),
+    "mpls": ("mpls_labels",),
+    "vlan": ("vlans",),
     "source": ("source",),
     "label": ("label",),
 }
 CONDITION_COLUMNS: Final = frozenset(column for columns in _COLUMNS.values() for column in columns)
-_NUMBERS: Final = {"port", "flow", "flow_id", "dscp"}
+_NUMBERS: Final = {"port", "flow", "flow_id", "dscp", "vni", "teid"}
 
 
 class Scanner:

@@ -95,6 +95,8 @@ TOKENS: Final = {
         b"\x28\xb5\x2f\xfd",
         b"\xfd7zXZ\x00",
         b"\x04\x22\x4d\x18",
+        b"BZh91AY&SY",  # bzip2
+        b"snoop\0\0\0\0\0\0\x02",
     ],
     "packet": [
         b"\x08\x00",  # EtherTypes: IPv4, IPv6, VLAN tags, PPPoE, MPLS
@@ -150,6 +152,30 @@ TOKENS: Final = {
         b"\x10\x00",
         b"\x01\x02\x03\x04",
         b"REMB",
+    ],
+    "tunnel": [
+        b"\x08\x00",  # EtherTypes: IPv4, IPv6, VLAN tags, MPLS, bridged Ethernet, ERSPAN II and III, NSH, PBB
+        b"\x86\xdd",
+        b"\x81\x00",
+        b"\x88\xa8",
+        b"\x88\x47",
+        b"\x65\x58",
+        b"\x88\xbe",
+        b"\x22\xeb",
+        b"\x89\x4f",
+        b"\x88\xe7",
+        b"\x88\x0b",
+        b"\xff\x03\x00\x21",  # PPP
+        b"\x30\xff",  # GTP-U, with flags
+        b"\x36\xff",
+        b"\x08\x00\x00\x00",  # VXLAN
+        b"\x00\x00\x01\x40",  # the last label
+        b"\x20\x00",  # a key of GRE
+        b"\x12\xb5",  # ports: VXLAN, Geneve, GTP-U
+        b"\x17\xc1",
+        b"\x08\x68",
+        b"\x45\x00",
+        b"\x60\x00\x00\x00",
     ],
     "filter": [
         struct.pack("<H", code) for code in (0x00, 0x06, 0x15, 0x16, 0x20, 0x28, 0x30, 0x48, 0x50, 0x80, 0xB1)
@@ -281,6 +307,7 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     yield "capture", plain(DATA / "captures" / "variant-same.pcapng.gz")[:PIECE_BYTES]
     for name, choice in (("ns3-wifi-plain-newreno-1-1", 0), ("ns3-wifi-radiotap-veno-udp-2-1", 2)):
         yield "frame", bytes([choice]) + with_lengths(capture(f"wifi/{name}.pcap.gz").packets)
+    yield "tunnel", with_lengths(map(behind_choice, tunnelled()))
     dccp = Capture(plain(ROOT / "sample_traces" / "dccp-ccid3.pcap.gz"), 4 * PACKETS)
     packets = [packet[-(len(packet) - packet.index(b"\x45")) :] for packet in dccp.packets]
     client = packets[0][12:16]
@@ -304,6 +331,22 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     yield "joined", behind_length(second) + behind_length(whole)
     yield "joined", b"".join(map(behind_length, ends))
     yield from (("replay", recording) for recording in recordings())
+
+
+def tunnelled() -> Iterator[bytes]:
+    """Yield the first packets of each encapsulation over IPv4, from the IP header on."""
+    for path in sorted((DATA / "tunnels").glob("*.pcap")):
+        packets = Capture(path.read_bytes()).packets
+        yield from (packet[14:] for packet in packets[:4] if packet[12:14] == b"\x08\x00")
+
+
+def behind_choice(packet: bytes) -> bytes:
+    """Replace IP and UDP headers by the byte that stands for them: as `fuzz_targets/packets.rs` reads it."""
+    protocols = (4, 41, 47, 50, 51, 94, 97, 115, 137)
+    ports = (4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754)
+    if packet[9] in protocols:
+        return bytes([protocols.index(packet[9])]) + packet[20:]
+    return bytes([len(protocols) + ports.index(int.from_bytes(packet[22:24], "big"))]) + packet[28:]
 
 
 def words(texts: Iterable[bytes]) -> list[bytes]:

@@ -3,7 +3,9 @@
 Each capture holds the same handful of packets behind other headers, so that one table is right for all.
 """
 
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,39 @@ def cisco_hdlc(packet: Packet) -> bytes:
     return struct.pack(">BBH", 0x0F, 0, ether_type(packet))
 
 
+MACS = b"\2\0\0\0\0\2\2\0\0\0\0\1"
+
+
+def snap(packet: Packet) -> bytes:
+    return b"\xaa\xaa\3\0\0\0" + struct.pack(">H", ether_type(packet))
+
+
+def afnum_bsd(packet: Packet) -> int:
+    return 24 if packet.haslayer(IPv6) else 2
+
+
+def pktap(link_type: int) -> bytes:
+    """Return Apple's header of a packet that was sent, from an interface of this type."""
+    return struct.pack("<III24sI", 108, 1, link_type, b"en0", 2).ljust(108, b"\0")
+
+
+def erf(wire: int, kind: int = 2) -> bytes:
+    """Return the header of an ERF record, and of its Ethernet frame."""
+    return struct.pack("<QBBHHH", 1_700_000_000 << 32, kind, 4, *map(swapped, (18 + wire, 0, wire))) + bytes(
+        2
+    )
+
+
+def swapped(number: int) -> int:
+    """Return a number that is written in the other byte order."""
+    return int.from_bytes(number.to_bytes(2, "big"), "little")
+
+
+def netfilter_log(packet: Packet) -> bytes:
+    prefix = struct.pack("<HH", 4 + 5, 10) + b"drop\0" + bytes(3)
+    return struct.pack(">BBH", afnum(packet), 0, 7) + prefix + struct.pack("<HH", 4 + len(packet), 9)
+
+
 # (name, link type, bytes before the IP header)
 LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
     ("ethernet", 1, lambda p: bytes(ethernet(ether_type(p)))),
@@ -156,6 +191,48 @@ LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
     ("802.11 with quality of service", 105, lambda p: wireless(p, control=0x88, behind=bytes(2))),
     ("802.11 with radiotap", 127, lambda p: struct.pack("<BBHI", 0, 0, 8, 0) + wireless(p)),
     ("802.11 with Prism header", 119, lambda p: struct.pack("<II136x", 0x44, 144) + wireless(p)),
+    ("token ring", 6, lambda p: b"\x10\x40" + MACS + snap(p)),
+    (
+        "token ring with routing",
+        6,
+        lambda p: b"\x10\x40" + MACS[:6] + b"\x82" + MACS[7:] + b"\x06\x30\0\1\0\2" + snap(p),
+    ),
+    ("slip", 8, lambda _: bytes(16)),
+    ("fddi", 10, lambda p: b"\x50" + MACS + snap(p)),
+    ("pppoe", 51, lambda p: struct.pack(">BBHH", 0x11, 0, 7, 2 + len(p)) + ppp_protocol(p)),
+    ("llc over atm", 100, snap),
+    ("sunatm", 123, lambda p: b"\x02\0\0\x20" + snap(p)),
+    ("frame relay", 107, lambda p: b"\x18\x41\x03" + (b"\x8e" if p.haslayer(IPv6) else b"\xcc")),
+    ("frame relay with snap", 107, lambda p: b"\x18\x41\x03\0\x80\0\0\0" + struct.pack(">H", ether_type(p))),
+    ("frame relay of cisco", 107, lambda p: b"\x18\x41" + struct.pack(">H", ether_type(p))),
+    (
+        "frame relay, long address",
+        107,
+        lambda p: b"\x18\x40\0\x01\x03" + (b"\x8e" if p.haslayer(IPv6) else b"\xcc"),
+    ),
+    ("frame relay sent", 206, lambda p: b"\x01\x18\x41\x03" + (b"\x8e" if p.haslayer(IPv6) else b"\xcc")),
+    ("cisco hdlc sent", 205, lambda p: b"\x01" + cisco_hdlc(p)),
+    ("ppp of pppd", 166, lambda p: b"\x01\x03" + ppp_protocol(p)),
+    ("packet filter log", 117, lambda p: struct.pack(">BB", 61, afnum_bsd(p)) + bytes(62)),
+    ("openbsd ipsec", 109, lambda p: struct.pack("<I", afnum_bsd(p)) + bytes(8)),
+    ("mpls", 219, lambda _: struct.pack(">I", 1000 << 12 | 0x100 | 64)),
+    ("ppi", 192, lambda p: struct.pack("<BBHI", 0, 0, 8, 1) + bytes(ethernet(ether_type(p)))),
+    ("ppi with 802.11", 192, lambda p: struct.pack("<BBHI", 0, 0, 8, 105) + wireless(p)),
+    ("pktap", 258, lambda p: pktap(1) + bytes(ethernet(ether_type(p)))),
+    ("pktap as user 2", 149, lambda p: pktap(12)),
+    ("erf", 197, lambda p: erf(len(p) + 14) + bytes(ethernet(ether_type(p)))),
+    ("netfilter log", 239, netfilter_log),
+    ("netanalyzer", 240, lambda p: bytes(4) + bytes(ethernet(ether_type(p)))),
+    ("ip over infiniband", 242, lambda p: bytes(40) + struct.pack(">HH", ether_type(p), 0)),
+    ("broadcom tag", 281, lambda p: MACS + b"\x20\0\0\x01" + struct.pack(">H", ether_type(p))),
+    ("broadcom tag before", 282, lambda p: b"\x20\0\0\x01" + bytes(ethernet(ether_type(p)))),
+    ("dsa tag", 283, lambda p: MACS + b"\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
+    ("ethertype dsa tag", 284, lambda p: MACS + b"\xda\xda\0\0\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
+    ("juniper ethernet", 178, lambda p: b"MGC\x81\0\x03\1\1\7" + bytes(ethernet(ether_type(p)))),
+    ("juniper ppp", 179, lambda p: b"MGC\x01\xff\x03" + ppp_protocol(p)),
+    ("juniper frame relay", 180, lambda p: b"MGC\0\x18\x41\x03" + (b"\x8e" if p.haslayer(IPv6) else b"\xcc")),
+    ("juniper hdlc", 181, lambda p: b"MGC\0" + cisco_hdlc(p)),
+    ("juniper services without link header", 136, lambda _: b"MGC\x02\x02\0\0\0"),
     ("802.11 with AVS header", 163, lambda p: struct.pack(">II56x", 0x80211001, 64) + wireless(p)),
 ]
 
@@ -174,6 +251,22 @@ def test_a_conversation_is_the_same_behind_every_link_header(
     check_conversation(rows, packets)
     assert source["undecoded_packets"] == 0, name
     assert sum(row["wire_bytes"] for row in rows) == sum(map(len, frames))
+
+
+WITNESSED = {6, 10, 51, 100, 107, 117, 123, 178, 181, 192, 197, 239, 242, 258}
+"""Link types of which tshark has its own opinion here."""
+
+
+@pytest.mark.skipif(not shutil.which("tshark"), reason="needs tshark")
+@pytest.mark.parametrize(
+    ("link_type", "header"),
+    [pytest.param(number, header, id=name) for name, number, header in LINK_TYPES if number in WITNESSED],
+)
+def test_tshark_reads_them_so(tmp_path: Path, link_type: int, header: Callable[[Packet], bytes]) -> None:
+    path = capture(tmp_path / "c.pcap", link_type, framed(header, PACKETS_4))
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-e", "tcp.srcport", "-e", "tcp.len"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines == ["40000\t0", "80\t0", "40000\t0", "40000\t100", "80\t0"]
 
 
 def check_conversation(rows: list[dict[str, Any]], packets: list[Packet]) -> None:

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::Found;
+use crate::packet::encapsulation::Lane;
 use crate::packet::event::{Endpoints, Family, Fragment, Network, Packet, Tcp, Transport};
-use crate::packet::tunnel::{Lane, OuterFragment};
+use crate::packet::tunnel::OuterFragment;
 
 /// Limit of datagrams with further fragments expected. A first fragment older than this many others
 /// lost the rest, or the capture is hostile.

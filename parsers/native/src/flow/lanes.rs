@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 use super::tcp::{Kinship, Segment};
 use super::tunnelled_flows::MOST_CANDIDATES;
 use super::{FlowTable, Found};
+use crate::packet::encapsulation::Lane;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::{FlowKey, Side};
 use crate::packet::plain::PlainSegment;
-use crate::packet::tunnel::{Lane, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 /// Flows with the five-tuple of a packet.
 pub type Candidates = SmallVec<[u32; 4]>;

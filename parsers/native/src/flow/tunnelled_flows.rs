@@ -5,8 +5,9 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::Found;
+use crate::packet::encapsulation::Lane;
 use crate::packet::key::{FlowKey, Side};
-use crate::packet::tunnel::{Lane, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 /// Flows of a five-tuple that a packet in a new lane may belong to: the newest.
 pub const MOST_CANDIDATES: usize = 8;

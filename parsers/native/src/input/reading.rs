@@ -192,6 +192,8 @@ impl Reading {
         let filled = match &mut opened {
             Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, batch, compiler),
             Some(Source::Capture(Capture::Pcapng(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Capture(Capture::Snoop(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Capture(Capture::Erf(reader))) => self.fill_from(reader, batch, compiler),
             Some(Source::Text(trace)) => {
                 self.fill_from_text(trace, batch, compiler);
                 Ok(())

@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 /// A format that the user may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
-    /// pcap or pcapng, by the file's magic number.
+    /// Any format of captures, by the file's first bytes.
     Capture,
     /// A text of lines.
     Text(TextFormat),
@@ -28,7 +28,11 @@ impl InputFormat {
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         let texts = TextFormat::ALL.into_iter().map(|format| (format.name(), Self::Text(format)));
         let documents = DocumentFormat::ALL.into_iter().map(|format| (format.name(), Self::Document(format)));
-        [("pcap", Self::Capture), ("pcapng", Self::Capture)].into_iter().chain(texts).chain(documents)
+        ["pcap", "pcapng", "snoop", "erf"]
+            .map(|name| (name, Self::Capture))
+            .into_iter()
+            .chain(texts)
+            .chain(documents)
     }
 
     /// The format with this name.
@@ -99,6 +103,6 @@ fn looks_like_text(start: &[u8]) -> bool {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let first = start.get(..4).unwrap_or(start);
-    let known_binary = matches!(first, [b'B', b'Z', b'h', _] | [b'P', b'K', 3, 4]);
-    !first.is_empty() && first.iter().all(is_text) && !known_binary && !crate::input::capture::is_magic(first)
+    let is_archive = first == [b'P', b'K', 3, 4];
+    !first.is_empty() && first.iter().all(is_text) && !is_archive && !crate::input::capture::is_magic(start)
 }

@@ -20,7 +20,7 @@ pub struct SourceSummary {
     pub source: String,
     /// Name of the format, or empty.
     pub format: &'static str,
-    /// `gzip`, `zstd`, `lz4`, `xz` or empty.
+    /// `gzip`, `zstd`, `lz4`, `xz`, `bzip2` or empty.
     pub compression: &'static str,
     /// Each with the number of packets captured there.
     pub interfaces: Vec<(Interface, u64)>,

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use crate::packet::encapsulation::Lane;
 use crate::packet::frame::FrameKind;
-use crate::packet::tunnel::Lane;
 
 /// Index into one of the lists of [`PacketExtras`](super::extras::PacketExtras), from 1.
 pub type ExtraIndex = NonZeroU32;

@@ -3,6 +3,7 @@
 pub mod address;
 pub mod batch;
 pub mod dccp;
+pub mod encapsulation;
 pub mod event;
 pub mod extras;
 pub mod flow_totals;

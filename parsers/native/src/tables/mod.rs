@@ -5,7 +5,6 @@
 //! the JSON schema of them.
 
 mod column;
-mod ecn;
 pub mod files;
 mod flows;
 mod groups;
@@ -23,7 +22,6 @@ mod tcp_details;
 mod tfrc;
 mod time_series;
 mod transits;
-mod tunnels;
 mod variables;
 mod wifi_links;
 

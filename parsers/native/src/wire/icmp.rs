@@ -3,7 +3,7 @@
 use super::{Bytes, ip, u16_at};
 use crate::packet::event::{Family, Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
-use crate::wire::layers::{IPV4, IPV6};
+use crate::wire::ether_type::{IPV4, IPV6};
 
 const HEADER: usize = 8;
 

@@ -1,6 +1,6 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 
-use super::layers::{IPV4, IPV6};
+use super::ether_type::{IPV4, IPV6};
 use super::{Bytes, u16_at, u32_at};
 use crate::packet::event::{Endpoints, Family, Fragment, Layer, Network, Reason, Stop};
 

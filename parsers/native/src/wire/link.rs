@@ -1,17 +1,14 @@
 //! Link headers of captures.
 
-use super::layers::{IPV4, IPV6, Next, PPP_ADDRESS};
-use super::{Bytes, cooked_event, u16_at};
-use crate::packet::event::{Event, Layer, Reason, Stop};
+use super::ether_type::{IPV4, IPV6, MPLS, PPPOE_SESSION};
+use super::layers::{Next, PPP_ADDRESS};
+use super::link_header::{Link, need, plain, stop};
+use super::{Bytes, cooked_event, frame_relay, juniper, nflog, u16_at};
+use crate::packet::event::{Event, Reason, Stop};
 use crate::packet::link_type::LinkType;
 
-pub struct Link {
-    pub next: Next,
-    /// Bytes before it.
-    pub header: usize,
-    /// Direction, where the link header has one.
-    pub event: Option<Event>,
-}
+/// A length instead of an EtherType.
+const LLC: Next = Next::EtherType(0);
 
 /// What follows a link header of `link_type`.
 #[inline(always)]
@@ -31,19 +28,49 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         LinkType::Ipv6 => Ok(plain(Next::EtherType(IPV6), 0)),
         LinkType::Null | LinkType::Loop => loopback(bytes),
         LinkType::Ppp | LinkType::PppHdlc | LinkType::CiscoHdlc => ppp_or_cisco_hdlc(bytes, 0),
-        LinkType::PppWithDirection => {
-            let sent = need(bytes, 1)?[0] != 0;
-            let mut link = ppp_or_cisco_hdlc(bytes, 1)?;
-            link.event = Some(if sent { Event::Sent } else { Event::Received });
-            Ok(link)
+        LinkType::PppWithDirection | LinkType::CiscoHdlcWithDirection => {
+            directed(bytes, ppp_or_cisco_hdlc(bytes, 1)?)
         }
+        // Direction in the place of the address, and control.
+        LinkType::PppWithDirectionAsAddress => directed(bytes, plain(Next::Ppp, 2)),
+        LinkType::PppEthernet => Ok(plain(Next::EtherType(PPPOE_SESSION), 0)),
+        LinkType::FrameRelay => frame_relay::decode(bytes, 0),
+        LinkType::FrameRelayWithDirection => directed(bytes, frame_relay::decode(bytes, 1)?),
+        LinkType::Slip => directed(bytes, plain(Next::Ip, 16)),
+        LinkType::TokenRing => token_ring(bytes),
+        LinkType::Fddi => Ok(plain(LLC, 13)),
+        LinkType::AtmLlc => Ok(plain(LLC, 0)),
+        LinkType::SunAtm => Ok(plain(LLC, 4)),
+        LinkType::Mpls => Ok(plain(Next::EtherType(MPLS[0]), 0)),
+        LinkType::Enc => Ok(plain(Next::Ip, 12)),
+        LinkType::Pflog => {
+            // The header's length leaves its padding out.
+            let length = usize::from(need(bytes, 1)?[0]).next_multiple_of(4);
+            Ok(plain(Next::Ip, length))
+        }
+        LinkType::NetAnalyzer => Ok(plain(Next::Ethernet, 4)),
+        LinkType::Mpacket => Ok(plain(Next::Ethernet, 8)),
+        LinkType::IpOverInfiniband => Ok(plain(Next::EtherType(u16_at(need(bytes, 44)?, 40)), 44)),
+        LinkType::BroadcomTag | LinkType::DsaTag => typed_at(bytes, 16),
+        LinkType::BroadcomTagBefore => typed_at(bytes, 16),
+        LinkType::EtherTypeDsaTag => typed_at(bytes, 20),
+        LinkType::Nflog => nflog::decode(bytes),
+        LinkType::JuniperEthernet
+        | LinkType::JuniperPppoe
+        | LinkType::JuniperPpp
+        | LinkType::JuniperFrameRelay
+        | LinkType::JuniperHdlc
+        | LinkType::JuniperServices => juniper::decode(link_type, bytes, other),
         LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
         LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
         // Radio headers precede these frames: `wifi` decodes both.
         LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs => {
             Err(stop(Reason::UnknownLinkType(link_type.number())))
         }
-        LinkType::None => Err(stop(Reason::UnknownLinkType(link_type.number()))),
+        // `capture_header` has removed these.
+        LinkType::Ppi | LinkType::Pktap | LinkType::Erf | LinkType::None => {
+            Err(stop(Reason::UnknownLinkType(link_type.number())))
+        }
         LinkType::Unknown(number) => Err(stop(Reason::UnknownLinkType(number))),
     }
 }
@@ -85,8 +112,24 @@ fn cooked(
     Ok(Link { next, header: length, event: cooked_event(packet_type(header)) })
 }
 
-fn plain(next: Next, header: usize) -> Link {
-    Link { next, header, event: None }
+/// A link header whose first byte is not 0 in what was sent.
+fn directed(bytes: Bytes<'_>, link: Link) -> Result<Link, Stop> {
+    let sent = need(bytes, 1)?[0] != 0;
+    Ok(Link { event: Some(if sent { Event::Sent } else { Event::Received }), ..link })
+}
+
+/// An Ethernet frame whose EtherType is at `at`, behind a tag.
+fn typed_at(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
+    Ok(plain(Next::EtherType(u16_at(need(bytes, at + 2)?, at)), at + 2))
+}
+
+/// Routing information may follow the addresses, as the first bit of the source says.
+fn token_ring(bytes: Bytes<'_>) -> Result<Link, Stop> {
+    const HEADER: usize = 14;
+    let header = need(bytes, HEADER)?;
+    let routing =
+        if header[8] & 0x80 != 0 { usize::from(need(bytes, HEADER + 1)?[HEADER] & 0x1f) } else { 0 };
+    Ok(plain(LLC, HEADER + routing))
 }
 
 /// Address families: 2 is IPv4 everywhere; IPv6's number depends on the system.
@@ -96,14 +139,4 @@ fn by_family(family: u16) -> Result<u16, Stop> {
         10 | 24 | 28 | 30 => Ok(IPV6),
         other => Err(stop(Reason::Unknown(u32::from(other)))),
     }
-}
-
-/// The first `n` bytes, or the reason why they are missing.
-#[inline(always)]
-pub fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
-    bytes.captured.get(..n).ok_or_else(|| bytes.shortage(n, Layer::Link))
-}
-
-pub fn stop(reason: Reason) -> Stop {
-    Stop { layer: Layer::Link, reason }
 }

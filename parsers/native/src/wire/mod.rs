@@ -4,12 +4,18 @@
 //! and a [`Stop`] has the layer in which decoding ended and the reason. Lengths are checked before
 //! bytes are read; no function here can fail otherwise.
 
+mod capture_header;
 pub mod dccp;
 pub mod dns;
+mod ether_type;
+mod frame_relay;
 mod icmp;
 mod ip;
+mod juniper;
 pub mod layers;
 mod link;
+mod link_header;
+mod nflog;
 mod prism;
 pub mod probe;
 mod radiotap;
@@ -28,6 +34,7 @@ use crate::packet::key::Ipv4Ends;
 use crate::packet::link_type::LinkType;
 use crate::packet::plain::PlainSegment;
 use crate::packet::record::Record;
+use capture_header::Unwrapped;
 use layers::TunnelPorts;
 
 /// The input of a layer's decoder: the captured bytes from its first on, and their number on the
@@ -81,7 +88,7 @@ pub fn decode_plain(
     // Version, ECN, total length, identification and fragment offset.
     let word = u64_at(ip_header, 0);
     let is_plain = record.link_type == LinkType::Ethernet
-        && u16_at(ethernet, 12) == layers::IPV4
+        && u16_at(ethernet, 12) == ether_type::IPV4
         // Version 4, no options, no fragment; packets marked by ECN are rare.
         && word & 0xfffc_0000_0000_3fff == 0x4500_0000_0000_0000
         && ip_header[9] == ip::TCP;
@@ -142,12 +149,22 @@ pub fn decode(
     let bytes = Bytes { captured: record.data, on_wire: record.wire_bytes };
     packet.is_ip = false;
     packet.network.clear();
-    if wifi::is_wifi(record.link_type) {
-        return wifi::decode(record.link_type, bytes, packet, extras, ports);
-    }
-    packet.stop = match link::decode(record.link_type, bytes) {
-        Ok(link::Link { next, header, event }) => {
+    let (link_type, bytes) = match capture_header::unwrap(record.link_type, bytes) {
+        Ok(Unwrapped { link_type, bytes, event }) => {
             packet.event = event;
+            (link_type, bytes)
+        }
+        Err(stop) => {
+            packet.stop = Some(stop);
+            return;
+        }
+    };
+    if wifi::is_wifi(link_type) {
+        return wifi::decode(link_type, bytes, packet, extras, ports);
+    }
+    packet.stop = match link::decode(link_type, bytes) {
+        Ok(link_header::Link { next, header, event }) => {
+            packet.event = event.or(packet.event);
             let (is_ip, stop) =
                 layers::decode(next, bytes.behind(header), &mut packet.network, extras, ports);
             packet.is_ip = is_ip;

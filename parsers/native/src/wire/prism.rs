@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use super::link::{need, stop};
+use super::link_header::{need, stop};
 use super::radiotap::Preamble;
 use super::{Bytes, u32_at};
 use crate::packet::event::{Reason, Stop};

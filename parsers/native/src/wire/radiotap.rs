@@ -7,7 +7,7 @@
 use std::num::{NonZeroU16, NonZeroU32};
 
 use super::Bytes;
-use super::link::{need, stop};
+use super::link_header::{need, stop};
 use super::wifi_rates::{Modulation, Width, ht_kbps};
 use crate::packet::event::{Reason, Stop};
 use crate::packet::frame::Radio;

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
+use super::bzip2::Bzip2Reader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -25,6 +26,8 @@ named_enum! {
         Lz4 = "lz4",
         /// XZ, several streams allowed.
         Xz = "xz",
+        /// Several streams allowed.
+        Bzip2 = "bzip2",
     }
 }
 
@@ -35,6 +38,9 @@ impl Compression {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            // The digit is the size of a block.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => Self::Bzip2,
             _ => Self::None,
         }
     }
@@ -55,6 +61,7 @@ pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(rewound))),
         Compression::Zstd => Box::new(ZstdFrames::new(buffered(rewound))),
         Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered(rewound))),
+        Compression::Bzip2 => Box::new(Bzip2Reader::new(buffered(rewound))),
         Compression::Xz => {
             Box::new(lzma_rust2::XzReader::new_mem_limit(buffered(rewound), true, MAX_XZ_MEMORY_KIB))
         }

@@ -1,14 +1,18 @@
 //! Capture files: bytes to records, one file per format.
 
+mod erf;
 mod pcap;
 mod pcapng;
+mod snoop;
 
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 pub use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
+use erf::ErfReader;
 use pcap::PcapReader;
 use pcapng::PcapngReader;
+use snoop::SnoopReader;
 
 /// The longest record accepted; libpcap's own bound (`MAXIMUM_SNAPLEN`).
 pub const MAX_RECORD: u32 = 262_144;
@@ -59,29 +63,38 @@ impl Resolution {
     }
 }
 
-/// A capture file of either format.
+/// A capture file of any format.
 pub enum Capture {
     Pcap(PcapReader),
     Pcapng(PcapngReader),
+    Snoop(SnoopReader),
+    Erf(ErfReader),
 }
+
+/// Bytes by which formats are recognised.
+const START: usize = 4096;
 
 impl Capture {
     /// Recognise the format from the first bytes of `input`.
     pub fn open(mut input: Input) -> Result<Self, ReadError> {
-        let first = input.peek(4)?;
+        let first = input.peek(START)?;
         match *first {
             [] => Err(ReadError::whole(ProblemKind::Empty, "the file is empty, expected a capture")),
             [0x0a, 0x0d, 0x0d, 0x0a, ..] => PcapngReader::open(input).map(Self::Pcapng),
             [a, b, c, d, ..] if pcap::is_magic([a, b, c, d]) => PcapReader::open(input).map(Self::Pcap),
-            _ => Err(not_a_capture(first)),
+            _ if first.starts_with(&snoop::MAGIC) => SnoopReader::open(input).map(Self::Snoop),
+            _ if erf::is_likely(first) => Ok(Self::Erf(ErfReader::open(input))),
+            _ => Err(not_a_capture(first.get(..4).unwrap_or(first))),
         }
     }
 
-    /// `pcap` or `pcapng`.
+    /// Its name.
     pub fn format(&self) -> &'static str {
         match self {
             Self::Pcap(_) => "pcap",
             Self::Pcapng(_) => "pcapng",
+            Self::Snoop(_) => "snoop",
+            Self::Erf(_) => "erf",
         }
     }
 
@@ -90,6 +103,8 @@ impl Capture {
         match self {
             Self::Pcap(reader) => reader.interfaces(),
             Self::Pcapng(reader) => reader.interfaces(),
+            Self::Snoop(reader) => reader.interfaces(),
+            Self::Erf(reader) => reader.interfaces(),
         }
     }
 }
@@ -98,6 +113,7 @@ impl Capture {
 pub fn is_magic(first: &[u8]) -> bool {
     match *first {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => true,
+        _ if first.starts_with(&snoop::MAGIC) => true,
         [a, b, c, d, ..] => pcap::is_magic([a, b, c, d]),
         _ => false,
     }
@@ -120,10 +136,9 @@ fn u32_at<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
 fn not_a_capture(first: &[u8]) -> ReadError {
     let looks_like_text = first.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let message = match first {
-        [b'B', b'Z', b'h', ..] => "this is bzip2, which is not read",
         [b'P', b'K', ..] => "this is a zip archive, expected a capture",
         _ if looks_like_text => "this is text, expected a pcap or pcapng capture",
-        _ => "this is neither pcap nor pcapng (nor gzip, zstd, lz4 or xz of them)",
+        _ => "this is neither pcap, pcapng, snoop nor ERF (nor gzip, zstd, lz4, xz or bzip2 of them)",
     };
     ReadError::at(ProblemKind::NotACapture, 0, message)
 }

@@ -15,7 +15,7 @@ pub struct FuzzTarget {
 }
 
 impl FuzzTarget {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self { name: "capture", run: files::capture },
         Self { name: "datagram", run: packets::datagram },
         Self { name: "dccp", run: packets::dccp },
@@ -36,6 +36,7 @@ impl FuzzTarget {
         Self { name: "ss", run: |bytes| files::named(bytes, "ss") },
         Self { name: "tcpdump", run: |bytes| files::named(bytes, "tcpdump") },
         Self { name: "tcpvars", run: |bytes| files::named(bytes, "tcpvars") },
+        Self { name: "tunnel", run: packets::tunnel },
     ];
 
     pub fn by_name(name: &str) -> Option<&'static Self> {

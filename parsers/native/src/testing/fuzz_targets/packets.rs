@@ -8,6 +8,7 @@ use crate::pass::datagram_layout::DatagramLayout;
 use crate::testing::{
     analyse_bytes, analyse_bytes_with, check_tables, everything, pcap_of_packets, split_at_lengths,
 };
+use crate::wire::layers::udp_port::UdpTunnel;
 use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
 use crate::wire::tfrc_layout::{
     DataFields, FeedbackFields, KindCondition, KindMark, Layout, NumberForm, Quantity,
@@ -52,6 +53,26 @@ pub fn packet(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let link_type = if choice == SLL2_BYTE { LINUX_SLL2 } else { choice.into() };
     check_tables(analyse_bytes(pcap_of_packets(link_type, &split_at_lengths(rest))));
+}
+
+/// What encapsulations hold: each packet behind a byte with the protocol, or the port of UDP, and the end that
+/// sends it.
+pub fn tunnel(bytes: &[u8]) {
+    const PROTOCOLS: [u8; 9] = [4, 41, 47, 50, 51, 94, 97, 115, 137];
+    let packet = |bytes: &[u8]| {
+        let (&choice, rest) = bytes.split_first().unwrap_or((&0, &[]));
+        let (is_back, place) = (choice & 0x80 != 0, usize::from(choice & 0x7f));
+        match PROTOCOLS.get(place) {
+            Some(&protocol) => [&headers(protocol, 0, is_back)[..20], rest].concat(),
+            None => {
+                let tunnel = UdpTunnel::ALL[(place - PROTOCOLS.len()) % UdpTunnel::ALL.len()];
+                let ports = [&PORTS[0].to_be_bytes()[..], &tunnel.registered_port().to_be_bytes()].concat();
+                [&headers(UDP, 0, is_back)[..20], &ports, &[0; 4], rest].concat()
+            }
+        }
+    };
+    let packets: Vec<_> = split_at_lengths(bytes).into_iter().map(packet).collect();
+    check_tables(analyse_bytes(capture_of(&packets)));
 }
 
 /// 802.11 frames behind a byte that chooses what precedes each.

@@ -1,36 +1,25 @@
-//! EtherTypes, and the headers of links that they follow.
+//! What follows an EtherType, and the headers that have one.
 
+use super::super::ether_type::{
+    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FIRST, IPV4, IPV6, MPLS, NSH, PBB, PPP, PPPOE_SESSION,
+    SERVICE_TAGS, VN_TAG,
+};
 use super::super::{Bytes, u16_at, u32_at};
 use super::{Next, Step, mpls, need, nsh};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Layer, Reason, Stop};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
-pub const IPV4: u16 = 0x0800;
-pub const IPV6: u16 = 0x86dd;
-pub const BRIDGED_ETHERNET: u16 = 0x6558;
-/// 802.1Q, 802.1ad and its predecessors.
-const CUSTOMER_TAG: u16 = 0x8100;
-const SERVICE_TAGS: [u16; 3] = [0x88a8, 0x9100, 0x9200];
-const PPPOE_SESSION: u16 = 0x8864;
-const PPP: u16 = 0x880b;
-const MPLS: [u16; 2] = [0x8847, 0x8848];
-const NSH: u16 = 0x894f;
-const PBB: u16 = 0x88e7;
-/// Port extension, IEEE 802.1BR, and Cisco's VN-tag before it.
-const E_TAG: u16 = 0x893f;
-const VN_TAG: u16 = 0x8926;
-/// Below this the field is an 802.3 length.
-const FIRST_ETHER_TYPE: u16 = 0x0600;
 const ETHERNET: usize = 14;
 
 /// The header that `ether_type` names; `layer` is where an unknown one stops decoding.
 pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel, layer: Layer) -> Step<'a> {
     match ether_type {
-        0..FIRST_ETHER_TYPE => llc(ether_type, bytes),
+        0..FIRST => llc(ether_type, bytes),
         CUSTOMER_TAG => tag(bytes, tunnel, false),
         _ if SERVICE_TAGS.contains(&ether_type) => tag(bytes, tunnel, true),
         _ if MPLS.contains(&ether_type) => mpls::labels(bytes, tunnel),
-        PPPOE_SESSION => need(bytes, 6).map(|_| (Next::Ppp, bytes.behind(6))),
+        PPPOE_SESSION => pppoe_session(bytes),
         PPP => Ok((Next::Ppp, bytes)),
         BRIDGED_ETHERNET => Ok((Next::Ethernet, bytes)),
         NSH => nsh::header(bytes, tunnel),
@@ -85,6 +74,14 @@ fn tag<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel, is_service: bool) -> Step<'a> 
     Ok((Next::EtherType(ether_type), bytes.behind(4)))
 }
 
+/// What follows a session's header is as long as it says; the rest pads the frame.
+fn pppoe_session(bytes: Bytes<'_>) -> Step<'_> {
+    const HEADER: usize = 6;
+    let length = u32::from(u16_at(need(bytes, HEADER)?, 4));
+    let behind = bytes.behind(HEADER);
+    Ok((Next::Ppp, Bytes { on_wire: behind.on_wire.min(length), ..behind }))
+}
+
 /// A tag of `length` bytes before the next EtherType.
 fn skip_tag(bytes: Bytes<'_>, length: usize) -> Step<'_> {
     let header = need(bytes, length + 2)?;
@@ -98,21 +95,4 @@ fn backbone_service<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     tunnel.vni = Some(service);
     tunnel.lane.enter_network(Encapsulation::Pbb, service.into());
     Ok((Next::Ethernet, bytes.behind(4)))
-}
-
-/// Whether bytes without a type before them are an Ethernet frame, by its EtherType and what follows.
-pub(super) fn is_frame(bytes: Bytes<'_>) -> bool {
-    let Some(header) = bytes.captured.first_chunk::<{ ETHERNET + 1 }>() else { return false };
-    let version = header[ETHERNET] >> 4;
-    match u16_at(header, 12) {
-        IPV4 => version == 4,
-        IPV6 => version == 6,
-        0x0806 | CUSTOMER_TAG | PPPOE_SESSION | 0x8863 | 0x88cc => true,
-        other => SERVICE_TAGS.contains(&other) || MPLS.contains(&other) || is_spanning_tree(header, other),
-    }
-}
-
-/// A bridge's message: an 802.3 length, and LLC's number of the protocol.
-fn is_spanning_tree(header: &[u8; ETHERNET + 1], length: u16) -> bool {
-    (3..FIRST_ETHER_TYPE).contains(&length) && header[ETHERNET] == 0x42
 }

@@ -1,10 +1,11 @@
 //! GRE (RFC 2784, RFC 2890) and PPTP's version of it (RFC 2637), NVGRE (RFC 7637), ERSPAN.
 
+use super::super::ether_type::BRIDGED_ETHERNET;
 use super::super::{Bytes, u16_at, u32_at};
-use super::ether::BRIDGED_ETHERNET;
 use super::{MALFORMED, Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Layer, Reason, Stop};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;

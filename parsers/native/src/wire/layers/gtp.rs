@@ -1,9 +1,10 @@
 //! GTP-U (3GPP TS 29.281), the user plane of mobile networks.
 
 use super::super::{Bytes, u16_at, u32_at};
-use super::ether::is_frame;
+use super::frame_shape::is_frame;
 use super::{MALFORMED, Next, Step, need};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::encapsulation::Encapsulation;
+use crate::packet::tunnel::Tunnel;
 
 const HEADER: usize = 8;
 const VERSION_1: u8 = 0x30;

@@ -1,9 +1,11 @@
 //! Encapsulations that follow an IP header.
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, u16_at};
-use super::{IPV4, IPV6, Next, Step, gre, ipsec, l2tp, mpls, need};
+use super::{Next, Step, gre, ipsec, l2tp, mpls, need};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::Endpoints;
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 /// The header of a protocol between `ends`; None if it carries no packets that could be read.
 pub fn header<'a>(protocol: u8, bytes: Bytes<'a>, ends: &Endpoints, tunnel: &mut Tunnel) -> Option<Step<'a>> {

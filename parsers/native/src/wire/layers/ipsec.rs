@@ -2,8 +2,9 @@
 
 use super::super::{Bytes, ip};
 use super::{Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::Endpoints;
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 /// Security parameters index and sequence number.
 const ESP: usize = 8;

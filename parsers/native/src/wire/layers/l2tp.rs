@@ -1,9 +1,10 @@
 //! L2TP, versions 2 (RFC 2661) and 3 (RFC 3931), over UDP and over IP.
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, ip, u16_at, u32_at};
-use super::ether::{IPV4, IPV6};
 use super::{MALFORMED, Next, PPP_ADDRESS, Step, need};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::encapsulation::Encapsulation;
+use crate::packet::tunnel::Tunnel;
 
 const CONTROL: u16 = 0x8000;
 const HAS_LENGTH: u16 = 0x4000;

@@ -4,6 +4,7 @@
 //! case of its own. [`ether`] and [`ip_protocol`] and [`udp_port`] are the tables of what follows what.
 
 mod ether;
+mod frame_shape;
 mod gre;
 mod gtp;
 mod ip_protocol;
@@ -17,14 +18,15 @@ mod teredo;
 pub mod udp_port;
 
 pub(super) use ether::llc;
-pub use ether::{IPV4, IPV6};
 pub use ppp::PPP_ADDRESS;
 pub use udp_port::TunnelPorts;
 
+use super::ether_type::{IPV4, IPV6};
 use super::{Bytes, dccp, icmp, ip, tcp, udp};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Endpoints, Family, Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::PacketExtras;
-use crate::packet::tunnel::{Encapsulation, OuterFragment, Tunnel};
+use crate::packet::tunnel::{OuterFragment, Tunnel};
 
 /// The most headers before a transport's.
 const MOST_HEADERS: usize = 32;

@@ -1,10 +1,12 @@
 //! MPLS label stacks (RFC 3032), and what follows the last label: nothing says what it is.
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, ip, u32_at};
-use super::ether::{IPV4, IPV6, is_frame};
+use super::frame_shape::is_frame;
 use super::{MALFORMED, Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Layer, Reason, Stop};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 /// The most labels of a stack; routers push a handful.
 const MOST_LABELS: usize = 32;

@@ -1,8 +1,10 @@
 //! The network service header (RFC 8300).
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, u32_at};
-use super::{IPV4, IPV6, MALFORMED, Next, Step, need};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use super::{MALFORMED, Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
+use crate::packet::tunnel::Tunnel;
 
 const SMALLEST: usize = 8;
 

@@ -1,10 +1,12 @@
 //! Virtual networks over UDP: VXLAN (RFC 7348) and its generic extension, Geneve (RFC 8926).
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, u16_at, u32_at};
-use super::ether::{IPV4, IPV6, is_frame};
+use super::frame_shape::is_frame;
 use super::{MALFORMED, Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Layer, Reason, Stop};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
 
 const HEADER: usize = 8;
 /// Flag: the network identifier is valid.

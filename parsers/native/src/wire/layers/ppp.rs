@@ -1,7 +1,8 @@
 //! PPP (RFC 1661).
 
+use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, u16_at};
-use super::{IPV4, IPV6, Next, Step};
+use super::{Next, Step};
 use crate::packet::event::{Layer, Reason, Stop};
 
 /// Address and control (RFC 1662 section 3.1).

@@ -1,8 +1,10 @@
 //! Teredo: IPv6 over UDP (RFC 4380).
 
+use super::super::ether_type::IPV6;
 use super::super::{Bytes, u16_at};
-use super::{IPV6, MALFORMED, Next, Step, need};
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use super::{MALFORMED, Next, Step, need};
+use crate::packet::encapsulation::Encapsulation;
+use crate::packet::tunnel::Tunnel;
 
 const AUTHENTICATION: u16 = 1;
 const ORIGIN: u16 = 0;
@@ -20,8 +22,9 @@ pub fn header<'a>(mut bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         bytes = bytes.behind(8);
     }
     let header = need(bytes, IPV6_HEADER)?;
-    let is_whole = usize::from(u16_at(header, 4)) + IPV6_HEADER == bytes.on_wire as usize;
-    if header[0] >> 4 != 6 || !is_whole {
+    // Behind it there may be a trailer.
+    let fits = usize::from(u16_at(header, 4)) + IPV6_HEADER <= bytes.on_wire as usize;
+    if header[0] >> 4 != 6 || !fits {
         return Err(MALFORMED);
     }
     tunnel.enter(Encapsulation::Teredo);

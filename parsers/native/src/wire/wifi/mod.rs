@@ -1,7 +1,8 @@
 //! 802.11 frames (IEEE 802.11-2020 chapter 9): transmitter, receiver, and the packet inside.
 
-use super::layers::{self, IPV4, IPV6, Next, TunnelPorts, llc};
-use super::link::{need, stop};
+use super::ether_type::{IPV4, IPV6};
+use super::layers::{self, Next, TunnelPorts, llc};
+use super::link_header::{need, stop};
 use super::radiotap::Preamble;
 use super::{Bytes, prism, radiotap};
 use crate::packet::event::{Packet, Reason, Stop};

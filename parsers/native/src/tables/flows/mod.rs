@@ -1,5 +1,8 @@
 //! The table of flows.
 
+mod ecn;
+mod tunnels;
+
 use std::borrow::Cow;
 
 use super::column::column;

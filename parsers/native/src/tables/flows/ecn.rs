@@ -1,10 +1,10 @@
 //! Columns of congestion marks: in the IP headers of a direction, and as the other side reports them.
 
-use super::Column;
-use super::column::column;
-use super::flows::FlowRow;
+use super::FlowRow;
 use crate::flow::tcp::accurate_ecn::{CeFeedback, ReportedBytes};
 use crate::flow::tcp::ecn::{Ecn, EcnMode};
+use crate::tables::Column;
+use crate::tables::column::column;
 
 impl<'a> FlowRow<'a> {
     pub(super) const ECN: &'a [Column<Self>] = &[

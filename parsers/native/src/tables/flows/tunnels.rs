@@ -1,11 +1,12 @@
 //! Columns of flows in tunnels and VLANs.
 
-use super::Column;
-use super::column::column;
-use super::flows::FlowRow;
+use super::FlowRow;
+use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::Endpoints;
 use crate::packet::key::address_text;
-use crate::packet::tunnel::{Encapsulation, Tunnel};
+use crate::packet::tunnel::Tunnel;
+use crate::tables::Column;
+use crate::tables::column::column;
 
 impl<'a> FlowRow<'a> {
     pub(super) const TUNNEL: &'a [Column<Self>] = &[
