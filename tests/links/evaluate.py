@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.objectives import ObjectiveResult
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
-FIRST: Final = 2001
+FIRST: Final = 3001
 LINKS: Final = 20
 HOSTS: Final = 8
 """So few that each has enough data in half an hour."""
@@ -94,6 +94,12 @@ WATCHES: Final = (
             "least": 5,
         },
         {"outage": ""},
+    ),
+    # a capture before the link sees the server behind a full queue
+    Watch(
+        {"require": "p95(response_ms) < 400 ms", "every": "10min"},
+        {"slow server": ""},
+        unclear=frozenset({"bufferbloat"}),
     ),
     Watch(
         {"require": "sum(packets) > 0", "every": "10min", "least": 1}, {"dead capture": ""}, wants_data=True

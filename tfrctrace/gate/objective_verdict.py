@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.gate.verdict import ObjectiveFacts, RunOutcome, Verdict, effect_of, run_names
 from tfrctrace.metrics.objectives import Outcome, Stretch
 from tfrctrace.reports.printers.objectives import objective_text, stretch_text
-from tfrctrace.reports.units import MISSING, counted
+from tfrctrace.reports.units import MISSING, counted, format_count
 from tfrctrace.runs.record_shape import OPTIONAL_NUMBER, OPTIONAL_TEXT
 
 if TYPE_CHECKING:
@@ -139,6 +139,14 @@ def _lacking_reason(objective: Objective, outcome: RunOutcome) -> str:
 
 
 def _without_data_note(outcomes: Sequence[RunOutcome]) -> str:
-    """Return how many groups nothing is known of, where that does not leave all unknown."""
-    number, of = sum(one.groups_without_data for one in outcomes), sum(one.groups for one in outcomes)
-    return f"{number} of {counted(of, 'group')} without data" if number else ""
+    """Return of how much nothing is known, where that does not leave all unknown."""
+    lacking, intervals = (
+        sum(getattr(one.total, name) for one in outcomes) for name in ("without_data", "intervals")
+    )
+    number, groups = sum(one.groups_without_data for one in outcomes), sum(one.groups for one in outcomes)
+    notes = []
+    if lacking:
+        notes.append(f"{format_count(lacking)} of {counted(intervals, 'interval')} without data")
+    if number:
+        notes.append(f"{format_count(number)} of {counted(groups, 'group')} without any")
+    return "; ".join(notes)

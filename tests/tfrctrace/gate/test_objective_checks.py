@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+from ip_packets import ethernet, udp
 from polars.testing import assert_frame_equal
 
 import tfrctrace
@@ -245,3 +247,16 @@ def judged_minutes():
     )
     asked = parse_objective({"require": "p95(rtt_ms) < 80", "severe": "p95(rtt_ms) < 200"})
     return judge_objective(asked, groups, Extent(day, day + 6 * minute_ns - 1)).total
+
+
+def test_a_clock_that_steps_by_years_is_counted_and_not_passed_over(run, limits, tmp_path):
+    frame = ethernet(udp(("192.0.2.1", 5000), ("192.0.2.2", 6000), b"12345"))
+    seconds = (1_800_000_000, 1_800_000_001, 1_000_000_000, 1_000_000_001)
+    records = b"".join(struct.pack("<IIII", one, 0, len(frame), len(frame)) + frame for one in seconds)
+    capture = tmp_path / "stepped.pcap"
+    capture.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1) + records)
+    path = limits('[[objective]]\nrequire = "sum(packets) == 1"\nevery = "1ms"\nleast = 1\n')
+    done = run("check", "--limits", path, capture)
+    assert "the clock was set back" in done.err
+    # the interval of the first packet by time is whole, that of the last is not
+    assert "800,000,000,998 of 800,000,001,001 intervals without data" in done.out
