@@ -1,9 +1,10 @@
-"""Numbers in the names of rotated captures: which ones are missing."""
+"""Files of a rotated capture: which ones are missing, and whether they should be joined."""
 
 from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import input_problem
@@ -12,8 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import SourceSummary
 
 _NAMES_SHOWN = 3
+
+_FEWEST_FILES = 3
+"""Files that make a rotated capture; two may be anything."""
+
+_LARGEST_GAP = 0.05
+"""Time between the files of a rotated capture, as a share of the time that they cover."""
 
 
 def missing_files(names: Sequence[str]) -> Problem | None:
@@ -21,9 +29,9 @@ def missing_files(names: Sequence[str]) -> Problem | None:
 
     Times in names have gaps, too; only numbers most of which are there count as numbers of files.
     """
-    pieces = [re.split(r"([0-9]+)", os.path.basename(name)) for name in names]
-    if len(names) < 2 or len({tuple(own[::2]) for own in pieces}) > 1:
+    if len(names) < 2 or not _differ_in_numbers_only(names):
         return None
+    pieces = [_pieces(name) for name in names]
     counting = next(
         (place for place in range(1, len(pieces[0]), 2) if len({own[place] for own in pieces}) > 1), None
     )
@@ -46,3 +54,38 @@ def missing_files(names: Sequence[str]) -> Problem | None:
         severity="warning",
         hint="name all files of the capture; without the missing packets flows seem to lose them",
     )
+
+
+def rotated_files(names: Sequence[str], sources: Sequence[SourceSummary]) -> Problem | None:
+    """Return a note if inputs that were read as traces of their own look like files of one capture.
+
+    Their names differ in numbers only, and each begins where the one before ended.
+    """
+    spans = [
+        (source["start_ns"], source["end_ns"])
+        for source in sources
+        if source["start_ns"] is not None and source["end_ns"] is not None
+    ]
+    if len(names) < _FEWEST_FILES or len(spans) < len(names) or not _differ_in_numbers_only(names):
+        return None
+    spans.sort()
+    gaps_ns = [after[0] - before[1] for before, after in pairwise(spans)]
+    whole_ns = spans[-1][1] - spans[0][0]
+    if min(gaps_ns) < 0 or sum(gaps_ns) > _LARGEST_GAP * whole_ns:
+        return None
+    return input_problem(
+        sources[0]["source"],
+        "rotated",
+        f"this and {len(names) - 1} other files look like one capture, but each was read by itself",
+        severity="note",
+        hint="with `--join` they are one trace, and flows go on from file to file",
+    )
+
+
+def _differ_in_numbers_only(names: Sequence[str]) -> bool:
+    return len({tuple(_pieces(name)[::2]) for name in names}) == 1
+
+
+def _pieces(name: str) -> list[str]:
+    """Return the texts and numbers of a name in turns."""
+    return re.split(r"([0-9]+)", os.path.basename(name))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.time_zones import UTC_ZONE
+from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces, left_out
 from tfrctrace.reports.elements import Figure, FlowDetails, Report, Section, Term
@@ -22,6 +22,7 @@ from tfrctrace.reports.sections.flow_details import flow_details
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.sections.hops import hops_section
 from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
+from tfrctrace.reports.sections.objectives import objectives_section, verdicts
 from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.replay import replay_section
 from tfrctrace.reports.sections.sequence import sequence_section
@@ -29,29 +30,39 @@ from tfrctrace.reports.sections.summary import summary
 from tfrctrace.reports.sections.tfrc import tfrc_section
 from tfrctrace.reports.sections.wifi_stations import stations_section
 from tfrctrace.reports.time_axis import time_axis
+from tfrctrace.reports.units import format_time_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.objectives import ObjectiveResult
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.elements import Words
     from tfrctrace.reports.results import Results
 
 Facts = list[dict[str, Any]]
 """Sources or problems."""
 
 
-def build_report(results: Results, *, title: str, index: str = "", zone: TimeZone = UTC_ZONE) -> Report:
+def build_report(
+    results: Results,
+    *,
+    title: str,
+    index: str = "",
+    zone: TimeZone = UTC_ZONE,
+    objectives: Sequence[ObjectiveResult] = (),
+) -> Report:
     """Return the report on `results`; `index` is the page that lists it among others.
 
-    Times of day are those of `zone`.
+    Times of day are those of `zone`. `objectives` were judged on the same trace.
     """
     import polars as pl
 
-    inputs = source_table(results.sources)
+    inputs = source_table(results.sources, zone)
     short = _short_names((*results.sources, *results.problems))
     flows = results.flows.with_columns(pl.col("source").replace(short))
     hops = results.table("hops").with_columns(pl.col("from", "to").replace(short))
@@ -78,9 +89,11 @@ def build_report(results: Results, *, title: str, index: str = "", zone: TimeZon
             results.table("feedback"),
             joined=joined,
             caveats=notes,
-            overview=results.link and link_overview(results.link, begin_ns, zone),
+            overview=link_overview(results.link, begin_ns, zone, objectives),
+            verdicts=tuple(verdicts(objectives, zone)),
             zone=zone,
         ),
+        objectives_section(objectives, zone),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         pair_section(traces, clock),
         hops_section(hops, flows),
@@ -116,7 +129,16 @@ def build_report(results: Results, *, title: str, index: str = "", zone: TimeZon
             )
         ),
         index=index,
+        footer=_footer(results, zone),
     )
+
+
+def _footer(results: Results, zone: TimeZone) -> tuple[Words, ...]:
+    """Return what made the report, and the date of its data: not that of today, which would change bytes."""
+    starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
+    dated = f" Data from {format_time_ns(min(starts), zone)} on." if starts else ""
+    made = f"Made with {results.made_with}." if results.made_with else "Made with tfrctrace."
+    return ((f"{made}{dated}",),)
 
 
 def _with_times_of_day(section: Section, origins_ns: Mapping[str, int | None], zone: TimeZone) -> Section:

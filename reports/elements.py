@@ -212,6 +212,8 @@ class HeatMap:
     unit: Unit
     darkest: float
     rows: tuple[HeatRow, ...]
+    is_verdict: bool = False
+    """Whether values are verdicts: 0 met, 1 violated, 2 severely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,8 @@ class Overview:
     heat_maps: tuple[HeatMap, ...]
     linked: str = ""
     """Figures with the same value zoom to what is selected here."""
+    bad_s: tuple[tuple[float, float], ...] = ()
+    """When an objective was violated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,3 +295,4 @@ class Report:
     """Shown above the title."""
     index: str = ""
     """File of the page that lists this one among others, if there is one."""
+    footer: tuple[Words, ...] = ()

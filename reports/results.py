@@ -44,6 +44,8 @@ class Results:
     clock: Clock | None = None
     link: LinkTables | None = None
     """All flows together and their hosts over time; None if the inputs have no time in common."""
+    made_with: str = ""
+    """Version and command of the program, for the footer; without paths."""
     window_ns: int | None = None
     """Width of the points of figures over time, if the user chose one; else it fits the trace."""
 

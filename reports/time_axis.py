@@ -6,12 +6,12 @@ import math
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.time_zones import UTC_ZONE
+from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.elements import TIME, Axis, TimeOfDay
 from tfrctrace.reports.units import is_simulated
 
 if TYPE_CHECKING:
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
 
 _DAY_S: Final = 86_400
 _NS: Final = 1_000_000_000
@@ -71,7 +71,7 @@ def ticks(clock: TimeOfDay, low_s: float, high_s: float, most: int) -> list[tupl
     span_s = high_s - low_s
     step_s = next((step for step in _STEPS_S if span_s <= step * most), _STEPS_S[-1])
     number = math.ceil((low_s + _ahead_s(clock, low_s)) / step_s - 1e-9)
-    found = []
+    found: list[tuple[float, str]] = []
     while True:
         local_s = number * step_s
         at_s = local_s - clock.since_midnight_s

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.time_zones import UTC_ZONE
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
 
 MISSING: Final = "–"
 """Stands for an unknown value."""
@@ -91,7 +89,7 @@ def format_duration_s(value: float | None) -> str:
     return f"{sign}{days} d {hours:02d} h"
 
 
-def format_time_ns(value: int | None, zone: TimeZone = UTC_ZONE) -> str:
+def format_time_ns(value: int | None, zone: TimeZone | None = None) -> str:
     """Return a time given in ns since the epoch, to the millisecond: `2026-05-09 07:35:25.120 UTC`.
 
     Simulations and clocks that were not set count from 0; their times are seconds: `12.345 s`.
@@ -100,6 +98,7 @@ def format_time_ns(value: int | None, zone: TimeZone = UTC_ZONE) -> str:
         return MISSING
     if is_simulated(value):
         return f"{value / 1e9:.3f} s"
+    zone = zone or _utc()
     moment = zone.moment(value)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {zone.name}"
 
@@ -109,13 +108,20 @@ def is_simulated(time_ns: int) -> bool:
     return abs(time_ns) < _YEAR_NS
 
 
-def format_stretch_ns(begin_ns: int, end_ns: int, zone: TimeZone = UTC_ZONE) -> str:
+def _utc() -> TimeZone:
+    # help lists the commands without loading time zones
+    from tfrctrace.base.timezones import UTC_ZONE
+
+    return UTC_ZONE
+
+
+def format_stretch_ns(begin_ns: int, end_ns: int, zone: TimeZone) -> str:
     """Return from when to when something lasted: `2026-01-06 11:45 to 14:30 UTC`, or seconds in a simulation.
 
     Times are as exact as the stretch is short.
     """
     if is_simulated(begin_ns):
-        return f"{begin_ns / 1e9:,.6g} to {end_ns / 1e9:,.6g} s"
+        return f"{round(begin_ns / 1e9, 3):,g} to {round(end_ns / 1e9, 3):,g} s"
     begin, end = zone.moment(begin_ns), zone.moment(end_ns)
     cut = -3 if end_ns - begin_ns < 10 * _SECOND_NS else None
     seconds = end_ns - begin_ns < _MINUTES_NS or begin.second or end.second

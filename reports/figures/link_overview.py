@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.link import ALL
 from tfrctrace.reports.elements import OTHER, Curve, HeatMap, HeatRow, Lane, Overview
 from tfrctrace.reports.link_facts import hosts_with_most, path_sides, side_words
+from tfrctrace.reports.sections.objectives import bad_stretches_ns, verdict_maps
 from tfrctrace.reports.time_axis import time_axis
 from tfrctrace.reports.units import (
     counted,
@@ -22,17 +23,26 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.link import LinkTables
+    from tfrctrace.metrics.objectives import ObjectiveResult
     from tfrctrace.reports.elements import Unit
 
 _NS: Final = 1e9
+
+_VERDICTS: Final = (
+    " Objectives: green was met, orange violated, dark red severely violated, empty without data; red "
+    "stretches behind the curves violated one."
+)
 
 _FEWEST_INTERVALS: Final = 5
 _MOST_INTERVALS: Final = 1_000
 
 _MOST_ROWS: Final = 14
 """Hosts in all heat maps together."""
+
+_FEWEST_ROWS: Final = 6
+"""The same beside objectives."""
 
 _FEWEST_SAMPLES: Final = 20
 """Samples of an interval whose 95th percentile decides how bad a host had it."""
@@ -41,21 +51,28 @@ _FEWEST_HOSTS: Final = 3
 """With two hosts the link is what both had."""
 
 
-def link_overview(link: LinkTables, origin_ns: int | None, zone: TimeZone) -> Overview | None:
-    """Return the picture of a link; None if it would show too few intervals."""
+def link_overview(
+    link: LinkTables | None,
+    origin_ns: int | None,
+    zone: TimeZone,
+    objectives: Sequence[ObjectiveResult] = (),
+) -> Overview | None:
+    """Return the picture of a link, and whether it met its objectives; None of too few intervals."""
     import polars as pl
 
-    course = link.course.filter(pl.col("side") == ALL)
-    if course.is_empty():
+    if link is None or link.course.is_empty():
         return None
-    width_ns = int((course["end_ns"] - course["start_ns"]).min() or 0)  # type: ignore[operator]
-    first_ns, end_ns = int(course["start_ns"].min() or 0), int(course["end_ns"].max() or 0)  # type: ignore[arg-type]
+    course = link.course.filter(pl.col("side") == ALL).sort("start_ns")
+    first_ns, end_ns = int(course["start_ns"][0]), int(course["end_ns"][-1])
+    width_ns = int(course["end_ns"][0]) - first_ns
     if width_ns <= 0 or not _FEWEST_INTERVALS <= (end_ns - first_ns) // width_ns <= _MOST_INTERVALS:
         return None
     begin_ns = first_ns if origin_ns is None else origin_ns
     starts_ns = list(range(first_ns, end_ns, width_ns))
     lanes = tuple(_lanes(link, starts_ns, width_ns, begin_ns))
-    heat_maps = tuple(_heat_maps(link, starts_ns)) if link.hosts.height >= _FEWEST_HOSTS else ()
+    judged = tuple(verdict_maps(objectives, starts_ns, width_ns))
+    left = max(_MOST_ROWS - sum(len(one.rows) for one in judged), _FEWEST_ROWS)
+    heat_maps = tuple(_heat_maps(link, starts_ns, left)) if link.hosts.height >= _FEWEST_HOSTS else ()
     width = format_duration_s(width_ns / _NS).removesuffix(" 00 s").removesuffix(" 00 min")
     who = f", and the worst of {counted(link.hosts.height, _noun(link))}" if heat_maps else ""
     return Overview(
@@ -63,21 +80,31 @@ def link_overview(link: LinkTables, origin_ns: int | None, zone: TimeZone) -> Ov
         title="The link over time",
         description=f"{enumerated([lane.label for lane in lanes])} over time{who}.",
         caption=(
-            f"All flows in intervals of {width}. RTT: the line is the median, the band reaches to the 95th "
-            "percentile of all samples. Nothing is drawn where there was no packet."
-            f"{_heat_words(heat_maps)}"
+            f"All flows in intervals of {width}.{_rtt_words(lanes)} Nothing is drawn without packets."
+            f"{_heat_words(heat_maps)}{_VERDICTS if judged else ''}"
         ),
         starts_s=tuple((start_ns - begin_ns) / _NS for start_ns in starts_ns),
         width_s=width_ns / _NS,
         axis=time_axis(begin_ns, (end_ns - begin_ns) / _NS, zone),
         lanes=lanes,
-        heat_maps=heat_maps,
-        linked="time-1",
+        heat_maps=(*judged, *heat_maps),
+        bad_s=tuple(
+            ((from_ns - begin_ns) / _NS, (to_ns - begin_ns) / _NS)
+            for from_ns, to_ns in bad_stretches_ns(objectives)
+        ),
+        # of several traces each has a time axis of its own
+        linked="" if origin_ns is None else "time-1",
     )
 
 
 def _noun(link: LinkTables) -> str:
-    return "network" if "/" in (link.hosts["group"].drop_nulls().max() or "") else "host"
+    return "network" if any("/" in name for name in link.hosts["group"].drop_nulls()) else "host"
+
+
+def _rtt_words(lanes: Sequence[Lane]) -> str:
+    if not any(lane.unit == "ms" for lane in lanes):
+        return ""
+    return " RTT: the line is the median, the band reaches to the 95th percentile of all samples."
 
 
 def _heat_words(heat_maps: Sequence[HeatMap]) -> str:
@@ -140,7 +167,7 @@ def _shares(rows: pl.DataFrame, part: str, whole: str) -> tuple[float | None, ..
     return tuple(None if count is None or not total else count / total for count, total in pairs)
 
 
-def _heat_maps(link: LinkTables, starts_ns: Sequence[int]) -> Iterator[HeatMap]:
+def _heat_maps(link: LinkTables, starts_ns: Sequence[int], most_rows: int) -> Iterator[HeatMap]:
     """Yield who had the longest RTTs, most losses, and most failed connections, as far as there were any."""
     found = [
         (label, unit, rows, value)
@@ -157,13 +184,14 @@ def _heat_maps(link: LinkTables, starts_ns: Sequence[int]) -> Iterator[HeatMap]:
         if rows
     ]
     for label, unit, hosts, value in found:
-        cells = [(host, _cells(link, host, label, starts_ns)) for host in hosts[: _MOST_ROWS // len(found)]]
+        cells = [
+            (host, _cells(link, host, label, starts_ns)) for host in hosts[: max(most_rows // len(found), 2)]
+        ]
         rows = tuple(
-            HeatRow(host["group"] or "unknown", value(host), values)
-            for host, values in cells
-            if any(cell is not None for cell in values)
+            HeatRow(host["group"] or "unknown", value(host), values) for host, values in cells if any(values)
         )
-        if rows:
+        # one row alone is the link once more
+        if len(rows) > 1:
             darkest = max(cell for row in rows for cell in row.values if cell is not None)
             yield HeatMap(label, _unit(unit), darkest, rows)
 

@@ -33,6 +33,7 @@ _ROW_PX: Final = 12
 _AXIS_PX: Final = 18
 _TEXT_PX: Final = 10
 _LEVELS: Final = 6
+_VERDICTS: Final = ("f-met", "h4", "h6")
 _LONGEST_NAME: Final = 19
 _TIMES: Final = {True: 10, False: 4}
 """Times of day below a drawing."""
@@ -47,6 +48,8 @@ _COLOURS: Final = {
     "grid": "#dfe3e6",
     "rail": "#f7f8f9",
     "other": "#7a848c",
+    "bad": "#c8102e",
+    "met": "#9fcfb8",
     **dict(zip(("c1", "c2", "c3", "c4", "c5", "c6"), _CURVES, strict=True)),
     **dict(zip(("h0", "h1", "h2", "h3", "h4", "h5", "h6"), _HEAT, strict=True)),
 }
@@ -83,7 +86,11 @@ def _svg(overview: Overview, place: Place, namespace: str = "") -> str:
     right = place.width_px - _RIGHT_PX[is_wide]
     scale = _Scale(overview, _LEFT_PX, right)
     end = height_px(overview) - _AXIS_PX
-    parts = list(_times(overview, scale, end, _TIMES[is_wide]))
+    lanes = sum(_LANE_PX[lane.unit] + _TITLE_PX + _GAP_PX for lane in overview.lanes)
+    parts = [
+        *_stretches(overview, scale, lanes - _GAP_PX),
+        *_times(overview, scale, end, _TIMES[is_wide]),
+    ]
     y = 0.0
     for lane in overview.lanes:
         parts += _lane(lane, scale, y)
@@ -113,6 +120,17 @@ class _Scale:
     def x(self, at_s: float) -> float:
         share = (at_s - self.low_s) / (self.high_s - self.low_s)
         return self.left + share * (self.right - self.left)
+
+
+def _stretches(overview: Overview, scale: _Scale, bottom: float) -> Iterator[str]:
+    """Yield the stretches that violated an objective, behind the lanes."""
+    for begin_s, end_s in overview.bad_s:
+        left, right = max(scale.x(begin_s), scale.left), min(scale.x(end_s), scale.right)
+        if right > left:
+            yield (
+                f'<rect class="f-bad" x="{left:.1f}" y="{_TITLE_PX}" width="{max(right - left, 1.0):.1f}" '
+                f'height="{bottom - _TITLE_PX:g}" fill-opacity="0.16"></rect>'
+            )
 
 
 def _lane(lane: Lane, scale: _Scale, top: float) -> Iterator[str]:
@@ -159,8 +177,8 @@ def _course(curve: Curve, scale: _Scale, base: float, per_unit: float) -> Iterat
 
 
 def _heat_map(heat_map: HeatMap, scale: _Scale, top: float, *, is_wide: bool) -> Iterator[str]:
-    end = f"{_amount(heat_map.darkest, heat_map.unit)}"
-    yield _words(f"{heat_map.label}, up to {end}", scale.left, top + _TITLE_PX - 4)
+    end = "" if heat_map.is_verdict else f", up to {_amount(heat_map.darkest, heat_map.unit)}"
+    yield _words(f"{heat_map.label}{end}", scale.left, top + _TITLE_PX - 4)
     y = top + _TITLE_PX
     for row in heat_map.rows:
         name = plain_text(row.label)
@@ -174,15 +192,24 @@ def _heat_map(heat_map: HeatMap, scale: _Scale, top: float, *, is_wide: bool) ->
         cells: list[list[str]] = [[] for _ in range(_LEVELS + 1)]
         for left, right, value in zip(scale.edges, scale.edges[1:], row.values, strict=False):
             if value is not None:
-                share = value / heat_map.darkest if heat_map.darkest else 0.0
-                level = min(max(math.ceil(share * _LEVELS), 0 if value == 0 else 1), _LEVELS)
-                cells[level].append(f"M{left:.1f} {y:g}H{right + 0.2:.1f}v{_ROW_PX - 2}H{left:.1f}Z")
+                cells[_level(value, heat_map)].append(
+                    f"M{left:.1f} {y:g}H{right + 0.2:.1f}v{_ROW_PX - 2}H{left:.1f}Z"
+                )
         for level, drawn in enumerate(cells):
             if drawn:
-                yield f'<path class="h{level}" d="{"".join(drawn)}"></path>'
+                role = _VERDICTS[level] if heat_map.is_verdict else f"h{level}"
+                yield f'<path class="{role}" d="{"".join(drawn)}"></path>'
         if is_wide:
             yield _words(row.detail, scale.right + 5, y + _ROW_PX - 3)
         y += _ROW_PX
+
+
+def _level(value: float, heat_map: HeatMap) -> int:
+    """Return the colour of a cell: 0 for nothing, then by the share of the darkest; or the verdict."""
+    if heat_map.is_verdict:
+        return int(value)
+    share = value / heat_map.darkest if heat_map.darkest else 0.0
+    return min(max(math.ceil(share * _LEVELS), 0 if value == 0 else 1), _LEVELS)
 
 
 def _times(overview: Overview, scale: _Scale, top: float, most: int) -> Iterator[str]:

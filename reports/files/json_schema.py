@@ -85,6 +85,7 @@ def results_document() -> JsonSchema:
                 "schema_version": {"const": RESULTS_SCHEMA_VERSION},
                 "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
                 "title": _TEXT,
+                "made_with": _TEXT | {"description": "version and command, without paths"},
                 "joined": {"type": "boolean", "description": "whether the sources are one trace"},
                 "clock": {"anyOf": [clock, {"type": "null"}], "description": "of a pair of captures"},
                 "tables": {

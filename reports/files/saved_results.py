@@ -83,6 +83,7 @@ def save(
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},
         "title": title,
+        "made_with": results.made_with,
         "joined": results.joined,
         "clock": results.clock,
         "tables": {name: f"{name}.parquet" for name in frames},
@@ -143,6 +144,7 @@ def load(folder: str) -> tuple[Results, str]:
             for problem in document["warnings"]
         ],
         measured=document["metrics"],
+        made_with=document["made_with"],
         joined=document["joined"],
         clock=document["clock"],
     ), document["title"]

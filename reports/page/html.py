@@ -22,7 +22,7 @@ from tfrctrace.reports.figures.drawing import chart_svg, figure_svgs, swatch_svg
 from tfrctrace.reports.figures.overview_svg import OVERVIEW_PX, overview_svg
 from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
-from tfrctrace.reports.page.plot_data import library, packed, plot_data
+from tfrctrace.reports.page.plot_data import library, overview_data, packed, plot_data
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ _CURVES_HEIGHT_PX: Final = {_WIDE_PX: 320, _NARROW_PX: 250}
 _SPANS_HEIGHT_PX: Final = 60
 _SPAN_HEIGHT_PX: Final = 34
 
-_SCRIPTS: Final = ("table.js", "clock.js", "plot.js", "details.js")
+_SCRIPTS: Final = ("theme.js", "address.js", "table.js")
+_PLOT_SCRIPTS: Final = ("clock.js", "plot.js", "overview.js", "details.js")
+_SAVING: Final = "saving.js"
 
 _FLOWS_IN_BLOCK: Final = 40
 """Flow details per packed block: opening one unpacks its block."""
@@ -74,7 +76,11 @@ def render(report: Report) -> str:
     # without plots the library is left out
     library_script, library_style = library() if drawn else ("", "")
     styles = tuple(filter(None, (library_style, _resource("style.css"))))
-    scripts = tuple(filter(None, (library_script, *map(_resource, _SCRIPTS if drawn else _SCRIPTS[:1]))))
+    scripts = tuple(
+        filter(
+            None, (library_script, *map(_resource, (*_SCRIPTS, *(_PLOT_SCRIPTS if drawn else ()), _SAVING)))
+        )
+    )
     blocks = {details.key: _block_key(place) for place, details in enumerate(report.details)}
     return Template(_resource("template.html")).substitute(
         policy=_policy(styles, scripts),
@@ -83,6 +89,7 @@ def render(report: Report) -> str:
         styles="\n".join(f"<style>{style}</style>" for style in styles),
         links=_to_index(report) + _joined(_link, report.sections),
         sections="\n".join(_section(section, blocks) for section in report.sections),
+        footer=_joined(_paragraph, report.footer),
         data="\n".join(_data(key, value) for key, value in drawn),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
@@ -102,6 +109,8 @@ def _resource(name: str) -> str:
 def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
     """Yield the data of all plots, by the keys of their blocks."""
     for section in report.sections:
+        if section.overview:
+            yield f"data-{section.overview.key}", overview_data(section.overview)
         for figure in section.figures:
             if figure.curves:
                 yield f"data-{figure.key}", plot_data(figure)
@@ -138,6 +147,8 @@ def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
     """Return a policy that allows nothing but these style sheets and these scripts."""
     return (
         f"default-src 'none'; style-src {_hashes(styles)}; script-src {_hashes(scripts)}; "
+        # a drawing becomes a PNG by way of an image that the page itself makes
+        "img-src blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -263,7 +274,9 @@ def _overview(overview: Overview) -> str:
     )
     return (
         f'<figure id="{key}" class="overview"><h3><bdi>{_text(overview.title)}</bdi></h3>'
-        f"{drawn}<figcaption>{_prose(overview.caption)}</figcaption></figure>"
+        f'<div class="drawn" tabindex="0" role="group" aria-labelledby="{key}-wide-title" '
+        f'aria-describedby="{key}-wide-desc">{drawn}</div>'
+        f"<figcaption>{_prose(overview.caption)}</figcaption></figure>"
     )
 
 
@@ -302,7 +315,8 @@ def _table(table: TableView, blocks: Mapping[str, str]) -> str:
     rows = "".join(_row(row, table.headings, blocks.get(row.key, "")) for row in table.rows)
     return (
         f'<div class="scroll{tall}" role="region" aria-labelledby="{key}-caption" tabindex="0">'
-        f'<table{marks}><caption><span id="{key}-caption">{_prose(table.caption)}</span></caption>'
+        f'<table id="table-{key}"{marks}>'
+        f'<caption><span id="{key}-caption">{_prose(table.caption)}</span></caption>'
         f"<thead><tr>{_joined(_heading, table.headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -209,6 +209,7 @@ const Plots = (() => {
       if (place.clientWidth) plot.setSize({ width: place.clientWidth, height: place.clientHeight });
     }).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw(false));
+    addEventListener("themechange", () => plot.redraw(false));
     figure.plot = plot;
     return plot;
   }
@@ -225,10 +226,25 @@ const Plots = (() => {
     });
   }
 
+  // The plots on one axis and the range that they show, which stands in the address.
+  function linkedBy(name) {
+    if (!linked.has(name)) {
+      const range = (Address.get(name) || "").split(",").map(Number);
+      const isRange = range.length === 2 && range.every(Number.isFinite) && range[0] < range[1];
+      linked.set(name, { name, views: [], range: isRange ? range : null });
+    }
+    return linked.get(name);
+  }
+
+  function showRange(group, range) {
+    group.range = range;
+    if (group.name) Address.set(group.name, range && range.map((at) => Number(at.toPrecision(9))).join(","));
+    for (const one of group.views) one.apply();
+  }
+
   // What part of the x axis is shown, in this plot and in those on the same time axis.
   function viewOf(plot, whole, levels, name, figure) {
-    const group = name ? linked.get(name) || { views: [], range: null } : { views: [], range: null };
-    if (name) linked.set(name, group);
+    const group = name ? linkedBy(name) : { name: "", views: [], range: null };
     let level = 0;
     const view = {
       range: () => group.range || whole,
@@ -242,10 +258,7 @@ const Plots = (() => {
         figure.classList.toggle("zoomed", group.range !== null);
         for (const button of figure.querySelectorAll(".tools .all")) button.disabled = group.range === null;
       },
-      show(range) {
-        group.range = range && range[1] - range[0] < whole[1] - whole[0] ? range : null;
-        for (const one of group.views) one.apply();
-      },
+      show(range) { showRange(group, range && range[1] - range[0] < whole[1] - whole[0] ? range : null); },
       // logarithmic axes are cut in the middle of what is seen, too
       across(share) { return plot.posToVal(share * plot.over.clientWidth, "x"); },
       zoom(factor) { this.show(this.clamped(this.across(0.5 - 0.5 / factor), this.across(0.5 + 0.5 / factor))); },
@@ -362,5 +375,5 @@ const Plots = (() => {
     for (const figure of document.querySelectorAll("figure[data-plot]")) watcher.observe(figure);
   }
 
-  return { make, unpacked };
+  return { make, unpacked, show: (name, range) => showRange(linkedBy(name), range) };
 })();

@@ -23,15 +23,17 @@ from tfrctrace.reports.figures.thinning import thinned
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from tfrctrace.reports.elements import Curve, Figure, TimeOfDay
+    from tfrctrace.reports.elements import Curve, Figure, Overview, TimeOfDay
 
 MOST_POINTS: Final = 4000
 """Points of a curve in a plot; the core keeps at most 3,000 bins of a direction."""
 
 _TICKS_PER_UNIT: Final = 1_000_000
 """x goes into the page in whole millionths: microseconds, or ns of an axis in ms."""
+
+_VERDICTS: Final = ("met", "violated", "severely violated")
 
 _DIGITS: Final = 5
 """Significant digits of a value, more than a pixel shows."""
@@ -95,6 +97,40 @@ def _curve(curve: Curve, scale: float) -> dict[str, Any]:
     if shown.marked:
         data["marked"] = shown.marked
     return data
+
+
+def overview_data(overview: Overview) -> dict[str, Any]:
+    """Return the values of an overview in the form that `overview.js` and `saving.js` read."""
+    return {
+        "starts": [round(start_s, 6) for start_s in overview.starts_s],
+        "width": overview.width_s,
+        "linked": overview.linked,
+        "clock": clock_data(overview.axis.clock),
+        "lines": list(_overview_lines(overview)),
+    }
+
+
+def _overview_lines(overview: Overview) -> Iterator[dict[str, Any]]:
+    """Yield all lines and rows with their values; shares are in percent."""
+    for lane in overview.lanes:
+        for curve in lane.curves:
+            median = ", median" if curve.high else ""
+            yield _line(f"{curve.label}{median}", lane.unit, curve.values)
+            if curve.high:
+                yield _line(f"{curve.label}, 95th percentile", lane.unit, curve.high)
+    for heat_map in overview.heat_maps:
+        for row in heat_map.rows:
+            if heat_map.is_verdict:
+                verdicts = [None if value is None else _VERDICTS[int(value)] for value in row.values]
+                name = plain_text(f"{row.label}, {heat_map.label}")
+                yield {"name": name, "unit": "", "values": verdicts, "isRow": True}
+                continue
+            yield _line(f"{row.label}, {heat_map.label}", heat_map.unit, row.values) | {"isRow": True}
+
+
+def _line(name: str, unit: str, values: Sequence[float | None]) -> dict[str, Any]:
+    scale = 1.0 if unit else 0.01
+    return {"name": plain_text(name), "unit": unit or "%", "values": _rounded(values, scale)}
 
 
 def clock_data(clock: TimeOfDay | None) -> dict[str, Any] | None:

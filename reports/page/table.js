@@ -4,11 +4,13 @@
 for (const table of document.querySelectorAll("table[data-sortable]")) {
   const body = table.tBodies[0];
   const heads = Array.from(table.tHead.rows[0].cells);
-  heads.forEach((head, column) => makeSortable(heads, head, body, column));
+  heads.forEach((head, column) => makeSortable(heads, head, body, column, table.id));
   addFilter(table, body);
+  const [column, order] = (Address.get(`${table.id}.sort`) || "").split(",");
+  if (heads[column]) sortBy(heads, heads[column], body, Number(column), order);
 }
 
-function makeSortable(heads, head, body, column) {
+function makeSortable(heads, head, body, column, name) {
   const button = document.createElement("button");
   button.type = "button";
   button.append(...head.childNodes);
@@ -18,10 +20,15 @@ function makeSortable(heads, head, body, column) {
     const before = head.getAttribute("aria-sort");
     // numbers are looked at from the largest, names from A
     const order = before ? (before === "ascending" ? "descending" : "ascending") : numeric ? "descending" : "ascending";
-    for (const other of heads) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", order);
-    sortRows(body, column, numeric, order === "ascending" ? 1 : -1);
+    sortBy(heads, head, body, column, order);
+    Address.set(`${name}.sort`, `${column},${order}`);
   });
+}
+
+function sortBy(heads, head, body, column, order) {
+  for (const other of heads) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", order === "ascending" ? order : "descending");
+  sortRows(body, column, head.classList.contains("number"), order === "ascending" ? 1 : -1);
 }
 
 function sortRows(body, column, numeric, sign) {
@@ -56,7 +63,7 @@ function addFilter(table, body) {
   input.placeholder = "text in any column";
   label.className = "filter";
   label.append("Show only rows with ", input, shown);
-  input.addEventListener("input", () => {
+  const filter = () => {
     const wanted = input.value.trim().toLowerCase();
     let count = 0;
     rows.forEach((row, index) => {
@@ -65,7 +72,11 @@ function addFilter(table, body) {
       count += row.hidden ? 0 : 1;
     });
     shown.textContent = wanted ? ` ${count} of ${rows.length}` : "";
-  });
+    Address.set(`${table.id}.filter`, wanted);
+  };
+  input.addEventListener("input", filter);
+  input.value = Address.get(`${table.id}.filter`) || "";
+  if (input.value) filter();
   table.closest(".scroll").before(label);
 }
 

@@ -20,6 +20,7 @@ from tfrctrace.reports.units import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.reports.conversations import Conversation
 
 MOST_FLOWS: Final = 1000
@@ -154,7 +155,7 @@ def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def source_table(sources: Sequence[Mapping[str, Any]]) -> TableView:
+def source_table(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None = None) -> TableView:
     """Return the table of inputs: what each file was and what it held."""
     headings = (
         Heading("Input", numeric=False),
@@ -171,17 +172,17 @@ def source_table(sources: Sequence[Mapping[str, Any]]) -> TableView:
         Heading("Bytes on the wire"),
         Heading("Bytes in the file", meaning="of packets, as captured"),
     )
-    rows = tuple(Row(f"source-{n}", _source_cells(source)) for n, source in enumerate(sources, start=1))
+    rows = tuple(Row(f"source-{n}", _source_cells(source, zone)) for n, source in enumerate(sources, start=1))
     return TableView("sources", "What was read, one row for each input.", headings, rows)
 
 
-def _source_cells(source: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _source_cells(source: Mapping[str, Any], zone: TimeZone | None) -> tuple[Cell, ...]:
     return (
         Cell(source["source"]),
         Cell(_format(source)),
         Cell(_link_types(source)),
         Cell(_interfaces(source["interfaces"])),
-        Cell(format_time_ns(source["start_ns"])),
+        Cell(format_time_ns(source["start_ns"], zone)),
         Cell(format_duration_s(span_s(source["start_ns"], source["end_ns"]))),
         Cell(format_count(source["packets"])),
         Cell(format_count(source["tcp_packets"])),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.elements import Words
 
@@ -36,8 +36,11 @@ _MOST_OF_ALL: Final = 0.5
 """Share of what went wrong from which a host is named."""
 
 
-def link_facts(link: LinkTables) -> Iterator[Fact]:
-    """Yield the RTT of each side that is a path, over all samples, and the shares of all packets."""
+def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
+    """Yield the RTT of each side that is a path, over all samples, and the shares of all packets.
+
+    Losses are left out if they are better known than from one place.
+    """
     whole = link.sides.row(0, named=True)
     for side in path_sides(link):
         worst = _worst_host(link, side)
@@ -51,7 +54,7 @@ def link_facts(link: LinkTables) -> Iterator[Fact]:
         ("Lost segments", "lost_packets", "tcp_data_packets", "TCP segment"),
         ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
     ):
-        if whole[part] is not None and whole[all_of]:
+        if whole[part] is not None and whole[all_of] and (with_losses or part != "lost_packets"):
             worst_of = _worst_share(link, part, all_of)
             yield Fact(
                 label,
@@ -62,8 +65,11 @@ def link_facts(link: LinkTables) -> Iterator[Fact]:
 
 def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[Fact]:
     """Yield RTTs that are not of acknowledged data: those of TFRC's senders, else of handshakes."""
+    # reports of a receiver of RTP are no TFRC
+    is_rtp = not flows.filter(flows["transport"].is_in(["rtp", "rtcp"])).is_empty()
+    sender = "RTT of RTCP reports" if is_rtp else "RTT of TFRC senders (R)"
     for label, values, noun in (
-        ("RTT of TFRC senders (R), p50", None if feedback is None else feedback["rtt_ms"], "report"),
+        (f"{sender}, p50", None if feedback is None else feedback["rtt_ms"], "report"),
         ("RTT of handshakes, p50", flows.unique("flow")["handshake_rtt_ms"], "handshake"),
     ):
         known = None if values is None else values.drop_nulls()
@@ -101,7 +107,14 @@ def _worst_share(link: LinkTables, part: str, whole: str) -> str:
 
 
 def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
-    """Yield a sentence on the worst stretch of each quantity that has one."""
+    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none."""
+    found = list(_bad_stretches(link, zone))
+    if not found and (path_sides(link) or link.sides["tcp_data_packets"][0]):
+        found.append(("No stretch of time stands out.",))
+    yield from found
+
+
+def _bad_stretches(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
     for side in path_sides(link):
         yield from _slow_stretch(link, side, zone)
     for part, whole, words in (

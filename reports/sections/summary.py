@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.time_zones import UTC_ZONE
+from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.input_volume import volume
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
-    from tfrctrace.reports.elements import Overview
+    from tfrctrace.reports.elements import Overview, Severity
 
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
@@ -43,7 +43,7 @@ _MOST_NAMES: Final = 4
 _FEWEST_DATA_PACKETS: Final = 100
 """With fewer packets the share of retransmissions is not significant."""
 
-_SEVERITIES: Final = {"error": "error", "warning": "warning", "info": "note"}
+_SEVERITIES: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 
 _UNSUCCESSFUL: Final = {
     "attempted": "{} not answered",
@@ -61,6 +61,7 @@ def summary(
     *,
     joined: bool,
     caveats: Section | None = None,
+    verdicts: tuple[Words, ...] = (),
     overview: Overview | None = None,
     zone: TimeZone = UTC_ZONE,
 ) -> Section:
@@ -84,7 +85,11 @@ def summary(
     return Section(
         key="summary",
         title="Summary",
-        headline=(*(when_it_was_bad(link, zone) if link else ()), *_caveats_line(caveats)),
+        headline=(
+            *verdicts,
+            *(when_it_was_bad(link, zone) if link and overview else ()),
+            *_caveats_line(caveats),
+        ),
         paragraphs=_opening(flows, sources, joined=joined, zone=zone),
         facts=_facts(flows, sources, link, feedback, joined=joined, zone=zone),
         overview=overview,
@@ -183,7 +188,9 @@ def _facts(
     covered = _covered(sources, joined=joined)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
     whose = _from_when_to_when(covered, zone)
-    facts = list(link_facts(link)) if link else []
+    sent = flows.select("sent_packets", "lost_packets").drop_nulls()
+    shows_both_ends = int(sent["sent_packets"].sum()) > 0
+    facts = list(link_facts(link, with_losses=not shows_both_ends)) if link else []
     if not any(fact.label.startswith("RTT") for fact in facts):
         facts = [*other_rtts(flows, feedback), *facts]
     retransmitted, data = retransmitted_packets(flows)
@@ -191,13 +198,10 @@ def _facts(
         seen = ", as captured" if _hides_repairs(flows) else ""
         detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
-    sent = flows.select("sent_packets", "lost_packets").drop_nulls()
-    if sent["sent_packets"].sum():
-        share = sent["lost_packets"].sum() / sent["sent_packets"].sum()
-        of_all = (
-            f"{format_count(sent['lost_packets'].sum())} of {counted(sent['sent_packets'].sum(), 'packet')}"
-        )
-        facts.append(Fact("Lost on the way", format_share(share), f"{of_all} sent"))
+    if shows_both_ends:
+        packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
+        detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
+        facts.append(Fact("Lost on the way", format_share(lost / packets_sent), detail))
     return (
         *facts,
         Fact("Duration", format_duration_s(lasted_s), whose),
@@ -313,7 +317,8 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
         .head(1)
         .to_dicts()
     )
-    if not worst or flows["flow"].n_unique() == 1:
+    # with a share that all have, none has most
+    if not worst or worst[0]["_share"] * data <= retransmitted * (1 + 1e-9):
         return (f"{opening}.",)
     return (f"{opening}, most in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
 
@@ -376,7 +381,7 @@ def _delivery(flows: pl.DataFrame) -> Words:
     opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
     share = f" ({format_share(lost / packets)})"
     worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1).to_dicts()
-    if not worst or sent["flow"].n_unique() == 1:
+    if not worst or worst[0]["pdr"] >= 1 - lost / packets:
         return (f"{opening}{share}.",)
     row = worst[0]
     where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""

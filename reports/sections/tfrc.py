@@ -25,7 +25,7 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -44,6 +44,11 @@ _READING: Final = (
     "TFRC's receiver reports its receive rate and loss event rate once per round-trip time; the sender sets "
     "its rate by them. A step lasts from one report to the next. Where X follows the loss event rate p, the "
     "path limits the flow; where it is twice X_recv, the flow sends less than it could."
+)
+
+_READING_RTP: Final = (
+    "Receivers of RTP report losses and round-trip times by RTCP. Loss events and p are those that TFRC "
+    "would count (RFC 5348 section 5)."
 )
 
 _HEADINGS: Final = (
@@ -76,13 +81,18 @@ def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataF
         return Section("tfrc", "TFRC state")
     figures = (figure for trace in traces for figure in _figures_of(trace, results))
     findings = _findings_table(traces, results.table("findings"))
+    is_rtp = all(map(_is_rtp, rows))
     return Section(
         "tfrc",
-        "TFRC state",
-        ((_READING,),),
+        "RTCP reports" if is_rtp else "TFRC state",
+        ((_READING_RTP if is_rtp else _READING,),),
         figures=tuple(figures),
         tables=(_table(rows),) if findings is None else (_table(rows), findings),
     )
+
+
+def _is_rtp(row: Mapping[str, Any]) -> bool:
+    return bool(row["transport"] == "rtp")
 
 
 def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
@@ -127,7 +137,7 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
     words = " A ring marks the first report after a loss event." if any(c.marked for c in curves) else ""
     return trace.over_time(
         f"tfrc-rate-{row['flow']}-{row['direction']}",
-        f"TFRC rate, flow {direction_label(row)}",
+        f"{'Rate by RTCP reports' if _is_rtp(row) else 'TFRC rate'}, flow {direction_label(row)}",
         curves,
         unit="bit/s",
         caption=(
@@ -165,7 +175,9 @@ def _round_trips(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], pl.Dat
     ]
     return trace.over_time(
         "tfrc-r",
-        "Round-trip time R of TFRC's senders",
+        "Round-trip time R of senders"
+        if all(_is_rtp(row) for row, _ in drawn)
+        else "Round-trip time R of TFRC's senders",
         curves,
         unit="ms",
         caption=(
@@ -190,7 +202,7 @@ def _first_reports_after(reports_ns: list[int], events_ns: list[int]) -> tuple[i
 def _table(rows: Sequence[dict[str, Any]]) -> TableView:
     return TableView(
         "tfrc-flows",
-        "One row for each direction with reports of a TFRC receiver, largest first.",
+        "One row for each direction with reports of a receiver, largest first.",
         _HEADINGS,
         tuple(_row(row) for row in rows),
         sortable=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.common import Timezone, Traces
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -84,12 +84,7 @@ def groups(
             help="Number of rows in the text table; 0 for all.",
         ),
     ] = None,
-    timezone: Annotated[
-        str,
-        output_option(
-            "--timezone", metavar="ZONE", help="Zone of times in the text table: UTC, local or Europe/Berlin."
-        ),
-    ] = "UTC",
+    timezone: Timezone = "UTC",
     buckets: Annotated[
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),

@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError
-from tfrctrace.base.time_zones import UTC_ZONE
 from tfrctrace.commands.options.common import check_output_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.console import Console
     from tfrctrace.reports.page.captures_index import CaptureEntry
     from tfrctrace.trace.trace import Trace
@@ -26,7 +25,7 @@ def write_pages(
     console: Console,
     *,
     title: str | None,
-    zone: TimeZone = UTC_ZONE,
+    zone: TimeZone,
 ) -> None:
     """Write `index.html` and one page per capture to `folder`, creating it if needed.
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
-from tfrctrace.base.time_zones import parse_time_zone
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import OptionalTraces, RawText, Timezone, check_output_place
@@ -19,11 +18,11 @@ from tfrctrace.commands.pages import write_pages
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from tfrctrace.base.time_zones import TimeZone
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.objectives import ObjectiveResult
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace.trace import Trace
 
 Saved = Annotated[
     str | None,
@@ -76,6 +75,14 @@ def report(
         output_option("--title", metavar="TEXT", help="Title of the report; default: the capture's name."),
     ] = None,
     timezone: Timezone = "UTC",
+    limits: Annotated[
+        str | None,
+        output_option(
+            "--limits",
+            metavar="FILE",
+            help="Judge the objectives of a TOML file (docs/check.md), and show when they were violated.",
+        ),
+    ] = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -85,10 +92,11 @@ def report(
     named after the capture. With -o link.md it is Markdown, with its figures as SVG files in link-figures.
     A report made with --from is identical, byte for byte, to the one made from the trace.
     """
+    from tfrctrace.base import timezones
     from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
-    zone = parse_time_zone(timezone)
+    zone = timezones.TimeZone.named(timezone)
     if raw and not csv:
         raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
     if csv and save_to is None:
@@ -98,6 +106,9 @@ def report(
         _refuse_together(
             {**others, "-o": output, "--results": save_to}, "--pages", "leave out one of the two"
         )
+    if limits is not None:
+        others = {"--from": saved, "--results": save_to, "--pages": pages}
+        _refuse_together(others, "--limits", "leave out one of the two")
     path = output or default_name([] if anonymity.is_enabled else traces)
     check_output_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -113,7 +124,7 @@ def report(
             "it applies when a trace is read: leave it out, or make the report from the trace",
         )
         results, saved_title = load(saved)
-        _write(results, path, title or saved_title, console, zone)
+        _write(results, path, console, title=title or saved_title, zone=zone)
         _print_location(path, console)
         return console.exit_status
     if not traces:
@@ -132,18 +143,17 @@ def report(
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status
-    results, name = _results_and_name(reading.open(traces, console, anonymizer=anonymizer))
+    trace = reading.open(traces, console, anonymizer=anonymizer)
+    objectives = [] if limits is None else trace.objectives(limits)
+    results, name = trace.results(), trace.name
+    # it may be large
+    del trace
     trim_heap()
-    _write(results, path, title or name, console, zone)
+    _write(results, path, console, title=title or name, zone=zone, objectives=objectives)
     if save_to is not None:
         save(results, save_to, title=title or name, version=__version__, csv=csv, raw=raw)
     _print_location(path, console)
     return console.exit_status
-
-
-def _results_and_name(trace: Trace) -> tuple[Results, str]:
-    """Return the results and the name of a trace; the trace itself may be large and is not kept."""
-    return trace.results(), trace.name
 
 
 def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:
@@ -168,12 +178,20 @@ def _print_location(path: str, console: Console) -> None:
         console.note(f"report written to `{path}`")
 
 
-def _write(results: Results, path: str, title: str, console: Console, zone: TimeZone) -> None:
+def _write(
+    results: Results,
+    path: str,
+    console: Console,
+    *,
+    title: str,
+    zone: TimeZone,
+    objectives: Sequence[ObjectiveResult] = (),
+) -> None:
     from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.formats import write_report
 
     with console.printing_warnings():
-        write_report(path, build_report(results, title=title, zone=zone))
+        write_report(path, build_report(results, title=title, zone=zone, objectives=objectives))
 
 
 def default_name(traces: list[str]) -> str:

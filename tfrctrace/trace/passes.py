@@ -94,6 +94,11 @@ class Passes:
         return self._settings.pair is not None
 
     @property
+    def settings(self) -> ReadSettings:
+        """How the inputs are read."""
+        return self._settings
+
+    @property
     def agents(self) -> dict[str, float]:
         """Parameters of ns-2's TFRC agents with which their ends are rebuilt, those that are not defaults."""
         return dict(self._settings.tfrc.agents)
@@ -228,6 +233,10 @@ class Passes:
         reading = running.result()
         if reading.read_nothing:
             raise InputError(self._inputs.problems + reading.problems)
+        if not self.is_joined and not self.is_pair:
+            from tfrctrace.parsers.rotated_names import rotated_files
+
+            reading.problems += filter(None, [rotated_files(self._inputs.names, reading.sources)])
         self._report_problems(reading.problems)
         return reading
 

@@ -106,9 +106,27 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
         link=_link(trace, flows, reading) if flow is None else None,
         joined=trace.is_joined,
         clock=reading.clock,
+        made_with=_made_with(trace),
         window_ns=window_ns,
     )
     return without_folders(results)
+
+
+def _made_with(trace: Trace) -> str:
+    """Return version and command; a filter may name hosts that are anonymized."""
+    from tfrctrace import __version__
+
+    settings = trace.settings
+    filtered = ""
+    if settings.filter is not None and settings.anonymizer is None:
+        filtered = f" --filter '{settings.filter.expression}'".replace("`", "")
+    options = (
+        filtered,
+        " --join" if settings.join else "",
+        " --pair" if settings.pair else "",
+        " --anonymize" if settings.anonymizer else "",
+    )
+    return f"tfrctrace {__version__}: `tfrctrace report{''.join(options)}`"
 
 
 def _link(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> LinkTables | None:

@@ -307,17 +307,26 @@ class Trace(Tables):
         """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
         return self.closed_loops(*names, **options).frame
 
-    def report(self, path: StrPath, *, title: str | None = None, timezone: str = "UTC") -> Path:
+    def report(
+        self,
+        path: StrPath,
+        *,
+        title: str | None = None,
+        timezone: str = "UTC",
+        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+    ) -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.
 
         A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. `timezone` such
-        as `"Europe/Berlin"` or `"local"` is that of times of day.
+        as `"Europe/Berlin"` or `"local"` is that of times of day. `objectives` are as for `objectives`: the
+        report shows when they were violated, and for whom.
         """
         from pathlib import Path
 
         from tfrctrace.reports.formats import write_report
 
-        write_report(os.fspath(path), self.report_parts(title=title, timezone=timezone))
+        parts = self.report_parts(title=title, timezone=timezone, objectives=objectives)
+        write_report(os.fspath(path), parts)
         return Path(path)
 
     def report_html(self, *, title: str | None = None) -> str:
@@ -326,15 +335,24 @@ class Trace(Tables):
 
         return render(self.report_parts(title=title))
 
-    def report_parts(self, *, title: str | None = None, timezone: str = "UTC") -> Report:
+    def report_parts(
+        self,
+        *,
+        title: str | None = None,
+        timezone: str = "UTC",
+        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+    ) -> Report:
         """Return what a report says, before it is written: its sections, with figures and tables."""
         from dataclasses import replace
 
-        from tfrctrace.base.time_zones import parse_time_zone
+        from tfrctrace.base.timezones import TimeZone
         from tfrctrace.reports.build_report import build_report
 
+        if objectives:
+            judged, zone = self.objectives(objectives), TimeZone.named(timezone)
+            return build_report(self.results(), title=title or self.name, zone=zone, objectives=judged)
         if self._report is None or self._report[0] != timezone:
-            zone = parse_time_zone(timezone)
+            zone = TimeZone.named(timezone)
             self._report = timezone, build_report(self.results(), title="", zone=zone)
         return replace(self._report[1], title=title or self.name)
 
