@@ -72,6 +72,17 @@ class StackedTable:
             rows = table.rows(start, stop)
             yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
 
+    def rows_at(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """Give the rows at these places, as dictionaries."""
+        for place in places:
+            before = 0
+            for table in self._tables:
+                if place < before + len(table):
+                    (row,) = table.rows(place - before, place - before + 1)
+                    yield self._anonymizer.row(row) if self._anonymizer else row
+                    break
+                before += len(table)
+
     def csv(self, *, raw: bool = False) -> Iterator[bytes]:
         """Give the rows as lines of CSV, many at a time, without the names of the columns.
 

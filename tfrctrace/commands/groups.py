@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
@@ -32,12 +32,6 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "rtt": "rtt_p95_ms",
     "retransmissions": "retransmission_ratio",
 }
-
-_SHOWN: Final = (
-    *("group", "direction", "start_ns", "packets", "wire_bytes", "goodput_bps", "retransmission_ratio"),
-    *("rtt_p50_ms", "rtt_p95_ms", "connection_attempts", "connections_refused", "connections_unanswered"),
-)
-"""Columns that the text table needs: all of a million rows would take long."""
 
 
 def groups(
@@ -100,7 +94,8 @@ def groups(
     """
     from tfrctrace.base.grouping import parse_grouping
     from tfrctrace.base.timezones import parse_timezone
-    from tfrctrace.trace.gather_groups import check_labels, gather_groups, rows_of_groups
+    from tfrctrace.reports.printers.groups import write_groups
+    from tfrctrace.trace.gather_groups import check_labels, gather_groups, leading_rows
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or limit is not None):
@@ -116,16 +111,18 @@ def groups(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
+    order = sort or "bytes"
     if chosen == "table":
-        rows = _sorted(rows_of_groups(trace, grouping, labels, _SHOWN), sort or "bytes")
+        most = DEFAULT_LIMIT if limit is None else limit or None
+        rows, total = leading_rows(trace, grouping, labels, _key(order), most)
     else:
         found = gather_groups(trace, grouping, labels)
     result.write(
-        table=lambda file: _write_text(
+        table=lambda file: write_groups(
             file,
             rows,
-            sort or "bytes",
-            DEFAULT_LIMIT if limit is None else limit,
+            total=total,
+            order="by group" if order == "group" else f"by {order}, largest first",
             every_ns=grouping.every_ns,
             timezone=timezone,
         ),
@@ -135,30 +132,16 @@ def groups(
     return console.exit_status
 
 
-def _write_text(
-    file: TextIO, rows: pl.DataFrame, sort: SortKey, limit: int, *, every_ns: int | None, timezone: str
-) -> None:
-    from tfrctrace.reports.printers.groups import write_groups
-
-    write_groups(
-        file,
-        (rows.head(limit) if limit else rows).to_dicts(),
-        total=len(rows),
-        order="by group" if sort == "group" else f"by {sort}, largest first",
-        every_ns=every_ns,
-        timezone=timezone,
-    )
-
-
-def _sorted(rows: pl.DataFrame, sort: SortKey) -> pl.DataFrame:
-    """Return the rows with the largest values first; unknown ones come last."""
+def _key(sort: SortKey) -> tuple[tuple[str, ...], pl.Expr | None]:
+    """Return the columns that decide about the order, and the value that they give."""
     import polars as pl
 
     if sort == "group":
-        return rows
-    failed = pl.col("connections_refused") + pl.col("connections_unanswered")
-    key: Any = failed if sort == "failures" else pl.col(_COLUMNS[sort])
-    return rows.sort(key, descending=True, nulls_last=True, maintain_order=True)
+        return ("packets",), None
+    if sort == "failures":
+        names = ("connections_refused", "connections_unanswered")
+        return names, pl.sum_horizontal(names, ignore_nulls=False)
+    return (_COLUMNS[sort],), pl.col(_COLUMNS[sort])
 
 
 def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
@@ -180,9 +163,11 @@ def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
 def _write_rows(
     file: BinaryIO, found: Groups, form: Literal["csv", "parquet"], *, raw: bool, buckets: bool
 ) -> None:
+    import polars as pl
+
     from tfrctrace.parsers._native import empty_table
     from tfrctrace.parsers.schema import polars_schema
     from tfrctrace.reports.files.table_files import write_table
 
     frame, name = (found.buckets, "group_buckets") if buckets else (found.rows, "groups")
-    write_table(file, form, [frame.cast(polars_schema(name))], empty_table(name), raw=raw)
+    write_table(file, form, [frame.cast(pl.Schema(polars_schema(name)))], empty_table(name), raw=raw)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfrctrace.base.errors import UsageError
 
@@ -29,14 +29,31 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
     return sum_groups([groups]) if reading.trace_count > 1 else groups
 
 
-def rows_of_groups(
-    trace: Trace, grouping: Grouping, labels: Sequence[str], columns: Sequence[str]
-) -> pl.DataFrame:
-    """Return some columns of the rows that `gather_groups` gives."""
+def leading_rows(
+    trace: Trace,
+    grouping: Grouping,
+    labels: Sequence[str],
+    order: tuple[tuple[str, ...], pl.Expr | None],
+    most: int | None,
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the `most` rows with the largest values of an expression of columns, and how many there are.
+
+    Unknown values come last; without an expression the rows are in the order of the table. Only what is
+    needed is read of a million rows.
+    """
+    columns, key = order
     reading = trace.read_groups(grouping)
-    if grouping.by == "label" or reading.trace_count > 1:
-        return gather_groups(trace, grouping, labels).rows.select(columns)
-    return reading.table("groups").frame(columns)
+    is_summed = grouping.by == "label" or reading.trace_count > 1
+    table = reading.table("groups")
+    frame = gather_groups(trace, grouping, labels).rows if is_summed else table.frame(columns)
+    places = frame.with_row_index("place")
+    if key is not None:
+        places = places.sort(key, descending=True, nulls_last=True, maintain_order=True)
+    if most is not None:
+        places = places.head(most)
+    if is_summed:
+        return places.drop("place").to_dicts(), len(frame)
+    return list(table.rows_at(places["place"])), len(frame)
 
 
 def check_labels(grouping: Grouping, labels: Sequence[str]) -> None:
