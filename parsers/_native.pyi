@@ -193,7 +193,6 @@ def analyse(
     *,
     collect: Set[str] = ...,
     bin_ns: int | None = None,
-    grouping: tuple[str, tuple[int, int], int | None, int] | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Read `sources` as one trace and analyse their flows.
@@ -202,9 +201,8 @@ def analyse(
 
     Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
     memory for each packet or sample, which are empty otherwise; bins are `bin_ns` wide, by default from 1 ms
-    up, so that the table stays small. `grouping` fills the tables of groups: what flows are grouped by, the
-    lengths of prefixes of IPv4 and IPv6, the width of intervals in ns, and the most rows. A setting
-    that cannot be raises ValueError; an exception that the filter raises passes through.
+    up, so that the table stays small. A setting that cannot be raises ValueError;
+    an exception that the filter raises passes through.
     """
 
 def analyse_pair(
@@ -213,7 +211,6 @@ def analyse_pair(
     *,
     collect: Set[str] = ...,
     bin_ns: int | None = None,
-    grouping: tuple[str, tuple[int, int], int | None, int] | None = None,
     clock_offset_ns: int | None = None,
     progress: Progress | None = None,
 ) -> Analysis:

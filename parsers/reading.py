@@ -182,10 +182,9 @@ class Pass:
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
-        self._settings = settings
+        self._settings = settings if grouping is None else replace(settings, grouping=grouping.for_core)
         self._collect = collect
         self._bin_ns = bin_ns
-        self._grouping = None if grouping is None else grouping.for_core
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
         self._progress = [Progress() for _ in self._traces]
@@ -276,7 +275,6 @@ class Pass:
             replace(self._settings, format=form),
             collect=self._collect,
             bin_ns=self._bin_ns,
-            grouping=self._grouping,
             progress=self._progress[index],
         )
 
@@ -286,7 +284,6 @@ class Pass:
             self._settings,
             collect=self._collect,
             bin_ns=self._bin_ns,
-            grouping=self._grouping,
             clock_offset_ns=pair.clock_offset_ns,
             progress=self._progress[index],
         )

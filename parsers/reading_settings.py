@@ -84,6 +84,8 @@ class ReadSettings:
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+    grouping: tuple[str, tuple[int, int], int | None, int] | None = None
+    """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""
     anonymizer: "Anonymizer | None" = None
     """Replaces addresses and names in all results; problems keep them, for the person who reads."""
 

@@ -29,7 +29,7 @@ use crate::pass::{Analysis as Core, Options};
 use crate::tables::{Description, TABLES, Table as CoreTable};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use packets::{PacketReader, PacketSpool};
-use settings::{GivenGrouping, Settings};
+use settings::Settings;
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
 use table::Table;
 
@@ -71,17 +71,16 @@ impl Analysis {
 }
 
 #[pyfunction]
-#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, grouping = None, progress = None))]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, progress = None))]
 fn analyse(
     py: Python<'_>,
     sources: Vec<SourceArgument>,
     settings: Settings,
     collect: HashSet<String>,
     bin_ns: Option<i64>,
-    grouping: Option<GivenGrouping>,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
-    let Settings { options, filter } = settings.collecting(collect, bin_ns, grouping)?;
+    let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     let read_options = options.clone();
     run(py, options, filter, progress, |core, compiler, progress| {
         let sources = Sources::new(sources, &read_options, Arc::clone(progress));
@@ -91,18 +90,17 @@ fn analyse(
 }
 
 #[pyfunction]
-#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, grouping = None, clock_offset_ns = None, progress = None))]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, clock_offset_ns = None, progress = None))]
 fn analyse_pair(
     py: Python<'_>,
     sources: Vec<OsString>,
     settings: Settings,
     collect: HashSet<String>,
     bin_ns: Option<i64>,
-    grouping: Option<GivenGrouping>,
     clock_offset_ns: Option<i64>,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
-    let Settings { options, filter } = settings.collecting(collect, bin_ns, grouping)?;
+    let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     run(py, options, filter, progress, |core, compiler, progress| {
         core.read_pair(&sources, clock_offset_ns, compiler, progress)
     })

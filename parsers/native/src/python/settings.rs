@@ -33,6 +33,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
         let word = |name: &str| given(name)?.extract::<Option<String>>();
         let tfrc = given("tfrc")?;
         let profile = tfrc.getattr("profile")?.extract::<Option<String>>()?;
+        let grouping = given("grouping")?.extract::<Option<GivenGrouping>>()?;
         let options = Options {
             format: word("format")?.as_deref().map(format_by_name).transpose()?,
             layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
@@ -43,6 +44,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             tfrc_profile: profile.as_deref().map(profile_by_name).transpose()?.unwrap_or_default(),
             rtt_s: tfrc.getattr("rtt_s")?.extract()?,
             tunnel_ports: tunnel_ports(given("tunnel_port")?.extract()?)?,
+            grouping: grouping.map(GivenGrouping::checked).transpose()?,
             max_flows: given("max_flows")?.extract()?,
             max_samples: given("max_samples")?.extract()?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,
@@ -55,7 +57,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
 
 /// How flows are grouped: `(by, (IPv4 prefix, IPv6 prefix), every_ns, max_rows)`.
 #[derive(FromPyObject)]
-pub(super) struct GivenGrouping(String, (u8, u8), Option<i64>, usize);
+struct GivenGrouping(String, (u8, u8), Option<i64>, usize);
 
 impl GivenGrouping {
     fn checked(self) -> PyResult<Grouping> {
@@ -99,13 +101,8 @@ fn tunnel_ports(given: Vec<(String, u16)>) -> PyResult<TunnelPorts> {
 }
 
 impl Settings {
-    /// The same, with the tables to `collect`, the width of bins, and how flows are grouped.
-    pub(super) fn collecting(
-        mut self,
-        collect: HashSet<String>,
-        bin_ns: Option<i64>,
-        grouping: Option<GivenGrouping>,
-    ) -> PyResult<Self> {
+    /// The same, with the tables to `collect` and the width of bins.
+    pub(super) fn collecting(mut self, collect: HashSet<String>, bin_ns: Option<i64>) -> PyResult<Self> {
         let is_known = |name: &String| Table::by_name(name).is_some_and(Table::is_of_pass);
         if let Some(name) = collect.iter().find(|name| !is_known(name)) {
             return Err(PyValueError::new_err(format!("a pass has no table `{name}`")));
@@ -113,7 +110,6 @@ impl Settings {
         if bin_ns.is_some_and(|width| width <= 0) {
             return Err(PyValueError::new_err("bin_ns must be positive"));
         }
-        self.options.grouping = grouping.map(GivenGrouping::checked).transpose()?;
         self.options.collect = collect;
         self.options.bin_width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
         Ok(self)
