@@ -65,6 +65,16 @@ impl FlowTable {
         self.tunnelled.find(&key, side, network.lane).map(|flow| Found { flow, side })
     }
 
+    /// Whether a packet's lane is new for its five-tuple; for packet after packet.
+    #[inline]
+    pub fn is_new_lane(&mut self, network: &Network) -> bool {
+        if network.lane.is_outside() {
+            return self.find(network).is_none();
+        }
+        let (key, side) = FlowKey::of(&network.endpoints);
+        self.tunnelled.find_next(&key, side, network.lane).is_none()
+    }
+
     /// The flow that an error's quoted packet probably belongs to: that of its lane, or the newest.
     pub fn find_quoted(&self, network: &Network) -> Option<Found> {
         let (key, side) = FlowKey::of(&network.endpoints);
@@ -89,7 +99,7 @@ impl FlowTable {
     pub fn find_or_open_in_lane(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {
         let (key, side) = FlowKey::of(&network.endpoints);
         let lane = network.lane;
-        let known = self.tunnelled.find(&key, side, lane);
+        let known = self.tunnelled.find_next(&key, side, lane);
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
             Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,

@@ -30,7 +30,12 @@ pub struct TunnelledFlows {
     passages: HashMap<u32, Passage>,
     /// A bit for each flow and side whose tunnel is known.
     noted: Vec<u64>,
+    /// The last flows found, by a few bits of what they were found by: spares most look-ups.
+    recent: Vec<Option<(FlowKey, Side, Lane, u32)>>,
 }
+
+/// Entries of the cache.
+const RECENT: usize = 256;
 
 impl TunnelledFlows {
     /// Whether no packet was in a lane.
@@ -39,7 +44,22 @@ impl TunnelledFlows {
         self.newest.is_empty()
     }
 
+    /// The same as [`TunnelledFlows::find`], for packet after packet.
     #[inline]
+    pub fn find_next(&mut self, key: &FlowKey, side: Side, lane: Lane) -> Option<u32> {
+        let slot = (key.slot() ^ (lane.network ^ lane.path) as usize ^ side as usize) % RECENT;
+        if let Some(Some((known, its_side, its_lane, flow))) = self.recent.get(slot)
+            && *known == *key
+            && (*its_side, *its_lane) == (side, lane)
+        {
+            return Some(*flow);
+        }
+        let flow = self.find(key, side, lane)?;
+        self.recent.resize(RECENT, None);
+        self.recent[slot] = Some((*key, side, lane, flow));
+        Some(flow)
+    }
+
     pub fn find(&self, key: &FlowKey, side: Side, lane: Lane) -> Option<u32> {
         self.lanes.get(&(*key, side, lane)).copied()
     }
@@ -64,6 +84,7 @@ impl TunnelledFlows {
         if passage.lanes.len() < MOST_LANES {
             passage.lanes.push((side, lane));
             self.lanes.insert((key, side, lane), flow);
+            self.recent.clear();
         }
         let newest = self.newest.entry(key).or_default();
         if !newest.contains(&flow) {

@@ -32,7 +32,7 @@ impl Analysis {
         network: &Network,
         extras: &PacketExtras,
     ) -> Option<Found> {
-        if self.flows.find_in_lane(network).is_none() {
+        if self.flows.is_new_lane(network) {
             self.join(packet, network, extras);
         }
         let found = if network.lane.is_outside() {

@@ -23,6 +23,23 @@ pub fn headers(ether_type: u16, bytes: Bytes<'_>, network: &mut Network) -> Resu
     }
 }
 
+/// Whether there is a whole header of a right version and length, without its extensions.
+pub fn check(ether_type: u16, bytes: Bytes<'_>) -> Result<(), Stop> {
+    let (version, shortest, layer) =
+        if ether_type == IPV4 { (4, 20, Layer::Ipv4) } else { (6, 40, Layer::Ipv6) };
+    let Some(header) = bytes.captured.get(..shortest) else { return Err(bytes.shortage(shortest, layer)) };
+    let length = usize::from(header[0] & 0x0f) * 4;
+    let total = match u32::from(u16_at(header, 2)) {
+        0 => bytes.on_wire,
+        total => total.min(bytes.on_wire),
+    };
+    let is_ipv4_damaged = version == 4 && (length < 20 || (total as usize) < length);
+    if header[0] >> 4 != version || is_ipv4_damaged {
+        return Err(Stop { layer, reason: Reason::Malformed });
+    }
+    Ok(())
+}
+
 #[inline(always)]
 fn ipv4(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     const LAYER: Layer = Layer::Ipv4;

@@ -50,6 +50,16 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
     None
 }
 
+/// What follows a whole header.
+pub fn payload(bytes: Bytes<'_>) -> Bytes<'_> {
+    let length = bytes.captured.get(4..HEADER).map_or(0, |field| u32::from(u16_at(field, 0)));
+    let behind = bytes.behind(HEADER);
+    match length.checked_sub(HEADER as u32) {
+        Some(payload) => Bytes { on_wire: payload.min(behind.on_wire), ..behind },
+        None => behind,
+    }
+}
+
 /// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
 /// RTP.
 pub(super) fn kept_bytes(payload: &[u8]) -> Option<usize> {

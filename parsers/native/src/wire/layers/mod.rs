@@ -22,8 +22,8 @@ pub use ppp::PPP_ADDRESS;
 pub use udp_port::TunnelPorts;
 
 use super::ether_type::{IPV4, IPV6};
-use super::{Bytes, dccp, icmp, ip, tcp, udp};
-use crate::packet::encapsulation::Encapsulation;
+use super::{Bytes, dccp, icmp, ip, tcp, u16_at, udp};
+use crate::packet::encapsulation::{Encapsulation, Lane};
 use crate::packet::event::{Endpoints, Family, Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::tunnel::{OuterFragment, Tunnel};
@@ -56,7 +56,7 @@ pub(super) fn decode(
     extras: &mut PacketExtras,
     ports: &TunnelPorts,
 ) -> (bool, Option<Stop>) {
-    let mut layers = Layers { network, extras, ports, is_ip: false, tunnel: Tunnel::default() };
+    let mut layers = Layers { network, extras, ports, is_ip: false, tunnel: None, datagram: None };
     let stop = layers.follow(next, bytes);
     (layers.is_ip, stop)
 }
@@ -67,8 +67,10 @@ struct Layers<'a> {
     ports: &'a TunnelPorts,
     /// Whether `network` has an IP header.
     is_ip: bool,
-    /// What was around the last IP header, or transport header.
-    tunnel: Tunnel,
+    /// What was around the last IP header, or transport header, if anything.
+    tunnel: Option<Tunnel>,
+    /// The UDP header whose payload is being read, not in `network` unless nothing is inside.
+    datagram: Option<Bytes<'a>>,
 }
 
 /// What an IP packet holds.
@@ -78,10 +80,10 @@ enum Inside<'a> {
     Packet(Next, Bytes<'a>),
 }
 
-impl Layers<'_> {
-    fn follow(&mut self, mut next: Next, mut bytes: Bytes<'_>) -> Option<Stop> {
+impl<'a> Layers<'a> {
+    fn follow(&mut self, mut next: Next, mut bytes: Bytes<'a>) -> Option<Stop> {
         // An encapsulation without an IP packet inside leaves `self.tunnel` as it was.
-        let mut tunnel = Tunnel::default();
+        let mut tunnel = None;
         // Captured bytes from the last IP header's payload on.
         let mut ip_payload = bytes.captured.len();
         for _ in 0..MOST_HEADERS {
@@ -93,7 +95,9 @@ impl Layers<'_> {
                     }
                     step
                 }
-                Next::EtherType(ether_type) => ether::header(ether_type, bytes, &mut tunnel, self.layer()),
+                Next::EtherType(ether_type) => {
+                    ether::header(ether_type, bytes, tunnel.get_or_insert_default(), self.layer())
+                }
                 Next::Ethernet => ether::ethernet(bytes),
                 Next::Ppp => ppp::header(bytes, self.layer()),
                 Next::Ip => ether::ip(bytes, self.layer()),
@@ -107,14 +111,10 @@ impl Layers<'_> {
             };
             match step {
                 Ok(behind) => (next, bytes) = behind,
-                Err(stop) => {
-                    self.keep(0);
-                    return Some(stop);
-                }
+                Err(stop) => return self.leave(stop),
             }
         }
-        self.keep(0);
-        Some(Stop { layer: self.layer(), reason: Reason::TooDeep })
+        self.leave(Stop { layer: self.layer(), reason: Reason::TooDeep })
     }
 
     /// Read an IP header, the first or one inside of another, which remains if this one is damaged.
@@ -123,20 +123,22 @@ impl Layers<'_> {
         &mut self,
         next: Next,
         bytes: Bytes<'b>,
-        tunnel: &mut Tunnel,
+        tunnel: &mut Option<Tunnel>,
         outer_payload: usize,
     ) -> Step<'b> {
         let Next::EtherType(ether_type) = next else { return Ok((next, bytes)) };
         if self.is_ip {
-            self.inner_ip(ether_type, bytes, tunnel, outer_payload)?;
+            self.inner_ip(ether_type, bytes, tunnel.get_or_insert_default(), outer_payload)?;
         }
         let headers = ip::headers(ether_type, bytes, self.network);
-        if let (Some(outer), Ok((header, _))) = (&mut tunnel.outer_fragment, headers) {
-            outer.before += header as u32;
+        if let Some(tunnel) = tunnel {
+            if let (Some(outer), Ok((header, _))) = (&mut tunnel.outer_fragment, headers) {
+                outer.before += header as u32;
+            }
+            self.tunnel = Some(*tunnel);
         }
         // Addresses are set once the fixed header is read; the failure may be behind it.
         self.is_ip |= self.network.endpoints.src != 0 || self.network.endpoints.dst != 0 || headers.is_ok();
-        self.tunnel = *tunnel;
         let (header, payload) = headers?;
         let behind = Bytes { on_wire: payload, ..bytes.behind(header) };
         Ok((Next::Protocol(self.network.endpoints.protocol), behind))
@@ -151,29 +153,29 @@ impl Layers<'_> {
         tunnel: &mut Tunnel,
         outer_payload: usize,
     ) -> Result<(), Stop> {
-        let mut inner = Network::default();
-        ip::headers(ether_type, bytes, &mut inner)?;
+        ip::check(ether_type, bytes)?;
         let outer = self.network.endpoints;
-        if tunnel.lane.network == self.tunnel.lane.network && !tunnel.is_mirror() {
+        let around = self.tunnel.as_ref().map_or(Lane::OUTSIDE, |tunnel| tunnel.lane);
+        if tunnel.lane.network == around.network && !tunnel.is_mirror() {
             tunnel.lane.enter_path(Encapsulation::Ipip, pair_of(&outer));
         }
         if let Some(fragment) = self.network.fragment
             && tunnel.outer_fragment.is_none()
         {
             let endpoints = Endpoints { src_port: 0, dst_port: 0, ..outer };
-            let lane = self.tunnel.lane;
-            tunnel.outer_fragment = Some(OuterFragment { endpoints, fragment, lane, before: 0 });
+            tunnel.outer_fragment = Some(OuterFragment { endpoints, fragment, lane: around, before: 0 });
         }
         if let Some(outer) = &mut tunnel.outer_fragment {
             outer.before += (outer_payload - bytes.captured.len().min(outer_payload)) as u32;
         }
         tunnel.outer = Some(outer);
+        self.datagram = None;
         self.network.clear();
         Ok(())
     }
 
     #[inline(always)]
-    fn transport<'b>(&mut self, protocol: u8, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
+    fn transport(&mut self, protocol: u8, bytes: Bytes<'a>, tunnel: &mut Option<Tunnel>) -> Inside<'a> {
         let Self { network, extras, .. } = self;
         if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
             network.transport = Transport::LaterFragment;
@@ -185,34 +187,44 @@ impl Layers<'_> {
             ip::UDP => return self.datagram(bytes, tunnel),
             ip::DCCP => dccp::decode(bytes, network, extras),
             ip::ICMP | ip::ICMPV6 => icmp::decode(bytes, network, extras),
-            _ => return self.other_protocol(protocol, bytes, tunnel),
+            _ => return self.other_protocol(protocol, bytes, tunnel.get_or_insert_default()),
         })
     }
 
-    fn datagram<'b>(&mut self, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
-        let stop = udp::decode(bytes, self.network, self.extras);
-        let Endpoints { src_port, dst_port, .. } = self.network.endpoints;
-        let Some(carried) = self.ports.of(src_port, dst_port).filter(|_| stop.is_none()) else {
-            return Inside::End(stop);
+    fn datagram(&mut self, bytes: Bytes<'a>, tunnel: &mut Option<Tunnel>) -> Inside<'a> {
+        let carried = match bytes.captured.first_chunk::<{ udp::HEADER }>() {
+            Some(header) => self.ports.of(u16_at(header, 0), u16_at(header, 2)),
+            None => None,
         };
-        let payload = self.network.payload_bytes.unwrap_or(0);
-        let payload = Bytes { on_wire: payload, ..bytes.behind(udp::HEADER) };
-        match carried.header(payload, tunnel) {
+        let Some(carried) = carried else {
+            return Inside::End(udp::decode(bytes, self.network, self.extras));
+        };
+        self.datagram = Some(bytes);
+        match carried.header(udp::payload(bytes), tunnel.get_or_insert_default()) {
             Ok((next, behind)) => Inside::Packet(next, behind),
-            // Another application at this port, or a message without a packet.
-            Err(Stop { reason: Reason::Malformed, .. }) => Inside::End(None),
-            Err(stop) => Inside::End(Some(stop)),
+            Err(stop) => Inside::End(self.leave(stop)),
         }
     }
 
+    /// Stop inside of an encapsulation: of a datagram without a packet inside, UDP's header is decoded.
+    #[cold]
+    fn leave(&mut self, stop: Stop) -> Option<Stop> {
+        self.keep(0);
+        let Some(datagram) = self.datagram.take() else { return Some(stop) };
+        let unread = udp::decode(datagram, self.network, self.extras);
+        // Another application at this port, or a message without a packet.
+        let is_other = stop.layer == Layer::Tunnel && stop.reason == Reason::Malformed;
+        unread.or(Some(stop).filter(|_| !is_other))
+    }
+
     #[inline(never)]
-    fn other_protocol<'b>(&mut self, protocol: u8, bytes: Bytes<'b>, tunnel: &mut Tunnel) -> Inside<'b> {
+    fn other_protocol(&mut self, protocol: u8, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Inside<'a> {
         match ip_protocol::header(protocol, bytes, &self.network.endpoints, tunnel) {
             Some(Ok((next, behind))) => {
                 if let Next::Protocol(protocol) = next {
                     // Protected by IPsec, and of the same IP header.
                     self.network.endpoints.protocol = protocol;
-                    self.tunnel = *tunnel;
+                    self.tunnel = Some(*tunnel);
                 }
                 Inside::Packet(next, behind)
             }
@@ -235,20 +247,20 @@ impl Layers<'_> {
     /// Store what carried the packet, whose transport header begins `into` bytes behind its IP header.
     #[inline(always)]
     fn keep(&mut self, into: usize) {
-        if self.is_ip && !self.tunnel.is_none() {
-            self.keep_tunnel(into);
+        if let Some(tunnel) = self.tunnel.filter(|tunnel| self.is_ip && !tunnel.is_none()) {
+            self.keep_tunnel(tunnel, into);
         }
     }
 
     #[inline(never)]
-    fn keep_tunnel(&mut self, into: usize) {
+    fn keep_tunnel(&mut self, mut tunnel: Tunnel, into: usize) {
         let network = &mut *self.network;
-        if let Some(outer) = &mut self.tunnel.outer_fragment {
+        if let Some(outer) = &mut tunnel.outer_fragment {
             outer.before += into as u32;
             network.fragment = Some(outer.fragment);
         }
-        network.lane = self.tunnel.lane;
-        network.tunnel = self.extras.add_tunnel(self.tunnel);
+        network.lane = tunnel.lane;
+        network.tunnel = self.extras.add_tunnel(tunnel);
     }
 }
 
