@@ -111,23 +111,27 @@ def groups(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    order = sort or "bytes"
-    if chosen == "table":
+
+    def write_text(file: TextIO) -> None:
+        order = sort or "bytes"
         most = DEFAULT_LIMIT if limit is None else limit or None
         rows, total = leading_rows(trace, grouping, labels, _key(order), most)
-    else:
-        found = gather_groups(trace, grouping, labels)
-    result.write(
-        table=lambda file: write_groups(
+        write_groups(
             file,
             rows,
             total=total,
             order="by group" if order == "group" else f"by {order}, largest first",
             every_ns=grouping.every_ns,
             timezone=timezone,
-        ),
-        json=lambda file: _write_json(file, found, trace),
-        rows=lambda file, form: _write_rows(file, found, form, raw=result.raw, buckets=buckets),
+        )
+
+    def gather() -> Groups:
+        return gather_groups(trace, grouping, labels)
+
+    result.write(
+        table=write_text,
+        json=lambda file: _write_json(file, gather(), trace),
+        rows=lambda file, form: _write_rows(file, gather(), form, raw=result.raw, buckets=buckets),
     )
     return console.exit_status
 

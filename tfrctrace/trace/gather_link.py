@@ -67,8 +67,9 @@ def _common_span_ns(sources: Sequence[Mapping[str, Any]], *, is_one: bool) -> in
 
 def _grouped_by(hosts: pl.Series) -> tuple[str, int]:
     """Return the finest groups of hosts of which there are few enough, and how many."""
-    if len(hosts) <= _MOST_HOSTS:
-        return "host", len(hosts)
+    by, found = "host", len(hosts)
+    if found <= _MOST_HOSTS:
+        return by, found
     for by in _PREFIXES:
         octets, groups_of_16_bit = (int(length) for length in by.split("/")[1:])
         found = hosts.str.extract(
