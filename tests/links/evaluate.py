@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from faults import KINDS
 from link import draw_link
-from make import BEGIN, write_link
+from link_files import BEGIN, write_link
 
 import tfrctrace
 

@@ -194,7 +194,7 @@ def test_forms_of_one_capture_give_one_table(flows: dict[str, list[Row]]) -> Non
     """Byte order, resolution, file format and link type change nothing but the size of the frames."""
     same = {"bigendian", "nano-magic", "nano-bigendian", "null-bsd", "raw-ip", "vlan", "qinq", "editcap-nsec"}
     names = [f"variant-{form}.pcap.gz" for form in same] + ["variant-same.pcapng.gz"]
-    varies = {"source", "wire_bytes", "throughput_bps", "notes", "start_ns", "end_ns", "flow"}
+    varies = {"source", "wire_bytes", "throughput_bps", "notes", "start_ns", "end_ns", "flow", "vlans"}
 
     def essence(name: str) -> list[Row]:
         rows = flows[name]

@@ -33,7 +33,7 @@ HINTS: Final = {
     "clock_still": "durations, rates and RTT are unknown; numbers and sizes are not affected",
     "clock_ahead": "the clock was set; durations and rates across the jump mean nothing",
     "undecoded": "they count for the input but for no flow",
-    "no_flow": "flows are of TCP, UDP and DCCP; tunnels and labels are not looked into",
+    "no_flow": "flows are of TCP, UDP and DCCP, also inside of known tunnels",
     "clock_step": "delays may be wrong; analyse the parts before and after the step separately",
     "capture_loss": "a larger buffer (`-B` of tcpdump and dumpcap) or a shorter snap length keeps up",
     "pair_of_copies": "name captures of two places; a capture alone is read without `--pair`",

@@ -112,7 +112,7 @@ def test_a_text_file_is_called_text(run: Run, tmp_path: Path) -> None:
 def test_other_bytes_are_no_capture(run: Run, tmp_path: Path) -> None:
     outcome = run(write(tmp_path / "noise.pcap", bytes(range(128, 256))))
     assert outcome.status == NOT_READ
-    assert "neither pcap nor pcapng" in outcome.printed
+    assert "neither pcap, pcapng, snoop nor ERF" in outcome.printed
 
 
 def test_a_cut_last_record_is_a_warning_and_the_rest_is_analysed(run: Run, tmp_path: Path) -> None:

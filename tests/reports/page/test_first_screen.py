@@ -30,7 +30,7 @@ def link(tmp_path_factory):
     sys.path.insert(0, str(ROOT / "tests/links"))
     try:
         from link import draw_link
-        from make import write_link
+        from link_files import write_link
     finally:
         sys.path.remove(str(ROOT / "tests/links"))
     folder = tmp_path_factory.mktemp("link")

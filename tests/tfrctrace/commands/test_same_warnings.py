@@ -80,8 +80,8 @@ def ipv4(protocol, payload):
 
 def test_a_capture_without_a_flow_says_what_its_packets_were(write_capture, run):
     others = [
-        *[ipv4(47, bytes(24))] * 5,
-        *[ethernet(0x8847, bytes(40))] * 4,
+        *[ipv4(132, bytes(24))] * 5,
+        *[ethernet(0x88CC, bytes(40))] * 4,
         *[ethernet(0x0806, bytes(28))] * 3,
         *[ipv4(89, bytes(24))] * 2,
         ethernet(0x0026, bytes(38)),
@@ -89,7 +89,7 @@ def test_a_capture_without_a_flow_says_what_its_packets_were(write_capture, run)
     path = write_capture("others.pcap", others)
     for arguments in map(COMMANDS.get, ("flows", "metrics", "convert", "replay", "check")):
         outcome = run(*arguments, path.name)
-        assert "no packet belongs to a flow: 5 GRE, 4 MPLS, 3 ARP, 2 OSPF, 1 802.2 LLC" in outcome.err, (
+        assert "no packet belongs to a flow: 5 SCTP, 4 LLDP, 3 ARP, 2 OSPF, 1 802.2 LLC" in outcome.err, (
             arguments,
             outcome.err,
         )
