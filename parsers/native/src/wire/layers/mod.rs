@@ -56,7 +56,23 @@ pub(super) fn decode(
     extras: &mut PacketExtras,
     ports: &TunnelPorts,
 ) -> (bool, Option<Stop>) {
-    let mut layers = Layers { network, extras, ports, is_ip: false, tunnel: None, datagram: None };
+    let mut is_ip = false;
+    let (mut next, mut bytes) = (next, bytes);
+    if let Next::EtherType(ether_type @ (IPV4 | IPV6)) = next {
+        // Most packets are TCP in no tunnel.
+        let headers = ip::headers(ether_type, bytes, network);
+        let (header, payload) = match headers {
+            Ok(headers) => headers,
+            // Addresses are set once the fixed header is read; the failure may be behind it.
+            Err(stop) => return (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
+        };
+        bytes = Bytes { on_wire: payload, ..bytes.behind(header) };
+        if network.endpoints.protocol == ip::TCP && network.fragment.is_none() {
+            return (true, tcp::decode(bytes, network, extras));
+        }
+        (is_ip, next) = (true, Next::Protocol(network.endpoints.protocol));
+    }
+    let mut layers = Layers { network, extras, ports, is_ip, tunnel: None, datagram: None };
     let stop = layers.follow(next, bytes);
     (layers.is_ip, stop)
 }
@@ -81,6 +97,7 @@ enum Inside<'a> {
 }
 
 impl<'a> Layers<'a> {
+    #[inline(never)]
     fn follow(&mut self, mut next: Next, mut bytes: Bytes<'a>) -> Option<Stop> {
         // An encapsulation without an IP packet inside leaves `self.tunnel` as it was.
         let mut tunnel = None;
