@@ -65,6 +65,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
+	$(BIN)/mypy tests/data/agreement.py tests/data/tunnels/make.py
 	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py
 	for runs in sample_traces/studies/*/runs.py; do \
 		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -233,4 +232,4 @@ def print_connections(captures: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,9 +42,11 @@ def conversation(ip: Callable[[str, str], Packet], client: str, server: str) -> 
     """Return a handshake, 100 bytes and their acknowledgement, and two datagrams; and who sends each."""
 
     def tcp(back: bool, flags: str, seq: int, ack: int, payload: bytes = b"") -> tuple[bool, Packet]:
-        ports = {"sport": 80, "dport": 40_000} if back else {"sport": 40_000, "dport": 80}
+        ports = (80, 40_000) if back else (40_000, 80)
         ends = (server, client) if back else (client, server)
-        return back, ip(*ends) / TCP(**ports, flags=flags, seq=seq, ack=ack) / Raw(payload)
+        return back, ip(*ends) / TCP(sport=ports[0], dport=ports[1], flags=flags, seq=seq, ack=ack) / Raw(
+            payload
+        )
 
     return [
         tcp(False, "S", 1000, 0),
@@ -361,4 +362,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -55,7 +55,7 @@ impl Header {
     }
 
     fn time_ns(self) -> i64 {
-        let fraction_ns = (self.time & 0xffff_ffff) * 1_000_000_000 >> 32;
+        let fraction_ns = ((self.time & 0xffff_ffff) * 1_000_000_000) >> 32;
         i64::from(self.seconds()) * 1_000_000_000 + fraction_ns as i64
     }
 }
