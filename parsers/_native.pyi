@@ -106,7 +106,9 @@ class Table:
 class Progress:
     """Counters that another thread may read while an analysis runs."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, *, digests: bool = False) -> None: ...
+    def digest(self, path: str) -> tuple[int, str] | None:
+        """Return how many bytes of a file were read, and their XXH64, if `digests` are wanted."""
     @property
     def bytes_read(self) -> int:
         """Bytes read from disk or pipe (compressed bytes of a compressed input)."""
@@ -184,7 +186,7 @@ class ReadableFile(Protocol):
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes, none at the end."""
 
-Source: TypeAlias = str | tuple[str, ReadableFile]
+Source: TypeAlias = str | tuple[str, str] | tuple[str, ReadableFile]
 """A path (`-` is standard input), or a name for messages with an open file."""
 
 def analyse(
@@ -242,6 +244,15 @@ def safe_csv_cell(text: str) -> str:
 
 def is_trace(path: str) -> bool:
     """Return whether a file is of a known format by its content; raises OSError if it cannot be read."""
+
+def capture_extent(path: str) -> tuple[SourceSummary, int | None, bool | None]:
+    """Return the summary of the first packets of a trace, the time of its last one, and if that is whole.
+
+    The file is not read in between. The last two are None for compressed files and texts.
+    """
+
+def file_digest(path: str) -> str:
+    """Return the XXH64 of a file, as `Progress.digest` does of one that was read whole."""
 
 def input_formats() -> list[str]:
     """Return the formats that `format` may name."""

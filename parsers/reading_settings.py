@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MAX_FLOWS: Final = 1_000_000
 MAX_SAMPLES: Final = 10_000_000
-MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
 
 
 class ReadingArguments(TypedDict, total=False):
@@ -58,8 +57,9 @@ class ReadingArguments(TypedDict, total=False):
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: Annotated[int, MAX_SAMPLES]
     """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
-    max_decompressed_bytes: Annotated[int, MAX_DECOMPRESSED_BYTES]
-    """Bytes after which a compressed input is given up as a decompression bomb."""
+    max_decompressed_bytes: Annotated[int | None, None]
+    """Bytes after which a compressed input is given up as a decompression bomb; by default, beyond 1 GiB, a
+    thousand times its compressed size."""
 
 
 READING_DEFAULTS: Final[Mapping[str, Any]] = {
@@ -83,7 +83,7 @@ class ReadSettings:
     pair: "Pair | None" = None
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
-    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+    max_decompressed_bytes: int | None = None
     grouping: tuple[str, tuple[int, int], int | None, int] | None = None
     """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""
     anonymizer: "Anonymizer | None" = None

@@ -16,7 +16,7 @@ HINTS: Final = {
     "name_format": "if it is one of them, name it with `--input-format`",
     "link_types": "`docs/formats.md` lists the link types that are",
     "capture_filter": "omit `--filter` for this input",
-    "decompression_limit": "raise `--max-decompressed` if you trust this file",
+    "decompression_limit": "if you trust this file, allow more bytes with `--max-decompressed`",
     "flow_limit": "raise `--max-flows`, or select flows with `--filter`",
     "link_limit": "select stations with `--filter`, such as `wlan host`",
     "group_limit": "choose longer intervals with `--every`, larger groups, or packets with `--filter`",

@@ -125,7 +125,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 
 fn analyse(bytes: &[u8], options: Options) -> Analysis {
     let progress = Arc::new(Progress::default());
-    let input = Input::from_reader(Box::new(Cursor::new(bytes.to_vec())), u64::MAX, &progress);
+    let input = Input::from_reader(Box::new(Cursor::new(bytes.to_vec())), None, &progress);
     let mut analysis = Analysis::new(options);
     analysis.read_from(Reading::with_input("bytes", input, None, &progress), None).unwrap();
     analysis

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tfrctrace.commands.options.common import Quiet, Strict
 from tfrctrace.commands.options.grouped_help import reading_option
-from tfrctrace.parsers.reading_settings import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.parsers.reading_settings import MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ MaxFlows = Annotated[
 ]
 
 MaxDecompressed = Annotated[
-    int,
+    int | None,
     reading_option(
         "--max-decompressed",
         min=1,
         metavar="N",
-        show_default="64 GiB",
+        show_default="1,000 times the input beyond 1 GiB",
         help="Stop after N decompressed bytes of an input.",
     ),
 ]
@@ -147,7 +147,7 @@ class ReadingOptions:
     pair: Pair = False
     clock_offset: ClockOffset = None
     max_flows: MaxFlows = MAX_FLOWS
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES
+    max_decompressed_bytes: MaxDecompressed = None
     strict: Strict = False
     quiet: Quiet = False
 
@@ -169,7 +169,7 @@ class ReadingOptions:
         from tfrctrace.parsers.reading_settings import read_settings
         from tfrctrace.parsers.sources import find_inputs
 
-        arguments: Any = self._arguments() | {"max_samples": max_samples}
+        arguments: Any = self.arguments() | {"max_samples": max_samples}
         settings = read_settings(arguments, anonymizer, spelled=_flag)
         inputs = find_inputs(traces, join=self.join)
         check_logs(settings.log_of, inputs.names)
@@ -191,7 +191,7 @@ class ReadingOptions:
             on_problems=console.print_problems,
         )
 
-    def _arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Any:  # noqa: ANN401  `ReadingArguments`, by construction
         """Return the options as keywords of `tfrctrace.open`."""
         from tfrctrace.parsers.logs import parse_log_owner
         from tfrctrace.parsers.tfrc import parse_parameter

@@ -62,7 +62,7 @@ impl Reading {
     pub fn open(
         source: &OsStr,
         format: Option<InputFormat>,
-        max_decompressed_bytes: u64,
+        max_decompressed_bytes: Option<u64>,
         progress: &Arc<Progress>,
     ) -> Self {
         let name = source.to_string_lossy();

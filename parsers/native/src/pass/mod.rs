@@ -84,7 +84,7 @@ pub struct Options {
     /// The most samples of each kind.
     pub max_samples: usize,
     /// The most decompressed bytes of a source.
-    pub max_decompressed_bytes: u64,
+    pub max_decompressed_bytes: Option<u64>,
     /// Layer of a simulator's nodes at which packets count as sent and received; None takes
     /// the highest that the trace has.
     pub layer: Option<NodeLayer>,
@@ -122,7 +122,7 @@ impl Default for Options {
             rtt_s: None,
             max_flows: 1_000_000,
             max_samples: 10_000_000,
-            max_decompressed_bytes: 64 << 30,
+            max_decompressed_bytes: None,
             layer: None,
             format: None,
             vantage: None,

@@ -25,8 +25,16 @@ pub(super) struct Progress {
 #[pymethods]
 impl Progress {
     #[new]
-    fn new() -> Self {
-        Self { shared: Arc::default() }
+    #[pyo3(signature = (*, digests = false))]
+    fn new(digests: bool) -> Self {
+        let digests = digests.then(bytes::Digests::default);
+        Self { shared: Arc::new(bytes::Progress { digests, ..bytes::Progress::default() }) }
+    }
+
+    /// How many bytes of a file were read, and their XXH64.
+    fn digest(&self, path: OsString) -> Option<(u64, String)> {
+        let digest = self.shared.digests.as_ref()?.of(&path)?;
+        Some((digest.bytes, format!("{:016x}", digest.xxh64)))
     }
 
     #[getter]
@@ -81,27 +89,37 @@ impl Compiler for PythonCompiler {
     }
 }
 
-/// A source: a path, or a name with an open file.
+/// A source: a path, a name with a path, or a name with an open file.
 #[derive(FromPyObject)]
 pub(super) enum SourceArgument {
     Path(OsString),
+    Named(String, OsString),
     File(String, PythonFile),
 }
 
 impl SourceArgument {
     /// Whether it can be opened several times: it is a file, and no pipe.
     fn can_be_read_twice(&self) -> bool {
-        matches!(self, Self::Path(path) if !std::fs::metadata(path).is_ok_and(|found| !found.is_file()))
+        match self {
+            Self::Path(path) | Self::Named(_, path) => {
+                !std::fs::metadata(path).is_ok_and(|found| !found.is_file())
+            }
+            Self::File(..) => false,
+        }
     }
 
     fn open(
         self,
         format: Option<InputFormat>,
-        max_decompressed_bytes: u64,
+        max_decompressed_bytes: Option<u64>,
         progress: &Arc<bytes::Progress>,
     ) -> Reading {
         match self {
             Self::Path(path) => Reading::open(&path, format, max_decompressed_bytes, progress),
+            Self::Named(name, path) => {
+                let input = bytes::Input::open(&path, max_decompressed_bytes, progress);
+                Reading::with_input(&name, input, format, progress)
+            }
             Self::File(name, file) => {
                 let input = bytes::Input::from_reader(Box::new(file), max_decompressed_bytes, progress);
                 Reading::with_input(&name, input, format, progress)
@@ -115,7 +133,7 @@ pub(super) struct Sources {
     /// None if it can be read only once, and was.
     arguments: Vec<Mutex<Option<SourceArgument>>>,
     format: Option<InputFormat>,
-    max_decompressed_bytes: u64,
+    max_decompressed_bytes: Option<u64>,
     tunnel_ports: TunnelPorts,
     progress: Arc<bytes::Progress>,
 }
@@ -137,6 +155,7 @@ impl Sources {
         let mut slot = self.arguments[number].lock().unwrap_or_else(PoisonError::into_inner);
         let argument = match &*slot {
             Some(SourceArgument::Path(path)) => SourceArgument::Path(path.clone()),
+            Some(SourceArgument::Named(name, path)) => SourceArgument::Named(name.clone(), path.clone()),
             _ => slot.take().unwrap_or_else(|| SourceArgument::Path(OsString::new())),
         };
         let mut reading = argument.open(self.format, self.max_decompressed_bytes, &self.progress);

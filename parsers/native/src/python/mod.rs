@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod arguments;
+mod capture_files;
 mod files;
 mod layout;
 mod names;
@@ -156,8 +157,7 @@ fn run(
 /// Whether a file's content is of a known format, even if it is damaged.
 #[pyfunction]
 fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
-    // Only the start is read, so no bound on the whole is needed.
-    let opened = py.detach(|| bytes::Input::open(&path, u64::MAX, &Arc::default()));
+    let opened = py.detach(|| bytes::Input::open(&path, None, &Arc::default()));
     match opened.and_then(|input| Source::open(input, None)) {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.kind, ProblemKind::CannotOpen | ProblemKind::ReadFailed) => {
@@ -189,6 +189,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(capture_files::capture_extent, module)?)?;
+    module.add_function(wrap_pyfunction!(capture_files::file_digest, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(files::write_parquet, module)?)?;

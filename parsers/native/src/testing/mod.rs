@@ -22,7 +22,7 @@ use crate::tables::TABLES;
 /// Bounds small enough that a test reaches them.
 const MAX_FLOWS: u32 = 64;
 const MAX_SAMPLES: usize = 1_000;
-const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
+const MAX_DECOMPRESSED_BYTES: Option<u64> = Some(16 << 20);
 
 /// Analyse `bytes` as a file with its format detected, collecting everything.
 pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
+use super::expansion::ExpansionBound;
 use super::{CHUNK, Compression, Progress};
 use crate::error::{Hint, ProblemKind, ReadError};
 
@@ -53,11 +54,11 @@ impl Chunks {
     pub fn new(
         reader: Box<dyn Read + Send>,
         compression: Compression,
-        limit: u64,
+        bound: ExpansionBound,
         progress: Arc<Progress>,
     ) -> Self {
         Self {
-            state: State::Fresh(ChunkFiller { reader, compression, limit, total: 0, progress, failed: None }),
+            state: State::Fresh(ChunkFiller { reader, compression, bound, total: 0, progress, failed: None }),
             is_eager: false,
             spare: Vec::new(),
         }
@@ -133,7 +134,7 @@ fn read_ahead(mut filler: ChunkFiller) -> State {
 struct ChunkFiller {
     reader: Box<dyn Read + Send>,
     compression: Compression,
-    limit: u64,
+    bound: ExpansionBound,
     total: u64,
     progress: Arc<Progress>,
     failed: Option<ReadError>,
@@ -183,7 +184,9 @@ impl ChunkFiller {
             }
         }
         self.total += (end - head) as u64;
-        if let Some(beyond) = self.total.checked_sub(self.limit).filter(|beyond| *beyond > 0) {
+        if !self.is_plain()
+            && let Some(beyond) = self.total.checked_sub(self.bound.now()).filter(|beyond| *beyond > 0)
+        {
             end = end.saturating_sub(beyond as usize).max(head);
             self.failed = Some(self.limit_reached());
         }
@@ -214,7 +217,7 @@ impl ChunkFiller {
     fn limit_reached(&self) -> ReadError {
         ReadError::whole(
             ProblemKind::DecompressionLimit,
-            format!("more than {} bytes after decompression ({})", self.limit, self.compression.name()),
+            format!("{} ({})", self.bound.exceeded(), self.compression.name()),
         )
         .hint(Hint::DecompressionLimit)
     }

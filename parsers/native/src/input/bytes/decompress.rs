@@ -1,13 +1,11 @@
 //! Compressed captures are recognised by their first bytes, never by their name.
 
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read};
 
 use super::bzip2::Bzip2Reader;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// A zstd stream may ask for a window of gigabytes; `zstd -d` itself stops at 128 MiB.
-const MAX_ZSTD_WINDOW: u64 = 128 << 20;
+const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 
 /// The same for xz, in KiB; the strongest preset of `xz` (-9) needs 65 MiB.
 const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
@@ -59,7 +57,11 @@ pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<
     let reader: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(rewound),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(rewound))),
-        Compression::Zstd => Box::new(ZstdFrames::new(buffered(rewound))),
+        Compression::Zstd => {
+            let mut frames = zstd::Decoder::with_buffer(buffered(rewound))?;
+            frames.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
+            Box::new(frames)
+        }
         Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered(rewound))),
         Compression::Bzip2 => Box::new(Bzip2Reader::new(buffered(rewound))),
         Compression::Xz => {
@@ -67,73 +69,6 @@ pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<
         }
     };
     Ok((compression, reader))
-}
-
-/// All frames of a zstd file; the library decodes one frame at a time.
-struct ZstdFrames {
-    source: BufReader<RewoundInput>,
-    decoder: FrameDecoder,
-    inside_frame: bool,
-}
-
-impl ZstdFrames {
-    fn new(source: BufReader<RewoundInput>) -> Self {
-        let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(MAX_ZSTD_WINDOW);
-        Self { source, decoder, inside_frame: false }
-    }
-
-    /// Read the header of the next frame; false at the end of the file.
-    fn next_frame(&mut self) -> io::Result<bool> {
-        while !self.source.fill_buf()?.is_empty() {
-            match self.decoder.init(&mut self.source) {
-                Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    let mut frame = self.source.by_ref().take(u64::from(length));
-                    io::copy(&mut frame, &mut io::sink())?;
-                }
-                Err(error) => return Err(self.explain(&error)),
-            }
-        }
-        Ok(false)
-    }
-
-    /// The library has no error for a truncated frame: any error at the very end of the file is
-    /// one.
-    fn explain(&mut self, error: &FrameDecoderError) -> io::Error {
-        let kind = match self.source.fill_buf() {
-            Ok([]) => io::ErrorKind::UnexpectedEof,
-            _ => io::ErrorKind::InvalidData,
-        };
-        io::Error::new(kind, error.to_string())
-    }
-}
-
-impl Read for ZstdFrames {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if !self.inside_frame {
-                if !self.next_frame()? {
-                    return Ok(0);
-                }
-                self.inside_frame = true;
-            }
-            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                let step = BlockDecodingStrategy::UptoBlocks(1);
-                if let Err(error) = self.decoder.decode_blocks(&mut self.source, step) {
-                    return Err(self.explain(&error));
-                }
-            }
-            let n = self.decoder.read(buffer)?;
-            if n > 0 || buffer.is_empty() {
-                return Ok(n);
-            }
-            self.inside_frame = false;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 mod bzip2;
 mod chunks;
 mod decompress;
+mod digests;
+mod expansion;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,6 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::error::{ProblemKind, ReadError};
 use chunks::{Chunks, NextChunk};
 pub use decompress::Compression;
+pub use digests::{Digests, digest_of};
+use expansion::ExpansionBound;
 
 /// Bytes that one chunk holds: small enough to stay in a core's second-level cache.
 const CHUNK: usize = 256 * 1024;
@@ -31,6 +35,8 @@ pub struct Progress {
     pub packets: AtomicU64,
     /// Set to stop at the next chunk.
     pub cancelled: AtomicBool,
+    /// Digests of the files that were read, if they are wanted.
+    pub digests: Option<Digests>,
 }
 
 /// A window on the uncompressed bytes of one source.
@@ -51,28 +57,30 @@ impl Input {
     /// Open `source` (a path, or `-` for standard input) and look at its first bytes.
     pub fn open(
         source: &OsStr,
-        max_decompressed_bytes: u64,
+        max_decompressed_bytes: Option<u64>,
         progress: &Arc<Progress>,
     ) -> Result<Self, ReadError> {
-        let raw: Box<dyn Read + Send> =
-            if source == "-" { Box::new(io::stdin()) } else { Box::new(open_file(source)?) };
+        let raw: Box<dyn Read + Send> = match (source == "-", &progress.digests) {
+            (true, _) => Box::new(io::stdin()),
+            (false, None) => Box::new(open_file(source)?),
+            (false, Some(digests)) => Box::new(digests.watch(source, open_file(source)?)),
+        };
         Self::from_reader(raw, max_decompressed_bytes, progress)
     }
 
     pub fn from_reader(
         raw: Box<dyn Read + Send>,
-        max_decompressed_bytes: u64,
+        max_decompressed_bytes: Option<u64>,
         progress: &Arc<Progress>,
     ) -> Result<Self, ReadError> {
-        let counted = CountingReader { inner: raw, progress: Arc::clone(progress) };
+        let packed = Arc::new(AtomicU64::new(0));
+        let counted =
+            CountingReader { inner: raw, bytes: Arc::clone(&packed), progress: Arc::clone(progress) };
         let (compression, reader) = decompress::recognise(Box::new(counted))
             .map_err(|error| ReadError::io(ProblemKind::ReadFailed, &error))?;
-        let limit = match compression {
-            Compression::None => u64::MAX,
-            _ => max_decompressed_bytes,
-        };
+        let bound = ExpansionBound { most: max_decompressed_bytes, packed };
         Ok(Self {
-            chunks: Chunks::new(reader, compression, limit, Arc::clone(progress)),
+            chunks: Chunks::new(reader, compression, bound, Arc::clone(progress)),
             window: Vec::new(),
             position: 0,
             end: 0,
@@ -212,12 +220,15 @@ fn open_file(path: &OsStr) -> Result<File, ReadError> {
 
 struct CountingReader {
     inner: Box<dyn Read + Send>,
+    /// Bytes read of this source alone.
+    bytes: Arc<AtomicU64>,
     progress: Arc<Progress>,
 }
 
 impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
         self.progress.bytes_read.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
@@ -228,8 +239,7 @@ mod tests {
     use super::*;
 
     fn input(bytes: Vec<u8>) -> Input {
-        Input::from_reader(Box::new(io::Cursor::new(bytes)), u64::MAX, &Arc::new(Progress::default()))
-            .unwrap()
+        Input::from_reader(Box::new(io::Cursor::new(bytes)), None, &Arc::new(Progress::default())).unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Capture files: bytes to records, one file per format.
 
 mod erf;
+pub mod last_records;
 mod pcap;
 mod pcapng;
 mod snoop;

@@ -6,7 +6,7 @@ use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
 
-const FILE_HEADER: usize = 24;
+pub(super) const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
 /// Byte order, time unit and record header, which follow from the magic number.
@@ -201,6 +201,45 @@ impl RecordHeader {
     }
 }
 
+/// Seconds between two records in a row that are no coincidence of bytes.
+const PLAUSIBLE_PAUSE_S: u32 = 7 * 86_400;
+
+/// How the records of a file look, for a search of them among bytes.
+pub(super) struct RecordLayout(Variant);
+
+impl RecordLayout {
+    /// That of the file that begins with `head`; None if it is no pcap file.
+    pub(super) fn of(head: &[u8]) -> Option<Self> {
+        let header = head.first_chunk::<FILE_HEADER>()?;
+        Variant::of(*header.first_chunk::<4>()?).map(Self)
+    }
+
+    /// How many records in a row `bytes` begin with, and whether the last one is whole; None if they are
+    /// no records to their end.
+    pub(super) fn records_from(&self, bytes: &[u8]) -> Option<(usize, bool)> {
+        let Self(Variant { big_endian, unit_ns, header_length }) = *self;
+        let (mut rest, mut records, mut before) = (bytes, 0, None);
+        while !rest.is_empty() {
+            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else { return Some((records, false)) };
+            let record = RecordHeader::read(header, big_endian);
+            let pause_s = before.map_or(0, |before: u32| record.seconds.abs_diff(before));
+            // Zeros look like records without content.
+            let is_record = (1..=MAX_RECORD).contains(&record.captured)
+                && record.fraction < 1_000_000_000 / unit_ns
+                && pause_s <= PLAUSIBLE_PAUSE_S;
+            if !is_record {
+                return None;
+            }
+            let Some(after) = rest.get(header_length + record.captured as usize..) else {
+                return Some((records, false));
+            };
+            (rest, before) = (after, Some(record.seconds));
+            records += 1;
+        }
+        Some((records, true))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,7 +258,7 @@ mod tests {
 
     fn open(bytes: Vec<u8>) -> Result<PcapReader, ReadError> {
         let progress = Arc::new(Progress::default());
-        let input = Input::from_reader(Box::new(Cursor::new(bytes)), u64::MAX, &progress).unwrap();
+        let input = Input::from_reader(Box::new(Cursor::new(bytes)), None, &progress).unwrap();
         PcapReader::open(input)
     }
 

@@ -7,12 +7,12 @@ use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
+pub(super) const OBSOLETE_PACKET: u32 = 2;
+pub(super) const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 
 /// The longest block that is parsed; libpcap's own bound. Parsed blocks are read whole.
 const MAX_BLOCK: u32 = 16 << 20;
@@ -483,7 +483,7 @@ mod tests {
 
     fn open(bytes: Vec<u8>) -> Result<PcapngReader, ReadError> {
         let progress = Arc::new(Progress::default());
-        let input = Input::from_reader(Box::new(Cursor::new(bytes)), u64::MAX, &progress).unwrap();
+        let input = Input::from_reader(Box::new(Cursor::new(bytes)), None, &progress).unwrap();
         PcapngReader::open(input)
     }
 

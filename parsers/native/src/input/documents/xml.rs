@@ -138,7 +138,7 @@ mod tests {
 
     fn tags_of(bytes: &[u8]) -> (Vec<String>, Result<(), ReadError>) {
         let reader = Box::new(io::Cursor::new(bytes.to_vec()));
-        let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
+        let input = Input::from_reader(reader, None, &Arc::new(Progress::default())).unwrap();
         let mut tags = Vec::new();
         let outcome = read(input, |tag| {
             tags.push(match tag {

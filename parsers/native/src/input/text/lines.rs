@@ -117,7 +117,7 @@ mod tests {
 
     fn lines_of(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
         let reader = Box::new(std::io::Cursor::new(bytes.to_vec()));
-        let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
+        let input = Input::from_reader(reader, None, &Arc::new(Progress::default())).unwrap();
         let mut lines = Lines::new(input);
         let mut all = Vec::new();
         loop {

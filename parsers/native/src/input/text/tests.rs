@@ -55,7 +55,7 @@ type Outputs = (Vec<String>, u64, u64, Vec<String>);
 /// The result of the usual reading, many lines at a time.
 fn at_once(format: TextFormat, text: &[u8]) -> Outputs {
     let reader = Box::new(Cursor::new(text.to_vec()));
-    let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
+    let input = Input::from_reader(reader, None, &Arc::new(Progress::default())).unwrap();
     let mut trace = TextTrace::of(format, input);
     let (mut packets, mut batch) = (Vec::new(), Batch::new(3));
     while packets.is_empty() || batch.is_full() {

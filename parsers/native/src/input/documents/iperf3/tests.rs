@@ -26,7 +26,7 @@ fn whole() -> String {
 
 fn read_bytes(bytes: &[u8]) -> (Document, Result<(), ReadError>) {
     let reader = Box::new(std::io::Cursor::new(bytes.to_vec()));
-    let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
+    let input = Input::from_reader(reader, None, &Arc::new(Progress::default())).unwrap();
     let mut document = Document::default();
     let outcome = read(input, &mut document);
     (document, outcome)

@@ -360,7 +360,7 @@ proptest! {
 /// Packets returned, and the source's counts.
 fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64>, usize) {
     let progress = Arc::new(Progress::default());
-    let input = Input::from_reader(Box::new(Cursor::new(text.to_owned())), u64::MAX, &progress);
+    let input = Input::from_reader(Box::new(Cursor::new(text.to_owned())), None, &progress);
     let mut reading = Reading::with_input("trace", input, None, &progress);
     if skips_passing {
         reading.skip_forwarded();
