@@ -144,6 +144,9 @@ class OutputError(TfrctraceError, OSError):
     def __str__(self) -> str:
         return f"cannot write `{self.path}`: {self.reason}"
 
+    def __reduce__(self) -> tuple[type[OutputError], tuple[str, str]]:
+        return type(self), (self.path, self.reason)  # it may come from another process
+
 
 class SpoolError(OutputError):
     """What does not fit into memory could not be written to the temporary folder."""

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
 STEP_S: Final = 0.1
@@ -20,14 +20,15 @@ STEP_S: Final = 0.1
 T = TypeVar("T")
 
 
-def as_finished(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
-    """Yield futures as they complete."""
+def first_finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
+    """Return the futures that are finished, as soon as there is one."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    waiting = set(futures)
-    while waiting:
-        done, waiting = wait(waiting, timeout=STEP_S, return_when=FIRST_COMPLETED)
-        yield from done
+    waiting = list(futures)
+    while True:
+        done, _ = wait(waiting, timeout=STEP_S, return_when=FIRST_COMPLETED)
+        if done:
+            return done
 
 
 def in_thread(work: Callable[[], T]) -> T:

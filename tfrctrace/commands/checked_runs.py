@@ -144,19 +144,18 @@ def measured_runs(
 
     Raises `InputError` if none can be read.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from tfrctrace.gate.values import run_of
-    from tfrctrace.runs.pool import measure_runs
+    from tfrctrace.runs.engine import measure_runs
     from tfrctrace.runs.problems import merge_problems
+    from tfrctrace.runs.workers import threads
 
     inputs, unread = _inputs(traces, reading)
-    workers = min(jobs or os.cpu_count() or 1, max(len(inputs), 1))
-    # several bars of progress would be drawn over each other
-    own = replace(reading, quiet=reading.quiet or workers > 1)
-    tasks = [CheckTask(names, measuring, own, tuple(quantities), tuple(objectives)) for names in inputs]
     # standard input cannot be read in another process
-    measured = measure_runs(tasks, jobs=workers, cache=cache, executor=ThreadPoolExecutor)
+    workers = threads(jobs)
+    # several bars of progress would be drawn over each other
+    own = replace(reading, quiet=reading.quiet or min(workers.jobs, len(inputs)) > 1)
+    tasks = [CheckTask(names, measuring, own, tuple(quantities), tuple(objectives)) for names in inputs]
+    measured = measure_runs(tasks, workers=workers, store=cache)
     problems = [*merge_problems(measured), *unread]
     runs = [
         run_of(name, record)

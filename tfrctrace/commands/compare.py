@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -77,6 +76,7 @@ def compare(
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import write_comparison
     from tfrctrace.runs.cache import chosen_cache
+    from tfrctrace.runs.workers import processes
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
@@ -99,7 +99,7 @@ def compare(
             groups=None if groups is None else parse_groups(groups),
             level=LEVEL,
             holm=holm,
-            jobs=jobs or os.cpu_count() or 1,
+            workers=processes(jobs),
             cache=chosen_cache(cache),
             progress=progress,
         )

@@ -9,7 +9,7 @@ import typer
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
-from tfrctrace.commands.options.common import Jobs, Quiet, RawText, RunCache, Strict
+from tfrctrace.commands.options.common import ExecutorName, Jobs, Quiet, RawText, RunCache, Strict
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.study.page.output_formats import FORMATS, check_formats
@@ -53,6 +53,7 @@ def experiment(
     ] = None,
     raw: RawText = False,
     jobs: Jobs = None,
+    executor: ExecutorName = None,
     force: Annotated[bool, other_option("--force", help="Measure every run again, even if cached.")] = False,
     cache: RunCache = None,
     allow_code: Annotated[
@@ -70,11 +71,13 @@ def experiment(
     from tfrctrace.reports.output import check_folder
     from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import chosen_cache
+    from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
     from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
+    workers = chosen_workers(executor, jobs)
     plan = read_study(study, runs=runs, allow_code=allow_code)
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
@@ -82,9 +85,7 @@ def experiment(
     check_folder(folder)
     console = Console(quiet=quiet, strict=strict)
     with run_progress(console) as progress:
-        results = perform(
-            plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
-        )
+        results = perform(plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress)
     console.print_problems(results.problems)
     with console.printing_warnings():
         empty = write_results(results, folder, forms, raw=raw)

@@ -1,6 +1,6 @@
-"""Many runs, for studies and gates alike: measure each once, keep its record, take quantities, compare.
+"""Many runs, for studies, gates and batches: measure each once, keep its record, compare.
 
-`pool.py` measures runs side by side, `cache.py` keeps their records, `problems.py` merges what was wrong with
-them. `quantity.py` says what is asked of a run, `quantity_values.py` what its values are, and
-`compare_groups.py` tests whether groups of runs differ.
+`engine.py` performs tasks side by side, `workers.py` says where, and `cache.py` keeps their records;
+`problems.py` merges what was wrong with them. `quantity.py` says what is asked of a run, `quantity_values.py`
+what its values are, and `compare_groups.py` tests whether groups of runs differ.
 """

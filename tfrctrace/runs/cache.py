@@ -1,8 +1,8 @@
 """Records of runs that were measured before, found by what they were made of.
 
-The key of an entry depends on the bytes of the run, the options and the program itself, so nothing has to be
-deleted when one of them changes. An entry is JSON with a checksum: a damaged one counts as missing, and
-nothing in it can run.
+The key of an entry depends on the size and time of each file, the options and the program itself, so nothing
+has to be deleted when one of them changes. An entry is JSON with a checksum: a damaged one counts as missing,
+and nothing in it can run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import os
+import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,10 @@ def chosen_cache(folder: str | None) -> Cache | None:
     return None if folder == "none" else Cache(folder or default_folder())
 
 
+FileState = tuple[str, int, int | str]
+"""Name, size, and time of the last change (ns) or, of an object of a store, its ETag."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunInput:
     """What the record of a run is made of: its files, and the options that change numbers."""
@@ -56,45 +61,60 @@ class RunInput:
     name: str
     paths: tuple[str, ...]
     options: Mapping[str, Any]
+    files: tuple[FileState, ...] | None = None
+    """The files as they were found, if that is known already."""
 
-    def key(self) -> str | None:
-        """Return the key of the record; None if a file cannot be read, or only once."""
+    def key(self, program: str) -> str | None:
+        """Return the key of the record that `program` makes; None if a file is missing, or a pipe.
+
+        No file is read: one that was written again has another size or time.
+        """
         from tfrctrace.parsers.dissect import parse_dissect
 
-        # opening a pipe would empty it
-        if not all(os.path.isfile(path) or os.path.isdir(path) for path in self.paths):
-            return None
         try:
-            made_of = {
-                "name": self.name,
-                "options": dict(self.options),
-                # a layout may have changed while its file kept its name
-                "layouts": [parse_dissect(layout) for layout in self.options.get("dissect") or ()],
-                "program": _program(),
-                "content": [list(part) for path in self.paths for part in _contents(path)],
-            }
+            # opening a pipe would empty it
+            files = self.files or tuple(state for path in self.paths for state in _file_states(path))
         except OSError:
             return None  # reading the run will report why
+        made_of = {
+            "name": self.name,
+            "options": dict(self.options),
+            # a layout may have changed while its file kept its name
+            "layouts": [parse_dissect(layout) for layout in self.options.get("dissect") or ()],
+            "program": program,
+            "files": files,
+        }
         return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
-def _contents(path: str) -> Iterator[tuple[str, str]]:
-    """Give the name and the digest of a run's file, or of each file below a run's directory."""
-    names = (
-        sorted(str(one) for one in Path(path).rglob("*") if one.is_file()) if os.path.isdir(path) else [path]
-    )
-    for name in names:
-        with open(name, "rb") as file:
-            yield os.path.relpath(name, path), hashlib.file_digest(file, "blake2b").hexdigest()
+def _file_states(path: str) -> Iterator[FileState]:
+    """Give the state of a run's file, or of each file below a run's directory; raises OSError for neither."""
+    if not os.path.isdir(path):
+        yield file_state(path, os.path.basename(path))
+        return
+    for name in sorted(str(one) for one in Path(path).rglob("*") if one.is_file()):
+        yield file_state(name, os.path.relpath(name, path))
 
 
-def _program() -> str:
-    """Return a digest of the version and the build of this program."""
+def file_state(path: str, name: str) -> FileState:
+    """Return the state of a file under the name `name`; raises OSError if it is none."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise FileNotFoundError(path)
+    return name, status.st_size, status.st_mtime_ns
+
+
+def program_digest() -> str:
+    """Return a digest of the version and the content of this program: the same on each machine."""
     import tfrctrace
 
-    stats = [(file, os.stat(file)) for file in program_files()]
-    build = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
-    return hashlib.sha256(repr((tfrctrace.__version__, build)).encode()).hexdigest()
+    digest = hashlib.sha256(tfrctrace.__version__.encode())
+    root = os.path.dirname(tfrctrace.__file__)
+    for path in program_files():
+        with open(path, "rb") as file:
+            content = hashlib.file_digest(file, "sha256").digest()
+        digest.update(os.fsencode(os.path.relpath(path, root)) + b"\0" + content)
+    return digest.hexdigest()
 
 
 def program_files() -> list[str]:
@@ -111,6 +131,9 @@ def program_files() -> list[str]:
 
 class Cache:
     """Records in files of one folder."""
+
+    keeps_failures: Final = False
+    """A run that could not be read may be there the next time."""
 
     def __init__(self, folder: str) -> None:
         """Use `folder`, which is created with the first record."""

@@ -9,7 +9,7 @@ from tfrctrace.trace.measuring import UNUSED_WEIGHT
 
 if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
-    from tfrctrace.runs.pool import MeasuredRuns
+    from tfrctrace.runs.engine import MeasuredRuns
 
 NO_SERIES: Final = "no_series"
 """Kind of the problem with a run that lacks the values of a figure."""

@@ -16,7 +16,7 @@ OPTIONAL_TEXT: Final = (str, NoneType)
 
 COMMON: Final[Mapping[str, Any]] = {
     "failed": bool,
-    "problems": [dict.fromkeys(Problem.__annotations__, (str, int, NoneType))],
+    "problems": [{**dict.fromkeys(Problem.__annotations__, (str, int, NoneType)), "flows": [int]}],
 }
 """Shape of what every record has."""
 

@@ -34,10 +34,11 @@ def perform_study(
     import os
 
     from tfrctrace.runs.cache import Cache, default_folder
+    from tfrctrace.runs.workers import processes
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
     runs_folder = None if runs is None else os.fspath(runs)
     study = read_study(os.fspath(path), runs=runs_folder, allow_code=allow_code)
-    return perform(study, jobs=jobs, cache=Cache(folder), force=force)
+    return perform(study, workers=processes(jobs), cache=Cache(folder), force=force)

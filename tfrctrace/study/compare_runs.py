@@ -11,7 +11,7 @@ from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.sources import find_inputs, natural_key
-from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.runs.quantity import Quantity, Term
 from tfrctrace.study.definition import GROUP
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.runs.cache import Cache, Record
-    from tfrctrace.runs.pool import Progress
+    from tfrctrace.runs.engine import Progress
+    from tfrctrace.runs.workers import Workers
     from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.differences import TestResult
@@ -76,7 +77,7 @@ def differences(
     groups: tuple[str, str] | None,
     level: float,
     holm: bool,
-    jobs: int,
+    workers: Workers,
     cache: Cache | None,
     progress: Progress | None,
 ) -> tuple[list[TestResult], list[Problem]]:
@@ -92,7 +93,7 @@ def differences(
     check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
-    measured = measure_runs(study_tasks(runs, measuring, ()), jobs=jobs, cache=cache, progress=progress)
+    measured = measure_runs(study_tasks(runs, measuring, ()), workers=workers, store=cache, progress=progress)
     problems += [*more, *merge_problems(measured, needed_once=True)]
     read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:

@@ -20,7 +20,7 @@ from tfrctrace.base.toml import one_of
 from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.runs.cache import RunInput
-from tfrctrace.runs.pool import failed_record
+from tfrctrace.runs.engine import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
 from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_NUMBER, OPTIONAL_TEXT
 from tfrctrace.study.find_runs import FAILED

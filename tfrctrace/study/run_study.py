@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrctrace.base.errors import InputError, input_problem
-from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.find_runs import find_runs
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.runs.cache import Cache, Record
-    from tfrctrace.runs.pool import Progress
+    from tfrctrace.runs.engine import Progress
+    from tfrctrace.runs.workers import Workers
     from tfrctrace.study.definition import Study
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.results.cells import Cell
@@ -147,9 +148,9 @@ def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str
 
 
 def perform(
-    study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress | None = None
+    study: Study, *, workers: Workers, cache: Cache | None, force: bool, progress: Progress | None = None
 ) -> StudyResults:
-    """Measure the runs of a study, `jobs` at a time, and summarise them.
+    """Measure the runs of a study and summarise them.
 
     Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
     """
@@ -158,7 +159,7 @@ def perform(
     measured_series = {quantity.term.name for quantity in study.quantities if quantity.term.kind == "series"}
     series = sorted(drawn | measured_series)
     tasks = study_tasks(runs, study.measure, series)
-    measured = measure_runs(tasks, jobs=jobs, cache=cache, force=force, progress=progress)
+    measured = measure_runs(tasks, workers=workers, store=cache, force=force, progress=progress)
     problems += merge_problems(measured, needed_once=True)
     if all(record["failed"] for record in measured.records):
         raise InputError(problems)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import tfrctrace
-from tfrctrace.runs.cache import Cache, RunInput, default_folder, program_files
-from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.cache import Cache, RunInput, default_folder, program_digest, program_files
+from tfrctrace.runs.engine import measure_runs
+from tfrctrace.runs.workers import processes
 from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.run_record import StudyTask, study_tasks
@@ -23,7 +24,7 @@ KEY = "ab" * 32
 
 
 def key_of(run, measuring, series):
-    return StudyTask(run, measuring, tuple(series)).source.key()
+    return StudyTask(run, measuring, tuple(series)).source.key(program_digest())
 
 
 @pytest.fixture
@@ -77,11 +78,11 @@ def test_an_entry_that_no_run_has_is_measured_again(tmp_path, change):
     path = sorted(runs.iterdir())[0]
     (task,) = study_tasks([Run(str(path), path.name, {})], MeasuringPlan(), ("rate",))
     cache = Cache(str(tmp_path))
-    whole = measure_runs([task], jobs=1, cache=cache)
-    assert measure_runs([task], jobs=1, cache=cache).cached == 1
+    whole = measure_runs([task], workers=processes(1), store=cache)
+    assert measure_runs([task], workers=processes(1), store=cache).cached == 1
     (record,) = whole.records
-    cache.put(task.source.key(), change(json.loads(json.dumps(record))))
-    again = measure_runs([task], jobs=1, cache=cache)
+    cache.put(task.source.key(program_digest()), change(json.loads(json.dumps(record))))
+    again = measure_runs([task], workers=processes(1), store=cache)
     assert again.cached == 0
     assert again.records == whole.records
 
@@ -92,7 +93,8 @@ def test_a_key_changes_with_all_that_matters_and_with_nothing_else(tmp_path):
     key = key_of(run, measuring, ["rate"])
     assert key_of(replace(run, parameters={"x": 2}), measuring, ["rate"]) == key
     os.utime(tmp_path / "a", (0, 0))
-    assert key_of(run, measuring, ["rate"]) == key
+    key, before = key_of(run, measuring, ["rate"]), key
+    assert key != before
     assert key_of(run, measuring, []) != key
     assert key_of(run, MeasuringPlan(window="2s"), ["rate"]) != key
     assert key_of(run, MeasuringPlan(tfrc={"df": 0.9}), ["rate"]) != key
@@ -115,7 +117,7 @@ def test_the_key_of_a_folder_is_that_of_all_its_files(tmp_path):
 def test_an_input_that_can_be_read_only_once_has_no_key(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in (str(tmp_path / "pipe"), str(tmp_path / "missing"), "-"):
-        assert RunInput(name, (name,), {}).key() is None
+        assert RunInput(name, (name,), {}).key("") is None
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path):

@@ -54,17 +54,37 @@ class AnonymityOptions:
             return None
         from tfrctrace.parsers.anonymity import Anonymizer
 
-        if self.anonymize_key is not None:
-            try:
-                with open(self.anonymize_key, "rb") as file:
-                    return Anonymizer(file.read(_MOST_KEY_BYTES))
-            except OSError as error:
-                reason = (error.strerror or str(error)).lower()
-                raise UsageError(f"the key `{self.anonymize_key}` cannot be read: {reason}") from error
-        key = os.environ.get(_KEY_VARIABLE)
+        key = self._given_key()
         if key is None:
             console.note(
                 "addresses are replaced with a random key that is not saved; "
                 "`--anonymize-key FILE` makes replacements repeatable"
             )
-        return Anonymizer(None if key is None else os.fsencode(key))
+        return Anonymizer(key)
+
+    def kept_key(self, what: str) -> bytes | None:
+        """Return the key for results that are made in several steps; None if nothing is replaced."""
+        if not self.is_enabled:
+            return None
+        from tfrctrace.parsers.anonymity import Anonymizer
+
+        key = self._given_key()
+        if key is None:
+            raise UsageError(
+                f"{what} needs a key that is kept: else an address has another replacement each time",
+                hint=f"name a file with `--anonymize-key`, or set {_KEY_VARIABLE}",
+            )
+        Anonymizer(key)  # is it long enough?
+        return key
+
+    def _given_key(self) -> bytes | None:
+        """Return the key from the file, else from the environment."""
+        if self.anonymize_key is not None:
+            try:
+                with open(self.anonymize_key, "rb") as file:
+                    return file.read(_MOST_KEY_BYTES)
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise UsageError(f"the key `{self.anonymize_key}` cannot be read: {reason}") from error
+        key = os.environ.get(_KEY_VARIABLE)
+        return None if key is None else os.fsencode(key)

@@ -52,6 +52,16 @@ Jobs = Annotated[
         help="Measure N runs in parallel.",
     ),
 ]
+ExecutorName = Annotated[
+    str | None,
+    other_option(
+        "--executor",
+        metavar="NAME",
+        show_default="processes of this machine",
+        help="Where runs are measured: dask:ADDRESS of a scheduler, or MODULE:CALLABLE of what returns a "
+        "concurrent.futures.Executor.",
+    ),
+]
 RunCache = Annotated[
     str | None,
     other_option(

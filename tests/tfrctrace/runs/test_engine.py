@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tfrctrace.base.errors import UsageError, input_problem
-from tfrctrace.runs.pool import MeasuredRuns, measure_runs
+from tfrctrace.runs.engine import MeasuredRuns, measure_runs
 from tfrctrace.runs.problems import merge_problems
+from tfrctrace.runs.workers import processes
 from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.run_record import record_run, study_tasks
@@ -26,7 +27,7 @@ class Deadly:
 
 def test_a_process_that_dies_is_named_and_the_others_are_done():
     runs = [Run(str(path), path.name, {"x": Deadly()} if path == RUNS[1] else {}) for path in RUNS[:3]]
-    measured = measure_runs(study_tasks(runs, MeasuringPlan(), ()), jobs=2, cache=None)
+    measured = measure_runs(study_tasks(runs, MeasuringPlan(), ()), workers=processes(2))
     assert [record["failed"] for record in measured.records] == [False, True, False]
     (problem,) = measured.records[1]["problems"]
     assert problem["source"] == RUNS[1].name
@@ -43,7 +44,7 @@ def test_progress_counts_up_to_all_runs():
 
     seen = Seen()
     runs = [Run(str(path), path.name, {}) for path in RUNS[:2]]
-    measure_runs(study_tasks(runs, MeasuringPlan(), ()), jobs=1, cache=None, progress=seen)
+    measure_runs(study_tasks(runs, MeasuringPlan(), ()), workers=processes(1), progress=seen)
     assert seen.steps == [(0, 2, 0), (1, 2, 0), (2, 2, 0)]
 
 
@@ -116,7 +117,7 @@ def test_what_cannot_be_replayed_is_refused_before_the_first_run(table, words):
 def test_two_labels_for_one_flow_are_reported_once_for_all_runs():
     runs = [Run(str(path), path.name, {}) for path in RUNS[:3]]
     measuring = MeasuringPlan(labels=("first=transport tcp", "second=transport tcp"))
-    (problem,) = merge_problems(measure_runs(study_tasks(runs, measuring, ()), jobs=1, cache=None))
+    (problem,) = merge_problems(measure_runs(study_tasks(runs, measuring, ()), workers=processes(1)))
     assert (problem["source"], problem["kind"]) == ("second=transport tcp", "label")
     assert problem["message"].startswith("fits flows that have a label already")
     assert problem["message"].endswith(", in 3 of 3 runs")
