@@ -52,6 +52,8 @@ COMMANDS: Final = {
     "experiment": "tfrctrace experiment study.toml -o results",
     "compare": "tfrctrace compare red.tr droptail.tr --metric jain",
     "check": "tfrctrace check --require 'p95(rtt_ms) < 80' link.pcapng",
+    "batch": "tfrctrace batch captures -o results",
+    "merge": "tfrctrace merge results-a results-b -o results",
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",
     "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
 }

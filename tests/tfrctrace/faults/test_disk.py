@@ -24,6 +24,7 @@ WRITES = {
     "junit": ["check", "TRACE", "-r", "packets > 0", "--junit", "out/a.xml"],
     "baseline": ["check", "TRACE", "-r", "packets > 0", "--write-baseline", "out/a.json"],
     "study": ["experiment", "small.toml", "-o", "out", "--jobs", "1"],
+    "batch": ["batch", "TRACE", "-o", "out", "--jobs", "1", "--quiet"],
 }
 
 
@@ -48,7 +49,8 @@ def test_a_file_beyond_its_quota_is_not_left_half_written(write, name, tmp_path,
     for before in ("two-flows.html", "flows.parquet", "report.html", *(f"a.{one}" for one in SUFFIXES)):
         (folder / before).write_text("of before")
     there = files_in(folder)
-    with largest_file(150):
+    # the standard streams are files here, and the name of a result of `batch` is long
+    with largest_file(1_000 if name == "batch" else 150):
         outcome = write(name, folder)
     assert outcome.status == WRONG_USAGE
     assert "error: cannot write `" in outcome.err
@@ -58,7 +60,7 @@ def test_a_file_beyond_its_quota_is_not_left_half_written(write, name, tmp_path,
     assert not [path for path in left if path.endswith(".part")]
 
 
-@pytest.mark.parametrize("name", ["csv", "results", "pages", "study"])
+@pytest.mark.parametrize("name", ["csv", "results", "pages", "study", "batch"])
 def test_a_full_disk_is_named_and_nothing_is_half_written(write, name, small_disk, files_in):
     folder = small_disk(8192)
     outcome = write(name, folder)
@@ -66,6 +68,14 @@ def test_a_full_disk_is_named_and_nothing_is_half_written(write, name, small_dis
     assert "error: cannot write `" in outcome.err
     assert "`: no space left on device" in outcome.err
     assert not [path for path in files_in(folder) if path.endswith(".part")]
+
+
+def test_a_disk_that_is_full_for_a_worker_ends_the_batch(run, write_capture, conversation, small_disk):
+    for number in range(3):
+        write_capture(f"farm/run-{number}.pcap", conversation(port=4_000 + number), start_s=number * 10_000)
+    outcome = run("batch", "farm", "-o", small_disk(8192), "--jobs", "2")
+    assert outcome.status == WRONG_USAGE
+    assert outcome.err.endswith("`: no space left on device\n")
 
 
 def test_results_of_before_stay_whole_on_a_full_disk(run, two_flows, write_capture, conversation, small_disk):
@@ -76,7 +86,7 @@ def test_results_of_before_stay_whole_on_a_full_disk(run, two_flows, write_captu
     assert run("report", "--from", folder, "-o", "again.html").status == 0
 
 
-@pytest.mark.parametrize("name", ["csv", "page", "pages", "study", "baseline"])
+@pytest.mark.parametrize("name", ["csv", "page", "pages", "study", "baseline", "batch"])
 def test_a_read_only_folder_is_refused_before_anything_is_read(write, name, small_disk, monkeypatch):
     folder = small_disk(8192, "ro")
 

@@ -35,6 +35,7 @@ CHECK = ["check", "first.pcap", "-r", "packets > 0", "--least-packets", "1"]
 COMMANDS = {
     "pages": ["report", "first.pcap", "--pages", "OUT"],
     "results": ["report", "first.pcap", "-o", "OUT/page.html", "--results", "OUT"],
+    "batch": ["batch", "first.pcap", "-o", "OUT", "--jobs", "1"],
     "convert": ["convert", "first.pcap", "-o", "OUT/packets.csv"],
     "baseline": [*CHECK, "--write-baseline", "OUT/b.json", "--cache", "OUT/c"],
     "study": ["experiment", "small.toml", "-o", "OUT", "--cache", "OUT/c", "--jobs", "1", "--format", "csv"],

@@ -1,0 +1,300 @@
+"""Batches: what a folder of results holds, whoever made which part of it and however often it was stopped."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[3]
+NOT_READ = 3
+WRONG_USAGE = 2
+
+
+def batch(run, *arguments, jobs=1):
+    return run("batch", *arguments, "-j", str(jobs))
+
+
+def index_of(folder):
+    return json.loads((folder / "index.json").read_text())
+
+
+def facts_of(folder, name):
+    (key,) = (one["key"] for one in index_of(folder)["chains"] if one["name"] == name)
+    return json.loads((folder / "chains" / key / "facts.json").read_text()), folder / "chains" / key
+
+
+def test_each_chain_has_facts_and_tables(run, farm, tmp_path):
+    outcome = batch(run, "farm", "-o", "results")
+    assert outcome.status == 0, outcome.err
+    assert "6 chains" in outcome.err
+    chains = index_of(tmp_path / "results")["chains"]
+    assert [one["name"] for one in chains] == [f"run-{number}.pcap" for number in range(1, 7)]
+    assert [one["packets"] for one in chains] == [6 + 2 * (2 + number) for number in range(6)]
+    facts, place = facts_of(tmp_path / "results", "run-3.pcap")
+    assert facts["files"][0]["bytes"] == (farm / "run-3.pcap").stat().st_size
+    assert facts["rows"] == {
+        "flows": 2,
+        "groups": 4,
+        "group_buckets": pl.read_parquet(place / "group_buckets.parquet").height,
+    }
+    flows = pl.read_parquet(place / "flows.parquet")
+    assert flows["source"].unique().to_list() == ["run-3.pcap"]
+    assert flows["src_port"].to_list() == [40_002, 80]
+
+
+def test_a_second_batch_does_what_is_new_and_changes_nothing_else(run, farm, tmp_path, contents):
+    batch(run, "farm", "-o", "results")
+    before = contents(tmp_path / "results")
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "results" / "chains").rglob("*.*")}
+    outcome = batch(run, "farm", "-o", "results")
+    assert "6 chains, 6 done before" in outcome.err
+    assert contents(tmp_path / "results") == before
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    shutil.copy(farm / "run-1.pcap", farm / "new.pcap")
+    (farm / "new.pcap").write_bytes((farm / "new.pcap").read_bytes()[:-4])
+    assert "7 chains, 6 done before" in batch(run, "farm", "-o", "results").err
+
+
+@pytest.mark.parametrize(
+    ("option", "is_new"),
+    [
+        (["--every", "1min"], True),
+        (["--by", "port"], True),
+        (["-f", "tcp"], True),
+        (["--max-flows", "5"], True),
+        (["--quiet"], False),
+        (["--strict"], False),
+        (["-j", "2"], False),
+    ],
+)
+def test_results_are_of_the_options_that_change_numbers(run, farm, option, is_new, tmp_path):
+    for path in sorted(farm.iterdir())[1:]:
+        path.unlink()
+    batch(run, "farm", "-o", "results")
+    batch(run, "farm", "-o", "results", *option)
+    assert len(list((tmp_path / "results" / "chains").iterdir())) == 1 + is_new
+
+
+def capture_of(name):
+    content = gzip.decompress((ROOT / name).read_bytes())
+    assert content[:4] in {b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"}
+    return content
+
+
+def rtp_capture(write_capture):
+    """Return a call of which every seventh packet is missing, with reports of its receiver."""
+    from rtp_packets import block, frame, media, receiver_report
+
+    frames = []
+    for number in range(300):
+        if number % 7:
+            frames.append(frame(media(number, 160 * number)))
+        if number % 50 == 49:
+            frames.append(frame(receiver_report(block(highest=number, lost=number // 7)), back=True, ports=1))
+    return write_capture("rtp.pcap", frames).read_bytes()
+
+
+CAPTURES = {
+    "tcp with losses": "tests/data/captures/linux-one-cubic-rcv.pcap.gz",
+    "dccp": "sample_traces/dccp-ccid3.pcap.gz",
+}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_chain_is_what_its_concatenation_is(run, tmp_path, rotate, name):
+    capture = capture_of(CAPTURES[name])
+    rotate(capture, tmp_path / "parts", 7)
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "link.pcap").write_bytes(capture)
+    for folder in ("parts", "whole"):
+        assert batch(run, folder, "-o", f"results-{folder}").status == 0
+    facts, parts = facts_of(tmp_path / "results-parts", "link-*.pcap")
+    _, whole = facts_of(tmp_path / "results-whole", "link.pcap")
+    assert [one["name"] for one in facts["files"]] == [f"link-{number:03d}.pcap" for number in range(7)]
+    flows, expected = (pl.read_parquet(place / "flows.parquet").drop("source") for place in (parts, whole))
+    assert flows.equals(expected)
+    for table in ("groups.parquet", "group_buckets.parquet"):
+        assert (parts / table).read_bytes() == (whole / table).read_bytes()
+
+
+def test_a_bad_file_costs_nothing_else(run, farm, tmp_path):
+    (farm / "run-2.pcap").write_bytes(b"")
+    (farm / "run-4.pcap").write_bytes((farm / "run-4.pcap").read_bytes()[:24] + b"\xff" * 100)
+    outcome = batch(run, "farm", "-o", "results")
+    assert outcome.status == NOT_READ
+    assert "`run-2.pcap`: the file is empty" in outcome.err
+    chains = {one["name"]: one for one in index_of(tmp_path / "results")["chains"]}
+    assert [name for name, one in chains.items() if one["failed"]] == ["run-2.pcap", "run-4.pcap"]
+    assert chains["run-5.pcap"]["packets"] == 18
+    assert "6 chains, 6 done before, 2 failed" in batch(run, "farm", "-o", "results").err
+    outcome = batch(run, "farm", "-o", "results", "--retry", "failed")
+    assert (outcome.status, "6 chains, 4 done before, 2 failed" in outcome.err) == (NOT_READ, True)
+
+
+def test_a_bad_file_of_a_chain_leaves_its_neighbours(run, tmp_path, rotate):
+    paths = rotate(capture_of(CAPTURES["tcp with losses"]), tmp_path / "parts", 5)
+    paths[2].write_bytes(paths[2].read_bytes()[:24] + b"\xff" * 1_000)
+    outcome = batch(run, "parts", "-o", "results", "--chains", "names")
+    assert outcome.status == NOT_READ
+    (chain,) = index_of(tmp_path / "results")["chains"]
+    assert (chain["failed"], chain["errors"]) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes() + bytes(16)), "grew"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), "shrank"),
+        (lambda path: path.unlink(), "vanished"),
+        (lambda path: os.utime(path, (1, 1)), "was written"),
+    ],
+)
+def test_a_file_that_changes_while_it_is_read_has_no_result(farm, tmp_path, change, word):
+    from tfrctrace.base.grouping import parse_grouping
+    from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.batch.run_batch import chains_of, perform_batch
+    from tfrctrace.runs.workers import processes
+
+    found = chains_of([str(farm)], "auto")
+    change(farm / "run-2.pcap")
+    plan = BatchPlan(str(tmp_path / "results"), "program", {}, parse_grouping("host", "1min"))
+    done = perform_batch(found, plan, processes(1))
+    assert [record["failed"] for record in done.records] == [False, True, False, False, False, False]
+    assert f"{word} while it was read" in done.records[1]["problems"][0]["message"]
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_found_by_its_digest(run, farm):
+    batch(run, "farm", "-o", "results")
+    path = farm / "run-2.pcap"
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "6 done before" in batch(run, "farm", "-o", "results").err
+    outcome = batch(run, "farm", "-o", "results", "--verify")
+    assert "`run-2.pcap`: has another content than before" in outcome.err
+    assert "6 chains, 5 done before" in outcome.err
+    assert "6 chains, 6 done before" in batch(run, "farm", "-o", "results", "--verify").err
+
+
+def test_workers_shards_and_merged_folders_make_the_same_bytes(run, farm, tmp_path, contents):
+    (farm / "empty.pcap").write_bytes(b"")
+    (farm / "note.txt").write_text("no capture")
+    batch(run, "farm", "-o", "one")
+    expected = contents(tmp_path / "one")
+    batch(run, "farm", "-o", "two", jobs=2)
+    assert contents(tmp_path / "two") == expected
+    for number in (1, 2, 3):
+        batch(run, "farm", "-o", f"part-{number}", "--shard", f"{number}/3")
+        batch(run, "farm", "-o", "shared", "--shard", f"{number}/3")
+    order = ["part-1", "part-2", "part-3"]
+    for turn in range(3):
+        random.Random(turn).shuffle(order)
+        assert run("merge", *order, "-o", f"merged-{turn}").status == 0
+        assert contents(tmp_path / f"merged-{turn}") == expected
+    shared = contents(tmp_path / "shared")
+    assert {name: text for name, text in shared.items() if not name.startswith("shards/")} == expected
+
+
+def test_merging_may_be_done_in_any_order_and_twice(run, farm, tmp_path, contents):
+    batch(run, "farm", "-o", "one")
+    for number in range(1, 5):
+        batch(run, "farm", "-o", f"part-{number}", "--shard", f"{number}/4")
+    run("merge", "part-4", "part-2", "-o", "some")
+    run("merge", "part-1", "part-3", "part-1", "-o", "others")
+    run("merge", "some", "others", "-o", "all")
+    run("merge", "all", "some", "-o", "all")
+    assert contents(tmp_path / "all") == contents(tmp_path / "one")
+
+
+def test_results_that_do_not_fit_are_not_merged(run, farm, tmp_path):
+    batch(run, "farm", "-o", "one")
+    batch(run, "farm", "-o", "other", "--every", "1min")
+    outcome = run("merge", "one", "other", "-o", "merged")
+    assert outcome.status == WRONG_USAGE
+    assert "`other` was made with other options than `one`" in outcome.err
+    for path in (tmp_path / "other").rglob("*.json"):
+        path.write_text(path.read_text().replace('"program": "', '"program": "0'))
+    assert "made by another version of this program" in run("merge", "one", "other", "-o", "merged").err
+    assert run("merge", "farm", "-o", "merged").err.startswith("error: `farm` holds no results of a batch")
+
+
+def test_a_folder_of_another_version_is_refused(run, farm, tmp_path):
+    batch(run, "farm", "-o", "results")
+    index = tmp_path / "results" / "index.json"
+    index.write_text(index.read_text().replace('"results_version": 1', '"results_version": 2'))
+    outcome = batch(run, "farm", "-o", "results")
+    assert outcome.status == WRONG_USAGE
+    assert "holds results of version 2" in outcome.err
+
+
+def test_damaged_facts_count_as_missing(run, farm, tmp_path, contents):
+    batch(run, "farm", "-o", "results")
+    before = contents(tmp_path / "results")
+    for number, path in enumerate(sorted((tmp_path / "results" / "chains").rglob("facts.json"))):
+        path.write_text(["", "{}", "[]", "{", '{"key": 1}', "null"][number])
+    assert "6 chains, 0 done before" in batch(run, "farm", "-o", "results").err
+    assert contents(tmp_path / "results") == before
+
+
+def test_names_of_any_bytes_are_results_like_others(run, farm, tmp_path):
+    names = [b"new\nline.pcap", b"\xff\xfe.pcap", b"-o.pcap", b"* [a].pcap", "Ü.pcap".encode()]
+    for path, name in zip(sorted(farm.iterdir()), names, strict=False):
+        os.rename(os.fsencode(path), os.path.join(os.fsencode(farm), name))
+    outcome = batch(run, "farm", "-o", "results")
+    assert outcome.status == 0, outcome.err
+    shown = [one["name"] for one in index_of(tmp_path / "results")["chains"]]
+    assert sorted(shown) == sorted(
+        ["new\\nline.pcap", "\\udcff\\udcfe.pcap", "-o.pcap", "* [a].pcap", "Ü.pcap", "run-6.pcap"]
+    )
+    assert "6 done before" in batch(run, "farm", "-o", "results").err
+
+
+def test_anonymised_results_name_nobody(run, farm, tmp_path, contents):
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    assert "needs a key that is kept" in batch(run, "farm", "-o", "results", "--anonymize").err
+    batch(run, "farm", "-o", "results", "--anonymize-key", "key")
+    for path in (tmp_path / "results").rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not any(
+                word in content
+                for word in (b"192.0.2.1", b"198.51.100.7", b"run-", b"farm", b"0123456789abcdef")
+            )
+    assert "6 done before" in batch(run, "farm", "-o", "results", "--anonymize-key", "key").err
+
+
+def test_an_executor_of_the_user_does_the_work(run, farm, tmp_path, contents):
+    batch(run, "farm", "-o", "one")
+    assert (
+        run("batch", "farm", "-o", "two", "--executor", "concurrent.futures:ThreadPoolExecutor").status == 0
+    )
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+    for text, words in {
+        "concurrent.futures:Nothing": "there is no `Nothing`",
+        "builtins:dict": "returns a dict, no executor",
+        "here": "names no executor",
+    }.items():
+        outcome = run("batch", "farm", "-o", "three", "--executor", text)
+        assert (outcome.status, words in outcome.err) == (WRONG_USAGE, True), outcome.err
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "a/3", "3", "3/", "-1/3", "1/0"])
+def test_a_shard_that_cannot_be_is_refused(run, farm, text):
+    outcome = batch(run, "farm", "-o", "results", "--shard", text)
+    assert outcome.status == WRONG_USAGE
+    assert "is no part of a batch" in outcome.err
+
+
+def test_chains_are_listed_without_reading_them(run, farm, tmp_path):
+    outcome = run("batch", "farm", "-o", "results", "--list")
+    assert outcome.out.splitlines()[0].startswith("run-1.pcap: 1 file, ")
+    assert not (tmp_path / "results").exists()

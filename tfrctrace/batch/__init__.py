@@ -1,0 +1,6 @@
+"""Thousands of captures: chains of rotated files found, each analysed once, results in a folder.
+
+`capture_files.py` lists files, `chains.py` finds which are parts of one capture, and `chain_task.py` analyses
+a chain. `results_folder.py` keeps what is done, so that a batch goes on where it was stopped. `run_batch.py`
+performs what is missing by the engine of `tfrctrace.runs`, and `merge_results.py` unites folders.
+"""

@@ -1,0 +1,165 @@
+"""The capture files below folders: each once, in natural order, with its size and time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.errors import input_problem
+from tfrctrace.parsers.sources import looks_like_capture, natural_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.runs.cache import FileState
+
+_SETTLED_NS: Final = 30 * 10**9
+"""A file that was not written to for so long is complete."""
+
+_EDGE: Final = 65_536
+"""Bytes at each end of two files of one size that are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFile:
+    """One file as it was found."""
+
+    path: str
+    name: str
+    """Below the folder that all captures have in common, for results that do not depend on the machine."""
+    size: int
+    version: int | str
+    """Time of the last change (ns); of an object of a store, its ETag."""
+
+    @property
+    def state(self) -> FileState:
+        """What changes when the file does."""
+        return self.name, self.size, self.version
+
+    @property
+    def was_written_lately(self) -> bool:
+        """Whether somebody may still be writing it."""
+        return isinstance(self.version, int) and abs(time.time_ns() - self.version) < _SETTLED_NS
+
+    def change(self) -> str | None:
+        """Return how the file has changed since it was found; None if it has not."""
+        if isinstance(self.version, str):
+            return None  # the store refuses another version while it is read
+        try:
+            now = os.stat(self.path)
+        except OSError as error:
+            return f"vanished while it was read: {(error.strerror or str(error)).lower()}"
+        if now.st_size != self.size:
+            how = "grew" if now.st_size > self.size else "shrank"
+            return f"{how} while it was read, from {self.size} to {now.st_size} bytes"
+        return None if now.st_mtime_ns == self.version else "was written while it was read"
+
+
+@dataclass(slots=True)
+class FoundFiles:
+    """The files, and problems found on the way."""
+
+    files: list[CaptureFile] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def find_captures(arguments: Sequence[str]) -> FoundFiles:
+    """Return the captures that `arguments` name: files, and folders of them with all below.
+
+    Links are followed, but each folder is entered once. A file of a folder that is no capture is left out
+    with a note; one that is named stays, so that reading it says what it is.
+    """
+    found = FoundFiles()
+    root = common_folder(arguments)
+    entered: set[tuple[int, int]] = set()
+    known: dict[tuple[int, int], str] = {}
+    skipped: list[str] = []
+    for argument in arguments:
+        is_folder = os.path.isdir(argument)
+        paths = _below(argument, entered, found.problems) if is_folder else [argument]
+        for path in paths:
+            name = os.path.relpath(path, root)
+            try:
+                status = os.stat(path)
+                if is_folder and not (stat.S_ISREG(status.st_mode) and looks_like_capture(path)):
+                    skipped.append(name)
+                    continue
+            except OSError as error:
+                found.problems.append(_cannot_open(name, error))
+                continue
+            same = known.setdefault((status.st_dev, status.st_ino), name)
+            if same != name:
+                found.problems.append(left_out(name, f"is the same file as `{same}`"))
+                continue
+            found.files.append(CaptureFile(path, name, status.st_size, status.st_mtime_ns))
+    if skipped:
+        count = "1 file is no capture" if len(skipped) == 1 else f"{len(skipped)} files are no captures"
+        text = f"{count}, and left out; the first is `{skipped[0]}`"
+        found.problems.append(input_problem(arguments[0], "skipped", text, severity="note"))
+    found.files.sort(key=lambda file: natural_key(file.name))
+    return found
+
+
+def common_folder(arguments: Sequence[str]) -> str:
+    """Return the folder below which all arguments are: that itself, if it is the only one."""
+    folders = [one if os.path.isdir(one) else os.path.dirname(one) or "." for one in arguments]
+    return os.path.commonpath([os.path.abspath(folder) for folder in folders])
+
+
+def left_out(name: str, why: str) -> Problem:
+    """Return the note on a file that is not read."""
+    return input_problem(name, "skipped", f"{why}, and is left out", severity="note")
+
+
+def without_equal_files(files: Iterable[CaptureFile], problems: list[Problem]) -> list[CaptureFile]:
+    """Return the files without those that have the size and both ends of another one."""
+    kept: list[CaptureFile] = []
+    by_size: dict[int, list[CaptureFile]] = {}
+    for file in files:
+        alike = by_size.setdefault(file.size, [])
+        same = next((other for other in alike if file.size and _have_equal_ends(file, other)), None)
+        if same is not None:
+            problems.append(left_out(file.name, f"has the size and both ends of `{same.name}`"))
+            continue
+        alike.append(file)
+        kept.append(file)
+    return kept
+
+
+def _have_equal_ends(file: CaptureFile, other: CaptureFile) -> bool:
+    try:
+        return _ends(file) == _ends(other)
+    except OSError:
+        return False  # reading it will report why
+
+
+def _ends(file: CaptureFile) -> bytes:
+    with open(file.path, "rb") as content:
+        head = content.read(_EDGE)
+        content.seek(max(file.size - _EDGE, 0))
+        return head + content.read(_EDGE)
+
+
+def _below(folder: str, entered: set[tuple[int, int]], problems: list[Problem]) -> Iterator[str]:
+    """Give the files below a folder, whose links are followed."""
+
+    def cannot_list(error: OSError) -> None:
+        problems.append(_cannot_open(os.fsdecode(error.filename), error))
+
+    for path, folders, names in os.walk(folder, followlinks=True, onerror=cannot_list):
+        own = os.stat(path)
+        if (own.st_dev, own.st_ino) in entered:
+            folders.clear()
+            problems.append(left_out(path, "is a link to a folder that was listed already"))
+            continue
+        entered.add((own.st_dev, own.st_ino))
+        folders.sort(key=natural_key)
+        yield from (os.path.join(path, name) for name in names)
+
+
+def _cannot_open(name: str, error: OSError) -> Problem:
+    return input_problem(name, "cannot_open", f"cannot be opened: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,201 @@
+"""Analyse one chain in one pass, and put its tables and facts into the folder of results."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import FilterError, InputError, OutputError, input_problem, printable
+from tfrctrace.base.interruptible import in_thread
+from tfrctrace.base.shortage import HINTS, shortage
+from tfrctrace.batch.results_folder import RESULTS_VERSION, ResultsFolder
+from tfrctrace.parsers.sources import natural_key
+from tfrctrace.runs.cache import RunInput
+from tfrctrace.runs.engine import failed_record
+from tfrctrace.runs.record_shape import COMMON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.base.grouping import Grouping
+    from tfrctrace.batch.capture_files import CaptureFile
+    from tfrctrace.batch.chains import Chain
+    from tfrctrace.parsers._native import Source
+    from tfrctrace.parsers.reading_settings import ReadingArguments, ReadSettings
+    from tfrctrace.runs.cache import Record
+
+TABLES: Final = ("flows", "groups", "group_buckets")
+"""Tables that are written of each chain."""
+
+SHAPE: Final[Mapping[str, Any]] = {
+    **COMMON,
+    "results_version": int,
+    "key": str,
+    "program": str,
+    "name": str,
+    "options": {str: object},
+    "files": [{"name": str, "bytes": int, "version": (int, str), "xxh64": (str, type(None))}],
+    "sources": [{str: object}],
+    "rows": {str: int},
+}
+"""The facts of a chain that was analysed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """How the chains of a batch are analysed, and where their results go."""
+
+    folder: str
+    program: str
+    reading: ReadingArguments
+    grouping: Grouping
+    anonymity_key: bytes | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What changes the numbers of a chain, for its key and its facts."""
+        from tfrctrace.parsers.reading_settings import READING_DEFAULTS
+
+        changed = {
+            name: value
+            for name, value in self.reading.items()
+            if name != "join" and value != READING_DEFAULTS[name]
+        }
+        own = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
+        if self.anonymity_key is not None:
+            own["anonymized"] = self._anonymity_mark()
+        return {**changed, **own}
+
+    def settings(self) -> ReadSettings:
+        """Return the settings of the pass."""
+        from dataclasses import replace
+
+        from tfrctrace.parsers.reading_settings import read_settings
+
+        anonymizer = None
+        if self.anonymity_key is not None:
+            from tfrctrace.parsers.anonymity import Anonymizer
+
+            anonymizer = Anonymizer(self.anonymity_key)
+        settings = read_settings({**self.reading, "join": True}, anonymizer)
+        return replace(settings, grouping=self.grouping.for_core)
+
+    def _anonymity_mark(self) -> str:
+        """Return what differs for another key, and does not betray this one."""
+        import hmac
+
+        return hmac.digest(self.anonymity_key or b"", b"tfrctrace batch", "sha256").hex()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTask:
+    """One chain, and how it is analysed."""
+
+    chain: Chain
+    plan: BatchPlan
+
+    @property
+    def source(self) -> RunInput:
+        """The files of the chain, and the options that change its results."""
+        files = self.chain.files
+        states = tuple(file.state for file in files)
+        return RunInput(self.chain.name, tuple(file.path for file in files), self.plan.options, states)
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The parts of the facts."""
+        return SHAPE
+
+    @property
+    def key(self) -> str:
+        """The key of its results."""
+        key = self.source.key(self.plan.program)
+        assert key is not None, "the files were found"
+        return key
+
+    def measure(self) -> Record:
+        """Analyse the chain, write its results, and return its facts; those of a failure if it has to be."""
+        try:
+            facts = self._analysed()
+        except OutputError:
+            raise  # other chains could not be written either
+        except InputError as error:
+            facts = {"failed": True, "problems": error.problems}
+        except Exception as error:
+            lacking = shortage(error)
+            facts = failed_record(
+                self.chain.name,
+                lacking or f"internal error: {type(error).__name__}: {error}",
+                HINTS[lacking] if lacking else None,
+            )
+        record = self.completed(facts)
+        ResultsFolder(self.plan.folder).put(self.key, record)
+        return record
+
+    def completed(self, facts: Record) -> Record:
+        """Return facts with what is known of the chain before it is read."""
+        return {
+            "results_version": RESULTS_VERSION,
+            "key": self.key,
+            "program": self.plan.program,
+            "name": self._shown(self.chain.name),
+            "options": self.plan.options,
+            "files": [self._file_facts(file, None) for file in self.chain.files],
+            **facts,
+        }
+
+    def _analysed(self) -> Record:
+        """Read the files as one trace, and write the tables."""
+        from tfrctrace.parsers._native import Progress, analyse
+        from tfrctrace.parsers.reading import PassResult
+        from tfrctrace.parsers.rotated_names import missing_files
+
+        settings = self.plan.settings()
+        files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
+        progress = Progress(digests=True)
+        collect = frozenset({"flows"})
+        sources = [_source(file) for file in files]
+        try:
+            analysis = in_thread(lambda: analyse(sources, settings, collect=collect, progress=progress))
+        except FilterError as error:
+            text = f"filter `{error.expression}` does not fit its link type: {error.reason}"
+            raise InputError([input_problem(files[0].name, "filter", text, hint=error.hint)]) from error
+        missing = missing_files([file.name for file in files]) if len(files) > 1 else None
+        result = PassResult([analysis], [missing] if missing else [], settings.anonymizer)
+        changed = [input_problem(file.name, "changed", why) for file in files if (why := file.change())]
+        if result.read_nothing or changed:
+            raise InputError(self._publishable([*changed, *result.problems], settings))
+        folder = ResultsFolder(self.plan.folder)
+        rows = {name: folder.write_table(self.key, name, result.table(name)) for name in TABLES}
+        digests = {file.name: _digest(file, progress.digest(file.path)) for file in files}
+        return {
+            "failed": False,
+            "problems": self._publishable(result.problems, settings),
+            "files": [self._file_facts(file, digests[file.name]) for file in self.chain.files],
+            "sources": list(result.sources),
+            "rows": rows,
+        }
+
+    def _publishable(self, problems: list[Problem], settings: ReadSettings) -> list[Problem]:
+        anonymizer = settings.anonymizer
+        return problems if anonymizer is None else list(map(anonymizer.problem, problems))
+
+    def _file_facts(self, file: CaptureFile, digest: str | None) -> dict[str, Any]:
+        name = file.name if self.plan.anonymity_key is None else f"file {self.chain.files.index(file) + 1}"
+        return {"name": printable(name), "bytes": file.size, "version": file.version, "xxh64": digest}
+
+    def _shown(self, name: str) -> str:
+        """Return the name of the chain, or another one that does not betray it."""
+        return printable(name) if self.plan.anonymity_key is None else f"chain {self.key[:12]}"
+
+
+def _source(file: CaptureFile) -> Source:
+    """Return what the core reads, under the name that results have on every machine."""
+    return printable(file.name), os.fspath(file.path)
+
+
+def _digest(file: CaptureFile, found: tuple[int, str] | None) -> str | None:
+    """Return the digest of a file that was read whole."""
+    return found[1] if found is not None and found[0] == file.size else None

@@ -1,0 +1,181 @@
+"""Which files are parts of one capture: a chain, found by names, contents and times.
+
+Files of a chain are in one folder, their names differ in numbers only, and they have the same format, link
+types and interfaces. Each begins after the one before has ended: captures that ran side by side, and runs
+with pauses in between, are chains of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.batch.capture_files import CaptureFile, left_out
+from tfrctrace.parsers.sources import COMPRESSION_SUFFIXES, natural_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tfrctrace.base.errors import Problem
+
+Chaining = Literal["auto", "names", "none"]
+
+_AT_ONCE_NS: Final = 10**9
+"""Captures that begin within this time, of which only the start is known, ran side by side."""
+
+_LONGEST_PAUSE: Final = 0.05
+"""Usual time between the files of a chain, as a share of their usual length."""
+
+_SHORT_PAUSE_NS: Final = 10**9
+"""A pause that is always short enough: a quiet link, or the start of the next file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the start and the end of a file show."""
+
+    file: CaptureFile
+    content: tuple[str, ...]
+    """Format, link types and names of interfaces."""
+    start_ns: int | None
+    end_ns: int | None
+    is_whole: bool | None
+    """Whether the last record is whole; None if only reading all would show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Files that are one capture, in the order of their times."""
+
+    name: str
+    files: tuple[CaptureFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def find_chains(files: Sequence[CaptureFile], chaining: Chaining, problems: list[Problem]) -> list[Chain]:
+    """Return the chains of `files` by name; what was left out goes to `problems`."""
+    if chaining == "none":
+        return _named([[file] for file in files])
+    alike: dict[tuple[str, ...], list[CaptureFile]] = {}
+    for file in files:
+        alike.setdefault(_numberless(file.name), []).append(file)
+    groups: list[list[CaptureFile]] = []
+    for members in alike.values():
+        if len(members) == 1:
+            groups.append(members)
+            continue
+        contents: dict[tuple[str, ...], list[Extent]] = {}
+        for member in members:
+            one = extent_of(member)
+            contents.setdefault(one.content, []).append(one)
+        for extents in contents.values():
+            for chain in [extents] if chaining == "names" else _apart(extents):
+                groups.append(_complete(sorted(chain, key=_by_time), problems))
+    return _named([group for group in groups if group])
+
+
+def extent_of(file: CaptureFile) -> Extent:
+    """Return what the start and the end of a file show."""
+    from tfrctrace.parsers._native import capture_extent
+
+    head, end_ns, is_whole = capture_extent(file.path)
+    interfaces = [one["name"] or "" for one in head["interfaces"]]
+    content = (head["format"], *head["link_types"], *interfaces)
+    return Extent(file, content, head["start_ns"], end_ns, is_whole)
+
+
+def _apart(extents: list[Extent]) -> Iterator[list[Extent]]:
+    """Give the chains among files whose names differ in numbers only."""
+    if len(extents) == 1 or _is_chain(extents):
+        yield extents
+        return
+    parts: dict[str, list[Extent]] = {}
+    names = [_numbers(one.file.name) for one in extents]
+    differing = next(place for place in range(len(names[0])) if len({name[place] for name in names}) > 1)
+    for one, numbers in zip(extents, names, strict=True):
+        parts.setdefault(numbers[differing], []).append(one)
+    for part in parts.values():
+        yield from _apart(part)
+
+
+def _is_chain(extents: list[Extent]) -> bool:
+    """Return whether most files begin where the one before ended; a few may overlap or leave a gap."""
+    timed = [one for one in extents if one.start_ns is not None]
+    if not timed:
+        return False
+    by_name = sorted(timed, key=lambda one: natural_key(one.file.name))
+    by_time = sorted(timed, key=_by_time)
+    pauses_ns: list[int] = []
+    lengths_ns: list[int] = []
+    side_by_side = sum(one is not other for one, other in zip(by_name, by_time, strict=True)) // 2
+    for before, after in pairwise(by_time):
+        if before.start_ns is None or after.start_ns is None:
+            continue
+        if before.end_ns is None:
+            side_by_side += after.start_ns - before.start_ns < _AT_ONCE_NS
+            continue
+        side_by_side += after.start_ns < before.end_ns
+        pauses_ns.append(after.start_ns - before.end_ns)
+        lengths_ns.append(before.end_ns - before.start_ns)
+    if side_by_side * 2 > len(by_time) - 1:
+        return False
+    longest_ns = max(_SHORT_PAUSE_NS, _LONGEST_PAUSE * median(lengths_ns)) if lengths_ns else 0
+    return not pauses_ns or median(pauses_ns) <= longest_ns
+
+
+def _complete(chain: list[Extent], problems: list[Problem]) -> list[CaptureFile]:
+    """Return the files of a chain without the newest, if somebody is still writing it."""
+    newest = chain[-1]
+    if newest.is_whole is False and newest.file.was_written_lately:
+        problems.append(left_out(newest.file.name, "is still being written"))
+        chain = chain[:-1]
+    return [one.file for one in chain]
+
+
+def _by_time(one: Extent) -> tuple[bool, int, list[tuple[int, int, str]]]:
+    return one.start_ns is None, one.start_ns or 0, natural_key(one.file.name)
+
+
+def _numberless(name: str) -> tuple[str, ...]:
+    """Return a name without its numbers and the suffix of a compression."""
+    folder, base = os.path.split(_uncompressed(name))
+    return folder, *re.split(r"[0-9]+", base)
+
+
+def _uncompressed(name: str) -> str:
+    root, suffix = os.path.splitext(name)
+    return root if suffix.lower() in COMPRESSION_SUFFIXES else name
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"[0-9]+", os.path.basename(name))
+
+
+def _named(groups: Iterable[Sequence[CaptureFile]]) -> list[Chain]:
+    """Return the chains by name; of those with one name, the second has the number 2."""
+    chains: list[Chain] = []
+    used: dict[str, int] = {}
+    named = [Chain(_common_name([file.name for file in files]), tuple(files)) for files in groups]
+    for chain in sorted(named, key=lambda chain: natural_key(chain.files[0].name)):
+        used[chain.name] = used.get(chain.name, 0) + 1
+        number = used[chain.name]
+        chains.append(chain if number == 1 else replace(chain, name=f"{chain.name} ({number})"))
+    return sorted(chains, key=lambda chain: natural_key(chain.name))
+
+
+def _common_name(names: Sequence[str]) -> str:
+    """Return what the names have in common, with `*` for the numbers in which they differ."""
+    if len(names) == 1:
+        return names[0]
+    folder = os.path.dirname(names[0])
+    pieces = [re.split(r"([0-9]+)", os.path.basename(_uncompressed(name))) for name in names]
+    common = [values[0] if len(set(values)) == 1 else "*" for values in zip(*pieces, strict=False)]
+    return os.path.join(folder, "".join(common))

@@ -1,0 +1,219 @@
+"""The folder of a batch: a folder for each chain, whose facts are written last, and an index.
+
+    results/chains/KEY/flows.parquet, groups.parquet, group_buckets.parquet, facts.json
+    results/index.json, or shards/3-of-40.json until all are done
+
+Each file appears whole, by a rename. A chain whose `facts.json` is there is done, so a batch that was killed
+goes on where it was, and several may work in one folder: equal keys have equal content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.reports.output import make_folder, open_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers.reading import StackedTable
+    from tfrctrace.runs.cache import Record
+
+RESULTS_VERSION: Final = 1
+"""Changes with the layout of the folder and of its facts."""
+
+_FACTS: Final = "facts.json"
+_INDEX: Final = "index.json"
+_SHARDS: Final = "shards"
+_KEY_CHARACTERS: Final = frozenset("0123456789abcdef")
+
+
+class ResultsFolder:
+    """Results of chains, by their keys."""
+
+    keeps_failures: Final = True
+
+    def __init__(self, path: str, *, retry_failed: bool = False) -> None:
+        """Use the folder `path`; with `retry_failed` chains that failed count as not done."""
+        self._path = Path(path)
+        self._retry_failed = retry_failed
+
+    def prepare(self) -> None:
+        """Make the folder. Raises `UsageError` if it holds something else, or results of another layout."""
+        make_folder(str(self._path / "chains"))
+        version = self._read(_INDEX).get("results_version", RESULTS_VERSION)
+        if version != RESULTS_VERSION:
+            raise UsageError(
+                f"`{self._path}` holds results of version {version}, this program writes {RESULTS_VERSION}",
+                hint="name another folder with `-o`",
+            )
+
+    def get(self, key: str) -> Record | None:
+        """Return the facts of a chain that is done."""
+        try:
+            facts: Record = json.loads((self._place(key) / _FACTS).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        is_it = isinstance(facts, dict) and facts.get("key") == key and "files" in facts
+        is_to_do = self._retry_failed and is_it and facts.get("failed") is True
+        return facts if is_it and not is_to_do else None
+
+    def put(self, key: str, record: Record) -> None:
+        """Write the facts of a chain, which are the last of its files, unless they are there."""
+        record = {"key": key, "results_version": RESULTS_VERSION, **record}
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        place = self._place(key) / _FACTS
+        with contextlib.suppress(OSError):
+            if place.read_text() == text:
+                return
+        make_folder(str(place.parent))
+        with open_output(str(place)) as file:
+            file.write(text.encode())
+
+    def trim(self) -> None:
+        """Keep everything: results of earlier files may be wanted."""
+
+    def write_table(self, key: str, name: str, table: StackedTable) -> int:
+        """Write a table of a chain, and return the number of its rows."""
+        from tfrctrace.parsers._native import empty_table, write_parquet
+
+        make_folder(str(self._place(key)))
+        with open_output(str(self.table_path(key, name))) as file:
+            write_parquet(file.write, empty_table(name), table.parts())
+        return len(table)
+
+    def table_path(self, key: str, name: str) -> Path:
+        """Return where a table of a chain is."""
+        return self._place(key) / f"{name}.parquet"
+
+    def keys(self) -> list[str]:
+        """Return the keys of all chains that are done, whenever that was."""
+        try:
+            names = os.listdir(self._path / "chains")
+        except OSError:
+            return []
+        return sorted(name for name in names if set(name) <= _KEY_CHARACTERS and len(name) == 64)
+
+    def forget(self, key: str) -> None:
+        """Have a chain analysed again."""
+        (self._place(key) / _FACTS).unlink(missing_ok=True)
+
+    def write_index(
+        self, records: Iterable[Record], problems: Iterable[Problem] = (), *, part: tuple[int, int] = (1, 1)
+    ) -> None:
+        """Write what the batch consists of: the same text whoever performed which chain, and when.
+
+        `part` is the number of a shard, of how many. The index is written with the last one of them.
+        """
+        number, of = part
+        index = _index_of(map(_entry, records), problems)
+        if of == 1:
+            self._write(_INDEX, index)
+            return
+        make_folder(str(self._path / _SHARDS))
+        self._write(f"{_SHARDS}/{number}-of-{of}.json", index)
+        shards = [self._read(f"{_SHARDS}/{one}-of-{of}.json") for one in range(1, of + 1)]
+        if all(shards):
+            self._write(_INDEX, _united(shards))
+
+    def index_entries(self) -> list[dict[str, Any]]:
+        """Return the chains of the index; raises `UsageError` if there is none."""
+        index = self._whole_index()
+        if not index:
+            raise UsageError(
+                f"`{self._path}` holds no results of a batch", hint="make them with `tfrctrace batch`"
+            )
+        self.prepare()
+        return [entry for entry in index["chains"] if isinstance(entry, dict)]
+
+    def index_problems(self) -> list[Any]:
+        """Return what was wrong with the inputs of the batch, beside the chains."""
+        return list(self._whole_index().get("problems", ()))
+
+    def records(self) -> Iterator[Record]:
+        """Give the facts of the chains of the index."""
+        for entry in self.index_entries():
+            facts = self.get(entry["key"])
+            if facts is None:
+                raise UsageError(
+                    f"`{self._path}` lacks the results of `{entry['name']}`",
+                    hint="start the batch again: it does what is missing",
+                )
+            yield facts
+
+    def copy_chain(self, key: str, other: ResultsFolder) -> None:
+        """Copy the results of a chain from another folder, its facts last."""
+        source, target = other._place(key), self._place(key)
+        make_folder(str(target))
+        for path in sorted(source.glob("*.parquet")):
+            with open(path, "rb") as content, open_output(str(target / path.name)) as file:
+                shutil.copyfileobj(content, file)
+        facts = other.get(key)
+        if facts is not None:
+            self.put(key, facts)
+
+    def _whole_index(self) -> dict[str, Any]:
+        """Return the index, or that of the shards that are done."""
+        shards = sorted((self._path / _SHARDS).glob("*.json"))
+        return self._read(_INDEX) or _united([self._read(f"{_SHARDS}/{one.name}") for one in shards])
+
+    def _write(self, name: str, index: Mapping[str, Any]) -> None:
+        with open_output(str(self._path / name)) as file:
+            file.write((json.dumps(index, indent=1, sort_keys=True) + "\n").encode())
+
+    def _read(self, name: str) -> dict[str, Any]:
+        """Return an index; an empty one if it is missing or damaged."""
+        try:
+            index = json.loads((self._path / name).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        is_index = isinstance(index, dict) and isinstance(index.get("chains"), list)
+        return index if is_index else {}
+
+    def _place(self, key: str) -> Path:
+        return self._path / "chains" / key
+
+
+def _index_of(entries: Iterable[Mapping[str, Any]], problems: Iterable[Problem]) -> dict[str, Any]:
+    chains = sorted(entries, key=lambda one: (one["name"], one["key"]))
+    once = {json.dumps(problem, sort_keys=True): problem for problem in problems}
+    return {
+        "results_version": RESULTS_VERSION,
+        "chains": chains,
+        "problems": [problem for _, problem in sorted(once.items())],
+    }
+
+
+def _united(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not any(shards):
+        return {}
+    entries = [entry for shard in shards for entry in shard.get("chains", ())]
+    return _index_of(entries, [problem for shard in shards for problem in shard.get("problems", ())])
+
+
+def _entry(record: Record) -> dict[str, Any]:
+    """Return the line of the index about a chain."""
+    sources = record.get("sources") or []
+    starts = [one["start_ns"] for one in sources if one["start_ns"] is not None]
+    ends = [one["end_ns"] for one in sources if one["end_ns"] is not None]
+    severities = [one["severity"] for one in record["problems"]]
+    return {
+        "name": record["name"],
+        "key": record["key"],
+        "failed": record["failed"],
+        "files": len(record["files"]),
+        "bytes": sum(one["bytes"] for one in record["files"]),
+        "start_ns": min(starts, default=None),
+        "end_ns": max(ends, default=None),
+        "packets": sum(one["packets"] for one in sources),
+        "flow_rows": record.get("rows", {}).get("flows", 0),
+        "errors": severities.count("error"),
+        "warnings": severities.count("warning"),
+    }

@@ -1,0 +1,121 @@
+"""Perform a batch: find chains, analyse those that are not done, write the index."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.batch.capture_files import find_captures, without_equal_files
+from tfrctrace.batch.chain_task import ChainTask
+from tfrctrace.batch.chains import find_chains
+from tfrctrace.batch.results_folder import ResultsFolder
+from tfrctrace.runs.engine import measure_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.batch.chains import Chain, Chaining
+    from tfrctrace.runs.cache import Record
+    from tfrctrace.runs.engine import Progress
+    from tfrctrace.runs.workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several parts of a batch, which machines perform without knowing of each other."""
+
+    number: int
+    of: int
+
+    def has(self, chain: Chain) -> bool:
+        """Return whether the chain belongs to this part, by its name."""
+        digest = hashlib.sha256(chain.name.encode(errors="surrogateescape")).digest()
+        return int.from_bytes(digest[:8]) % self.of == self.number - 1
+
+
+def parse_shard(text: str) -> Shard:
+    """Return the shard that a text such as `3/40` names."""
+    number, slash, of = text.partition("/")
+    is_number = slash and all(part.isascii() and part.isdigit() and len(part) < 7 for part in (number, of))
+    if not is_number or not 1 <= int(number) <= int(of):
+        raise UsageError(f"`{text}` is no part of a batch", hint="write `3/40` for the third of forty")
+    return Shard(int(number), int(of))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChains:
+    """The chains of a batch, and problems found on the way."""
+
+    chains: list[Chain]
+    problems: list[Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a batch has done."""
+
+    records: list[Record]
+    done_before: int
+    changed: list[Problem]
+    """Files that had another content than before."""
+
+
+def chains_of(captures: Sequence[str], chaining: Chaining, shard: Shard | None = None) -> FoundChains:
+    """Return the chains among the captures, or those of a shard. Raises `InputError` if there is none."""
+    found = find_captures(captures)
+    problems = list(found.problems)
+    files = without_equal_files(found.files, problems)
+    if not files:
+        raise InputError([*problems, input_problem(captures[0], "no_captures", "holds no capture")])
+    chains = find_chains(files, chaining, problems)
+    return FoundChains([chain for chain in chains if shard is None or shard.has(chain)], problems)
+
+
+def perform_batch(
+    found: FoundChains,
+    plan: BatchPlan,
+    workers: Workers,
+    *,
+    shard: Shard | None = None,
+    retry_failed: bool = False,
+    verify: bool = False,
+    progress: Progress | None = None,
+) -> BatchResult:
+    """Analyse the chains that have no results yet, and write the index of all."""
+    folder = ResultsFolder(plan.folder, retry_failed=retry_failed)
+    folder.prepare()
+    tasks = [ChainTask(chain, plan) for chain in found.chains]
+    changed = list(_forget_changed(folder, tasks)) if verify else []
+    measured = measure_runs(tasks, workers=workers, store=folder, progress=progress)
+    records = [
+        record if "files" in record else _kept_failure(folder, task, record)
+        for task, record in zip(tasks, measured.records, strict=True)
+    ]
+    problems = [] if plan.anonymity_key is not None else found.problems
+    folder.write_index(records, problems, part=(shard.number, shard.of) if shard else (1, 1))
+    return BatchResult(records, measured.cached, changed)
+
+
+def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterator[Problem]:
+    """Have chains analysed again whose files changed, though not their size and time; read all files."""
+    from tfrctrace.parsers._native import file_digest
+
+    for task in tasks:
+        facts = folder.get(task.key)
+        files = zip(task.chain.files, facts["files"], strict=True) if facts else ()
+        for file, known in files:
+            if known["xxh64"] is not None and file_digest(file.path) != known["xxh64"]:
+                folder.forget(task.key)
+                text = "has another content than before, though its size and time are the same"
+                yield input_problem(file.name, "changed", text, severity="warning")
+
+
+def _kept_failure(folder: ResultsFolder, task: ChainTask, record: Record) -> Record:
+    """Keep the failure of a worker that could not do so itself."""
+    whole = task.completed(record)
+    folder.put(task.key, whole)
+    return whole

@@ -1,0 +1,168 @@
+"""`tfrctrace batch`: thousands of captures analysed once each, as chains of rotated files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.batch.chains import Chaining
+from tfrctrace.commands.console import NOT_READ, Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import ExecutorName, Jobs
+from tfrctrace.commands.options.grouped_help import (
+    measuring_option,
+    other_option,
+    output_option,
+    reading_option,
+)
+from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.commands.run_progress import run_progress
+
+if TYPE_CHECKING:
+    from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.batch.run_batch import BatchResult, FoundChains, Shard
+
+_PROBLEMS_SHOWN: Final = 20
+"""Of thousands of chains: the others are in their facts."""
+
+
+def batch(
+    captures: Annotated[
+        list[str],
+        typer.Argument(metavar="CAPTURE", help="Captures, and folders of them.", show_default=False),
+    ],
+    *,
+    output: Annotated[
+        str, output_option("--output", "-o", metavar="DIR", help="Folder of the results.", show_default=False)
+    ],
+    chains: Annotated[
+        Chaining,
+        reading_option(
+            "--chains",
+            help="Which files are parts of one capture: auto decides by names, contents and times; names "
+            "joins all whose names differ in numbers only; none reads each by itself.",
+        ),
+    ] = "auto",
+    dry_run: Annotated[bool, other_option("--list", help="Print the chains, and analyse nothing.")] = False,
+    by: Annotated[
+        str,
+        measuring_option(
+            "--by", metavar="WHAT", help="Group flows by host, prefix/16, port, link, dscp or flow."
+        ),
+    ] = "host",
+    every: Annotated[
+        str,
+        measuring_option("--every", metavar="TIME", help="Width of the intervals of groups, e.g. 1min."),
+    ] = "5min",
+    shard: Annotated[
+        str | None,
+        other_option(
+            "--shard",
+            metavar="N/OF",
+            help="Analyse this part of the chains, e.g. 3/40 on the third of 40 machines.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    retry: Annotated[
+        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed before.")
+    ] = None,
+    verify: Annotated[
+        bool,
+        other_option(
+            "--verify", help="Read the files of chains that are done, and analyse changed ones again."
+        ),
+    ] = False,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
+) -> int:
+    """Analyse thousands of captures, each once, and keep the results in a folder.
+
+    Rotated files are found and read as one capture. Started again, it does what is missing: nothing, if no
+    file is new. A file that cannot be read costs nothing else; the exit status is 3 then.
+    """
+    from tfrctrace.batch.run_batch import chains_of, parse_shard, perform_batch
+    from tfrctrace.reports.output import check_folder
+    from tfrctrace.runs.workers import chosen_workers
+
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    part = None if shard is None else parse_shard(shard)
+    if reading.pair or reading.join:
+        raise UsageError(
+            f"`--{'pair' if reading.pair else 'join'}` cannot be used with `batch`",
+            hint="it joins rotated files by itself; `--chains names` joins all with like names",
+        )
+    check_folder(output)
+    plan = _plan(output, by, every, reading, anonymity)
+    found = chains_of(captures, chains, part)
+    if dry_run:
+        _print_chains(found)
+        console.print_problems(found.problems)
+        return console.exit_status
+    workers = chosen_workers(executor, jobs)
+    _announce(found, console)
+    with run_progress(console, "chains") as progress:
+        done = perform_batch(
+            found, plan, workers, shard=part, retry_failed=retry is not None, verify=verify, progress=progress
+        )
+    return _report(done, output, console, part)
+
+
+def _plan(
+    folder: str, by: str, every: str, reading: ReadingOptions, anonymity: AnonymityOptions
+) -> BatchPlan:
+    from tfrctrace.base.grouping import parse_grouping
+    from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.parsers.reading_settings import read_settings
+    from tfrctrace.runs.cache import program_digest
+
+    grouping = parse_grouping(by, every)
+    if grouping.by == "label":
+        raise UsageError("a batch cannot group by `label`", hint="group by `flow`, and label its rows")
+    arguments = reading.arguments()
+    read_settings(arguments)  # what is wrong with options is said once, and not of each chain
+    return BatchPlan(
+        os.path.abspath(folder), program_digest(), arguments, grouping, anonymity.kept_key("a batch")
+    )
+
+
+def _announce(found: FoundChains, console: Console) -> None:
+    """Print what was found, before hours pass."""
+    from tfrctrace.reports.units import counted, format_bytes
+
+    files = sum(len(chain.files) for chain in found.chains)
+    size = format_bytes(sum(chain.size for chain in found.chains))
+    rotated = sum(len(chain.files) > 1 for chain in found.chains)
+    of_several = f", {rotated} of several files" if rotated else ""
+    console.note(f"{counted(len(found.chains), 'chain')}{of_several}: {counted(files, 'file')}, {size}")
+    console.print_problems(found.problems)
+
+
+def _print_chains(found: FoundChains) -> None:
+    from tfrctrace.base.errors import printable
+    from tfrctrace.reports.units import counted, format_bytes
+
+    for chain in found.chains:
+        print(printable(f"{chain.name}: {counted(len(chain.files), 'file')}, {format_bytes(chain.size)}"))
+
+
+def _report(done: BatchResult, output: str, console: Console, part: Shard | None) -> int:
+    """Print what was done and what failed, and return the exit status."""
+    from tfrctrace.reports.units import counted
+
+    failed = [record for record in done.records if record["failed"]]
+    problems = [problem for record in done.records for problem in record["problems"]]
+    errors = [problem for problem in problems if problem["severity"] == "error"]
+    warned = [problem for problem in problems if problem["severity"] == "warning"]
+    console.print_problems([*done.changed, *[*errors, *warned][:_PROBLEMS_SHOWN]])
+    more = len(errors) + len(warned) - _PROBLEMS_SHOWN
+    if more > 0:
+        console.note(f"{counted(more, 'more problem')}: in the facts of the chains")
+    here = f" of shard {part.number}/{part.of}" if part else ""
+    parts = [f"{counted(len(done.records), 'chain')}{here}", f"{done.done_before} done before"]
+    parts += [f"{len(failed)} failed"] if failed else []
+    console.note(f"{', '.join(parts)}; results in `{output}`")
+    return NOT_READ if errors or (warned and console.strict) else console.exit_status
