@@ -24,7 +24,14 @@ SINGLE_VALUES: Final = (*SUMS, *PERCENTILES, *RATIOS)
 _DURATIONS: Final = frozenset({*MEASURES, *PERCENTILES, *(name for name in RATIOS if name.endswith("_ms"))})
 _SHARES: Final = {"min": 0.0, "median": 0.5, "max": 1.0}
 _KEY: Final = ("group", "start_ns", "direction")
-_MADE_OF: Final = {"retransmission_ratio": "tcp_data_packets", "rtt_mean_ms": "rtt_samples"}
+_MADE_OF: Final = {
+    "retransmission_ratio": "tcp_data_packets",
+    "rtt_mean_ms": "rtt_samples",
+    "path_loss_ratio": "path_packets",
+    "wifi_retry_ratio": "wifi_frames",
+    "wifi_airtime_share": "wifi_timed_frames",
+    "wifi_signal_mean_dbm": "wifi_signal_samples",
+}
 """What a ratio is divided by."""
 
 
@@ -135,7 +142,8 @@ def _of_sum(rows: pl.DataFrame, name: str, beside: str | None) -> pl.DataFrame:
 
     if beside is not None and beside in COLUMNS:
         rows = rows.filter(pl.col(name).is_not_null() & pl.col(beside).is_not_null())
-    counted = "packets" if beside is None or UNITS[name] else name
+    amounts_of = "wifi_frames" if name.startswith("wifi_") else "packets"
+    counted = amounts_of if beside is None or UNITS[name] else name
     sums = rows.group_by(_KEY).agg(_sum(name), _sum(counted).alias("n"))
     return sums.select(*_KEY, value=pl.col(name).cast(pl.Float64), n=pl.col("n").fill_null(0).cast(pl.Int64))
 

@@ -34,10 +34,22 @@ PERCENTILES: Final = {
     "response_p95_ms": ("response", 0.95),
     "dns_p50_ms": ("dns", 0.5),
     "dns_p95_ms": ("dns", 0.95),
+    "delay_p50_ms": ("delay", 0.5),
+    "delay_p95_ms": ("delay", 0.95),
+    "echo_p50_ms": ("echo", 0.5),
+    "echo_p95_ms": ("echo", 0.95),
 }
 """Columns that are read from buckets: the measure, and the share of samples at or below the value."""
 
-RATIOS: Final = ("goodput_bps", "retransmission_ratio", "rtt_mean_ms")
+RATIOS: Final = (
+    "goodput_bps",
+    "retransmission_ratio",
+    "rtt_mean_ms",
+    "path_loss_ratio",
+    "wifi_retry_ratio",
+    "wifi_airtime_share",
+    "wifi_signal_mean_dbm",
+)
 """Columns that follow from others."""
 
 SUMS: Final = tuple(name for name in COLUMNS if name not in {*_KEY, *_TIMES, *PERCENTILES, *RATIOS})
@@ -149,6 +161,10 @@ def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
         goodput_bps=over(pl.col("goodput_bytes") * 8.0 * 1e9, duration_ns),
         retransmission_ratio=over(pl.col("retransmitted_packets"), pl.col("tcp_data_packets")),
         rtt_mean_ms=over(pl.col("rtt_sum_ns"), pl.col("rtt_samples")) / 1e6,
+        path_loss_ratio=over(pl.col("path_lost_packets"), pl.col("path_packets")),
+        wifi_retry_ratio=over(pl.col("wifi_retry_frames"), pl.col("wifi_frames")),
+        wifi_airtime_share=over(pl.col("wifi_airtime_ns"), duration_ns),
+        wifi_signal_mean_dbm=over(pl.col("wifi_signal_sum_dbm"), pl.col("wifi_signal_samples")),
     )
 
 

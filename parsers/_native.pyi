@@ -25,6 +25,8 @@ class SourceSummary(TypedDict):
     packets: int
     filtered_packets: int
     """Packets that the filter left out (they are not in the other counts)."""
+    outside_packets: int
+    """Packets outside of the stretch of time that is read (they are not in the other counts)."""
     tcp_packets: int
     udp_packets: int
     dccp_packets: int
@@ -130,6 +132,10 @@ class Analysis:
     def sources(self) -> list[SourceSummary]: ...
     @property
     def problems(self) -> list[Problem]: ...
+    @property
+    def cut_flows(self) -> tuple[int, int]:
+        """Flows that began before the stretch of time, and those that went on behind it."""
+
     def numbered_from(self, first_flow: int) -> Analysis:
         """Return the same result with its flows numbered from `first_flow` (1 before)."""
 
@@ -241,6 +247,11 @@ def write_parquet(
 
 def safe_csv_cell(text: str) -> str:
     """Return `text` as a cell of CSV that neither a spreadsheet nor a terminal obeys."""
+
+def time_span(
+    sources: Sequence[Source], settings: ReadSettings, *, whole: bool, progress: Progress | None = None
+) -> tuple[int, int] | None:
+    """Return the earliest and the latest time of a packet; unless `whole`, of the first packets."""
 
 def is_trace(path: str) -> bool:
     """Return whether a file is of a known format by its content; raises OSError if it cannot be read."""
@@ -428,6 +439,10 @@ class PacketReader:
 
         A file that cannot be written raises OSError.
         """
+    @property
+    def cut_flows(self) -> tuple[int, int]:
+        """As of an analysis; known after the last batch."""
+
     @property
     def flow_count(self) -> int:
         """Number of flows so far."""

@@ -20,6 +20,7 @@ from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, PacketSpool, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
+from tfrctrace.parsers.stretches import outside_note, with_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -231,7 +232,7 @@ class Pass:
         return PassResult(
             _numbered_through(analyses),
             [problem for _, problem in sorted(self._refusals.items())],
-            self._settings.anonymizer,
+            self._settings,
         )
 
     def _work(self) -> None:
@@ -272,7 +273,7 @@ class Pass:
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
         return analyse(
             sources,
-            replace(self._settings, format=form),
+            with_ends(sources, replace(self._settings, format=form), self._progress[index]),
             collect=self._collect,
             bin_ns=self._bin_ns,
             progress=self._progress[index],
@@ -281,7 +282,7 @@ class Pass:
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
         return analyse_pair(
             trace,
-            self._settings,
+            with_ends(trace, self._settings, self._progress[index]),
             collect=self._collect,
             bin_ns=self._bin_ns,
             clock_offset_ns=pair.clock_offset_ns,
@@ -302,12 +303,12 @@ class PassResult:
     def __init__(
         self,
         analyses: Sequence[Analysis],
-        problems: Sequence[Problem] = (),
-        anonymizer: Anonymizer | None = None,
+        problems: Sequence[Problem],
+        settings: ReadSettings,
     ) -> None:
         """Take analyses whose flows are numbered through, and further problems."""
         self._analyses = tuple(analyses)
-        self._anonymizer = anonymizer
+        self._anonymizer = anonymizer = settings.anonymizer
         self._flows = [one.table("flows") for one in analyses]
         sources = [source for one in analyses for source in one.sources]
         for source in sources:
@@ -316,6 +317,7 @@ class PassResult:
         self.problems: list[Problem] = [*problems]
         for one in analyses:
             self.problems += with_hints(one.problems)
+        self.problems += outside_note(settings, sources, _summed([one.cut_flows for one in analyses]))
         self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
 
@@ -404,6 +406,7 @@ class PacketBatches:
     def _of_each_trace(self, work: Callable[[PacketReader], Iterator[Item]]) -> Iterator[Item]:
         """Give what `work` makes of the reader of each trace, and note the traces' problems."""
         flows_before = 0
+        cut = [(0, 0)]
         for trace, progress in zip(self._traces, self._progress, strict=True):
             open_reader = partial(self._reader_of, trace, progress, flows_before + 1)
             try:
@@ -416,6 +419,8 @@ class PacketBatches:
             self.sources += reader.sources
             self.problems += with_hints(reader.problems)
             flows_before += reader.flow_count
+            cut.append(reader.cut_flows)
+        self.problems += outside_note(self._settings, self.sources, _summed(cut))
 
     def _tables(self, reader: PacketReader) -> Iterator[ArrowStream]:
         while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
@@ -424,7 +429,7 @@ class PacketBatches:
     def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings
         sources, form = _inputs_for_core(trace, settings.format)
-        settings = replace(settings, format=form)
+        settings = with_ends(sources, replace(settings, format=form), progress)
         return PacketReader(sources, settings, first_flow=first_flow, progress=progress)
 
 
@@ -488,7 +493,8 @@ def _was_read(sources: Sequence[SourceSummary], problems: Sequence[Problem]) -> 
     """Return whether there is a source without an error, or with packets before it."""
     failed = {problem["source"] for problem in problems if problem["severity"] == "error"}
     return any(
-        source["source"] not in failed or source["packets"] + source["filtered_packets"] > 0
+        source["source"] not in failed
+        or source["packets"] + source["filtered_packets"] + source["outside_packets"] > 0
         for source in sources
     )
 
@@ -523,10 +529,16 @@ def _stretches(tables: Sequence[Table], rows: Sequence[int]) -> Iterator[tuple[T
 def _bytes_to_read(inputs: Sequence[str], settings: ReadSettings) -> int | None:
     """Return how many bytes a pass reads, None if that is not known.
 
-    A pair is read once for the clocks and once for the delays, joined files once for their order.
+    A pair is read once for the clocks and once for the delays, joined files once for their order, and any
+    trace once for its end if that decides about what is read.
     """
     is_read_twice = settings.pair is not None or (settings.join and len(inputs) > 1)
-    return _sum_if_known([size_in_bytes(name) for name in inputs] * (2 if is_read_twice else 1))
+    is_surveyed = settings.stretch is not None and settings.stretch.needs_end
+    return _sum_if_known([size_in_bytes(name) for name in inputs] * (1 + is_read_twice + is_surveyed))
+
+
+def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(one for one, _ in pairs), sum(other for _, other in pairs)
 
 
 def _sum_if_known(sizes: Sequence[int | None]) -> int | None:

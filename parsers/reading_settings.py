@@ -14,6 +14,7 @@ from tfrctrace.parsers.tfrc import NO_PARAMETERS, TfrcParameters, check_paramete
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfrctrace.base.stretch import Stretch
     from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
@@ -53,6 +54,15 @@ class ReadingArguments(TypedDict, total=False):
     clock_offset: Annotated[str | None, None]
     """How far the second capture's clock is ahead, as `-2.5s`, or `0s` for one clock; by default it is
     estimated."""
+    since: Annotated[str | None, None]
+    """Leave out packets before this date (`2026-11-23 14:05`), time of day (`14:05`) or time since the
+    start of the trace (`90s`)."""
+    until: Annotated[str | None, None]
+    """Leave out packets from this time on."""
+    last: Annotated[str | None, None]
+    """Read only so much time before the last packet, as `10min`."""
+    timezone: Annotated[str, "UTC"]
+    """Time zone of `since` and `until`: `UTC`, `local` or a name such as `Europe/Berlin`."""
     max_flows: Annotated[int, MAX_FLOWS]
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: Annotated[int, MAX_SAMPLES]
@@ -81,6 +91,9 @@ class ReadSettings:
     tunnel_port: tuple[tuple[str, int], ...] = ()
     join: bool = False
     pair: "Pair | None" = None
+    stretch: "Stretch | None" = None
+    span: tuple[int | None, int | None, bool] | None = None
+    """The ends of the stretch (ns) in the trace, and whether they count from its first packet."""
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
     max_decompressed_bytes: int | None = None
@@ -102,6 +115,10 @@ _PARSED: Final = frozenset(
         "tunnel_port",
         "pair",
         "clock_offset",
+        "since",
+        "until",
+        "last",
+        "timezone",
     }
 )
 """Arguments that are given as text; the others are settings as they are."""
@@ -134,6 +151,7 @@ def read_settings(
         tfrc=_parameters(given["tfrc"]),
         log_of=log_owners(given["log_of"]),
         tunnel_port=_tunnel_ports(given["tunnel_port"]),
+        stretch=_stretch(given),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},
@@ -175,6 +193,15 @@ def _tunnel_ports(given: Iterable[str]) -> tuple[tuple[str, int], ...]:
         return name, int(port)
 
     return tuple(map(parsed, given))
+
+
+def _stretch(given: Mapping[str, Any]) -> "Stretch | None":
+    if given["timezone"] == "UTC" and all(given[name] is None for name in ("since", "until", "last")):
+        return None
+    from tfrctrace.base.stretch import parse_stretch
+    from tfrctrace.base.timezones import TimeZone
+
+    return parse_stretch(given["since"], given["until"], given["last"], TimeZone.named(given["timezone"]))
 
 
 def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> "Pair | None":

@@ -179,6 +179,8 @@ def _source() -> JsonSchema:
             "end_ns": _TIME_NS,
             "packets": _COUNT,
             "filtered_packets": _COUNT | {"description": "left out by the filter, in no other count"},
+            "outside_packets": _COUNT
+            | {"description": "outside of the stretch of time that was read, in no other count"},
             "tcp_packets": _COUNT,
             "udp_packets": _COUNT,
             "dccp_packets": _COUNT,

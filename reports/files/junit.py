@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.timezones import TimeZone
 
 
-def write_junit(file: BinaryIO, verdicts: Sequence[Mapping[str, Any]], problems: Sequence[Problem]) -> None:
+def write_junit(
+    file: BinaryIO,
+    verdicts: Sequence[Mapping[str, Any]],
+    problems: Sequence[Problem],
+    zone: TimeZone | None = None,
+) -> None:
     """Write a test case for each verdict, and an error for each input that could not be read.
 
     A warning is a case that passes and says why it warns. There is no time in it: the same runs give the
@@ -36,7 +42,7 @@ def write_junit(file: BinaryIO, verdicts: Sequence[Mapping[str, Any]], problems:
         case = _case(suite, f"tfrctrace.{one['kind']}", one["name"] or one["check"])
         if one["effect"] == "fail":
             failure = ET.SubElement(case, "failure", type=one["outcome"], message=plain_text(words(one)))
-            lines = (one["check"], value_words(one), one["reason"], *detail_lines(one))
+            lines = (one["check"], value_words(one), one["reason"], *detail_lines(one, zone))
             failure.text = "\n".join(map(plain_text, lines))
         elif one["effect"] == "warn":
             ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(one)}")

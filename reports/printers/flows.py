@@ -22,6 +22,8 @@ from tfrctrace.reports.units import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tfrctrace.base.timezones import TimeZone
+
 
 NS_PER_S: Final = 1_000_000_000
 
@@ -46,13 +48,14 @@ def write_flows(
     total: int,
     order: str,
     width: int | None = None,
+    zone: TimeZone | None = None,
 ) -> None:
     """Write the sources and a table of `flows`, each given as the rows of its directions.
 
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
     columns) the table is made to fit by folding; without one every flow has its two lines.
     """
-    lines = list(_captured([source for source in sources if source["format"]]))
+    lines = list(_captured([source for source in sources if source["format"]], zone))
     if flows and width is None:
         lines += ["", *_unfolded(flows), ""]
     for line in lines:
@@ -64,16 +67,16 @@ def write_flows(
     file.write(_counted(len(flows), total, order) + "\n")
 
 
-def _captured(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _captured(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None) -> Iterator[str]:
     """Give a line for each of the first sources."""
     for source in sources[:_SOURCES_SHOWN]:
-        yield printable(f"{source_name(source['source'])}: {', '.join(_facts(source))}")
+        yield printable(f"{source_name(source['source'])}: {', '.join(_facts(source, zone))}")
     if len(sources) > _SOURCES_SHOWN:
         packets = format_count(sum(source["packets"] for source in sources if has_packets(source)))
         yield f"and {len(sources) - _SOURCES_SHOWN} more; {packets} packets in all"
 
 
-def _facts(source: Mapping[str, Any]) -> Iterator[str]:
+def _facts(source: Mapping[str, Any], zone: TimeZone | None) -> Iterator[str]:
     if source["format"]:
         yield " ".join(
             filter(None, (source["format"], source["compression"] and f"in {source['compression']}"))
@@ -86,9 +89,11 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(source['packets'], 'packet')} with {format_bytes(source['wire_bytes'])}"
     if source["start_ns"] is not None:
         span_s = (source["end_ns"] - source["start_ns"]) / NS_PER_S
-        yield f"from {format_time_ns(source['start_ns'])} for {format_duration_s(span_s)}"
+        yield f"from {format_time_ns(source['start_ns'], zone)} for {format_duration_s(span_s)}"
     if source["filtered_packets"]:
         yield f"{format_count(source['filtered_packets'])} left out by the filter"
+    if source.get("outside_packets"):
+        yield f"{format_count(source['outside_packets'])} outside of the stretch of time"
 
 
 def _unfolded(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:

@@ -16,6 +16,8 @@ from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, f
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tfrctrace.base.timezones import TimeZone
+
     Facts = Mapping[str, Any]
 
 GateFormat = Literal["table", "json"]
@@ -43,7 +45,13 @@ def gate_status(verdicts: Sequence[Facts]) -> str:
     return min((one["effect"] for one in verdicts), key=_ORDER.__getitem__, default="pass")
 
 
-def write_gate(file: TextIO, form: GateFormat, verdicts: Sequence[Facts], head: Facts) -> None:
+def write_gate(
+    file: TextIO,
+    form: GateFormat,
+    verdicts: Sequence[Facts],
+    head: Facts,
+    zone: TimeZone | None = None,
+) -> None:
     """Write all verdicts, as a table or as JSON with `head`."""
     if form == "json":
         document = {
@@ -63,13 +71,13 @@ def write_gate(file: TextIO, form: GateFormat, verdicts: Sequence[Facts], head: 
             file.write("  ".join(cells).rstrip() + "\n")
         file.write("\n")
     for one in verdicts:
-        lines = list(map(plain_text, detail_lines(one)))
+        lines = list(map(plain_text, detail_lines(one, zone)))
         if lines:
             file.writelines(f"{line}\n" for line in [*lines, ""])
     file.write(_totals(verdicts, head) + "\n")
 
 
-def detail_lines(one: Facts) -> Iterator[str]:
+def detail_lines(one: Facts, zone: TimeZone | None = None) -> Iterator[str]:
     """Give the groups and stretches that missed an objective, those of each run under its name."""
     facts: Facts = one["objective"] if one["kind"] == "objective" else {"runs": ()}
     for run in facts["runs"]:
@@ -82,14 +90,14 @@ def detail_lines(one: Facts) -> Iterator[str]:
             yield f"  {name}{verdict_line(outcome, facts['every_ns'])}"
             own = [Stretch(**stretch) for stretch in run["stretches"] if stretch["group"] == outcome.group]
             shown = own[:MOST_STRETCHES]
-            yield from (f"    {line}" for line in stretch_lines(shown, facts["unit"]))
+            yield from (f"    {line}" for line in stretch_lines(shown, facts["unit"], zone))
             if outcome.stretches > len(shown):
                 yield f"    and {format_count(outcome.stretches - len(shown))} more"
         if run["failing_groups"] > MOST_GROUPS:
             yield f"  and {counted(run['failing_groups'] - MOST_GROUPS, 'group')} more (`--format json`)"
 
 
-def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
+def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts, zone: TimeZone | None = None) -> None:
     """Write the verdicts as Markdown, the gravest first, in less than a mebibyte."""
     text = [f"### {_MARKS[gate_status(verdicts)]}: tfrctrace check\n\n", f"{_totals(verdicts, head)}\n\n"]
     text += [f"| {' | '.join(_HEADS)} |\n", f"|{' --- |' * len(_HEADS)}\n"]
@@ -104,7 +112,7 @@ def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
             break
         text.append(line)
     for one in ordered:
-        for place, line in enumerate(detail_lines(one)):
+        for place, line in enumerate(detail_lines(one, zone)):
             item = f"{'' if place else chr(10)}{_item(line)}\n"
             room -= len(item.encode())
             if room < 0:

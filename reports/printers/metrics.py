@@ -24,6 +24,7 @@ from tfrctrace.reports.units import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.flow_metrics import FlowColumn, MetricRows
 
 METRICS_SCHEMA_VERSION: Final = 1
@@ -66,14 +67,24 @@ def write_metrics_table(
 
 
 def write_metrics_text(
-    file: TextIO, summary: Mapping[str, Any], rows: Sequence[MetricRows], *, shown: Collection[int]
+    file: TextIO,
+    summary: Mapping[str, Any],
+    rows: Sequence[MetricRows],
+    *,
+    shown: Collection[int],
+    zone: TimeZone | None = None,
 ) -> None:
     """Write a block for each competing set, then one for whole flows, of which those `shown` have a line."""
-    for line in _lines(summary, rows, shown):
+    for line in _lines(summary, rows, shown, zone):
         file.write(printable(line) + "\n")
 
 
-def _lines(summary: Mapping[str, Any], rows: Sequence[MetricRows], shown: Collection[int]) -> Iterator[str]:
+def _lines(
+    summary: Mapping[str, Any],
+    rows: Sequence[MetricRows],
+    shown: Collection[int],
+    zone: TimeZone | None,
+) -> Iterator[str]:
     windows = f"{summary['basis']} in windows of {format_duration_s(summary['window_s'])}"
     if summary["warmup_s"]:
         windows += f", without the first {format_duration_s(summary['warmup_s'])} of each flow"
@@ -81,7 +92,7 @@ def _lines(summary: Mapping[str, Any], rows: Sequence[MetricRows], shown: Collec
     yield f"{counted(summary['flows'], 'flow')}, {sets}; {windows}"
     for one in summary["competing_sets"]:
         own = [metrics for metrics in rows if metrics.competing_set == one["number"]]
-        yield from ("", _title(one), *_small_flows(one), *_of_set(own, shown))
+        yield from ("", _title(one, zone), *_small_flows(one), *_of_set(own, shown))
     whole = [
         one for one in rows if isinstance(one, FlowMetrics) and one.competing_set is None and len(one.flows)
     ]
@@ -91,11 +102,11 @@ def _lines(summary: Mapping[str, Any], rows: Sequence[MetricRows], shown: Collec
         yield from ("", line)
 
 
-def _title(one: Mapping[str, Any]) -> str:
+def _title(one: Mapping[str, Any], zone: TimeZone | None) -> str:
     duration_s = (one["end_ns"] - one["start_ns"]) / 1e9
     return (
         f"set {one['number']}: {_flows(one['flows'])} of {source_name(one['source'])}, "
-        f"{format_duration_s(duration_s)} from {format_time_ns(one['start_ns'])}"
+        f"{format_duration_s(duration_s)} from {format_time_ns(one['start_ns'], zone)}"
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import duration_text
+from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -15,17 +15,17 @@ from tfrctrace.reports.units import (
     format_ms,
     format_rate_bps,
     format_share,
+    is_simulated,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.objectives import Objective, Outcome, Stretch
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _S_NS: Final = 10**9
 _MINUTE_NS: Final = 60 * _S_NS
-_YEAR_NS: Final = 365 * 86_400 * _S_NS
 _NOUNS: Final = {
     _S_NS: "second",
     _MINUTE_NS: "minute",
@@ -66,17 +66,17 @@ def verdict_line(outcome: Outcome, every_ns: int | None, unit: str | None = None
     return f"{line}; worst {stretch_text(outcome.worst, unit)}"
 
 
-def stretch_text(stretch: Stretch, unit: str) -> str:
+def stretch_text(stretch: Stretch, unit: str, zone: TimeZone | None = None) -> str:
     """Return when a stretch was, and its worst value: `2026-01-05 14:05 to 14:22 UTC (143 ms, n 210)`."""
     value = value_text(stretch.value, unit)
-    return f"{span_text(stretch.begin_ns, stretch.end_ns)} ({value}, n {format_count(stretch.n)})"
+    return f"{span_text(stretch.begin_ns, stretch.end_ns, zone)} ({value}, n {format_count(stretch.n)})"
 
 
-def stretch_lines(stretches: list[Stretch], unit: str) -> Iterator[str]:
+def stretch_lines(stretches: list[Stretch], unit: str, zone: TimeZone | None) -> Iterator[str]:
     """Give a line for each stretch, with its intervals."""
     for one in stretches:
         severe = f", {format_count(one.severe)} severely" if one.severe else ""
-        yield f"{stretch_text(one, unit)}, {counted(one.intervals, 'interval')} violated{severe}"
+        yield f"{stretch_text(one, unit, zone)}, {counted(one.intervals, 'interval')} violated{severe}"
 
 
 def value_text(value: float, unit: str) -> str:
@@ -100,16 +100,17 @@ def share_text(share: float | None) -> str:
     return f"{math.floor(share * 10_000 + 1e-6) / 100:g} %"
 
 
-def span_text(begin_ns: int, end_ns: int) -> str:
-    """Return a span of time in UTC, with seconds where it needs them; seconds of simulations."""
-    if abs(begin_ns) < _YEAR_NS:
+def span_text(begin_ns: int, end_ns: int, zone: TimeZone | None = None) -> str:
+    """Return a span of time of day, with seconds where it needs them; seconds of simulations."""
+    if is_simulated(begin_ns):
         return f"{begin_ns / _S_NS:g} s to {end_ns / _S_NS:g} s"
-    begin, end = (_EPOCH + timedelta(microseconds=time_ns // 1000) for time_ns in (begin_ns, end_ns))
+    zone = zone or UTC_ZONE
+    begin, end = zone.moment(begin_ns), zone.moment(end_ns)
     form = "%H:%M"
     if begin_ns % _MINUTE_NS or end_ns % _MINUTE_NS:
         form = "%H:%M:%S" if begin_ns % _S_NS == end_ns % _S_NS == 0 else "%H:%M:%S.%f"
     until = f"{end:{form}}" if begin.date() == end.date() else f"{end:%Y-%m-%d {form}}"
-    return f"{begin:%Y-%m-%d {form}} to {until} UTC"
+    return f"{begin:%Y-%m-%d {form}} to {until} {zone.name}"
 
 
 def _intervals(number: int, every_ns: int | None) -> str:

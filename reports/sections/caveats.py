@@ -96,6 +96,8 @@ def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
     """Yield the notes on one input."""
     if source["filtered_packets"]:
         yield Note("info", (f"the filter excluded {counted(source['filtered_packets'], 'packet')}.",), "")
+    if outside := source.get("outside_packets"):
+        yield Note("info", (f"{counted(outside, 'packet')} outside of the stretch of time left out.",), "")
     if source["captured_bytes"] < source["wire_bytes"]:
         yield Note("info", (f"packets were truncated by the capture{_snap(source)}.",), _CUT)
 

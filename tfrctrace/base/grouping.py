@@ -10,9 +10,12 @@ from tfrctrace.base.errors import UsageError
 MAX_ROWS: Final = 4_000_000
 """Rows of groups of one trace, about 250 bytes each; packets of further ones are counted as left out."""
 
-KINDS: Final = ("host", "prefix", "port", "link", "dscp", "label", "flow")
+WIFI_KINDS: Final = ("station", "bssid", "channel")
+"""Kinds whose groups count frames of 802.11, not packets of flows."""
 
-END_KINDS: Final = frozenset({"host", "prefix", "port"})
+KINDS: Final = ("host", "prefix", "port", "link", "dscp", "label", "flow", *WIFI_KINDS)
+
+END_KINDS: Final = frozenset({"host", "prefix", "port", "station"})
 """Kinds whose groups are an end of flows, so that they send and receive."""
 
 _LENGTHS: Final = (24, 64)

@@ -8,7 +8,7 @@ from typing import Final
 
 from tfrctrace.base.errors import UsageError
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 LOCAL: Final = "local"
 """Name of the zone of this machine."""
@@ -32,7 +32,7 @@ def parse_timezone(name: str) -> tzinfo | None:
 
 def moment(time_ns: int, zone: tzinfo | None) -> datetime:
     """Return the time of day in `zone` of a time in ns since the epoch, to the microsecond."""
-    return (_EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
+    return (EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,16 +171,16 @@ def check(
             plan.write_baseline(file, runs, version=__version__)
     if summary is not None:
         with open_text_output(summary) as file:
-            write_summary(file, verdicts, head)
+            write_summary(file, verdicts, head, reading.zone)
     if junit is not None:
         with open_output(junit) as binary:
-            write_junit(binary, verdicts, console.problems)
+            write_junit(binary, verdicts, console.problems, reading.zone)
     if annotations == "github":
         for line in annotation_lines(verdicts):
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:
-            write_gate(file, form, verdicts, head)
+            write_gate(file, form, verdicts, head, reading.zone)
     except BrokenPipeError:
         # the reader has seen enough; the verdict is the same
         drop_standard_output()

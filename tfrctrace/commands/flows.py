@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.parsers.reading import PassResult, StackedTable
 
 Flow = list[dict[str, Any]]
@@ -66,6 +67,7 @@ def flows(
             f"`--sort` and `--limit` apply to the text table only, but the format is {chosen}",
             hint=f"leave them out: {chosen} lists every flow in order of its first packet",
         )
+    zone = reading.zone
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(
@@ -79,7 +81,7 @@ def flows(
     _last[:] = [flow_pass]
     result.write(
         table=lambda file: _write_text(
-            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit, hops
+            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit, hops, zone=zone
         ),
         json=lambda file: _write_json(file, flow_pass, trace.warnings, hops),
         rows=lambda file, form: _write_rows(file, flow_pass, form, raw=result.raw),
@@ -99,7 +101,13 @@ def _load_table() -> None:
 
 
 def _write_text(
-    file: TextIO, reading: PassResult, sort: SortKey, limit: int, hops: StackedTable | None
+    file: TextIO,
+    reading: PassResult,
+    sort: SortKey,
+    limit: int,
+    hops: StackedTable | None,
+    *,
+    zone: TimeZone | None,
 ) -> None:
     from shutil import get_terminal_size
 
@@ -112,6 +120,7 @@ def _write_text(
         total=reading.flow_count,
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
         width=get_terminal_size().columns if file.isatty() else None,
+        zone=zone,
     )
     if hops is not None:
         from tfrctrace.reports.printers.hops import hop_lines

@@ -39,7 +39,7 @@ def metrics(
         write_metrics_text,
     )
 
-    names = metric or []
+    names, zone = metric or [], reading.zone
     measuring.check(names)
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -51,7 +51,9 @@ def metrics(
         for line in left_out(summary):
             console.note(line)
     result.write(
-        table=lambda file: write_metrics_text(file, summary, rows, shown=measured.largest(MOST_SHOWN)),
+        table=lambda file: write_metrics_text(
+            file, summary, rows, shown=measured.largest(MOST_SHOWN), zone=zone
+        ),
         json=lambda file: write_metrics_json(file, summary, rows, version=__version__),
         rows=lambda file, form: write_metrics_table(file, form, rows, raw=result.raw),
     )

@@ -11,7 +11,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import OptionalTraces, RawText, Timezone, check_output_place
+from tfrctrace.commands.options.common import OptionalTraces, RawText, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
@@ -74,7 +74,6 @@ def report(
         str | None,
         output_option("--title", metavar="TEXT", help="Title of the report; default: the capture's name."),
     ] = None,
-    timezone: Timezone = "UTC",
     limits: Annotated[
         str | None,
         output_option(
@@ -96,7 +95,7 @@ def report(
     from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
-    zone = timezones.TimeZone.named(timezone)
+    zone = timezones.TimeZone.named(reading.timezone)
     if raw and not csv:
         raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
     if csv and save_to is None:
@@ -158,7 +157,8 @@ def report(
 
 def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:
     """Return, for each reading option, whether it differs from its default."""
-    default = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
+    # the zone is also that of results
+    default = ReadingOptions(strict=reading.strict, quiet=reading.quiet, timezone=reading.timezone)
     return {
         f"--{field.name.removesuffix('_bytes').replace('_', '-')}": getattr(reading, field.name)
         != getattr(default, field.name)

@@ -76,7 +76,7 @@ Timezone = Annotated[
     output_option(
         "--timezone",
         metavar="ZONE",
-        help="Time zone of times of day: UTC, local, or a name such as Europe/Berlin.",
+        help="Time zone of dates and times of day: UTC, local, or a name such as Europe/Berlin.",
     ),
 ]
 

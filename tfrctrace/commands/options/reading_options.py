@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tfrctrace.commands.options.common import Quiet, Strict
+from tfrctrace.commands.options.common import Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
 from tfrctrace.parsers.reading_settings import MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.trace.trace import Trace
@@ -14,6 +14,7 @@ from tfrctrace.trace.trace import Trace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.console import Console
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.reading import Pass
@@ -108,6 +109,22 @@ ClockOffset = Annotated[
         help="How far the second capture's clock is ahead, e.g. -2.5s; 0s if both share a clock.",
     ),
 ]
+Since = Annotated[
+    str | None,
+    reading_option(
+        "--since",
+        metavar="TIME",
+        help="Leave out packets before a date ('2026-11-23 14:05'), a time of day (14:05) or a time since "
+        "the start (90s).",
+    ),
+]
+Until = Annotated[
+    str | None, reading_option("--until", metavar="TIME", help="Leave out packets from this time on.")
+]
+Last = Annotated[
+    str | None,
+    reading_option("--last", metavar="TIME", help="Read only the last TIME of each trace, e.g. 10min."),
+]
 MaxFlows = Annotated[
     int,
     reading_option(
@@ -146,10 +163,23 @@ class ReadingOptions:
     join: Join = False
     pair: Pair = False
     clock_offset: ClockOffset = None
+    since: Since = None
+    until: Until = None
+    last: Last = None
+    timezone: Timezone = "UTC"
     max_flows: MaxFlows = MAX_FLOWS
     max_decompressed_bytes: MaxDecompressed = None
     strict: Strict = False
     quiet: Quiet = False
+
+    @property
+    def zone(self) -> TimeZone | None:
+        """The time zone of what is printed; None for UTC, which needs no rules."""
+        if self.timezone == "UTC":
+            return None
+        from tfrctrace.base.timezones import TimeZone
+
+        return TimeZone.named(self.timezone)
 
     def open(
         self,

@@ -42,6 +42,7 @@ use numbered_datagrams::{NumberedDatagram, NumberingDetector};
 use outstanding::Pool;
 use queued_packet::QueuedPacket;
 use rtp::RtpFlow;
+use rtt_statistics::{LogHistogram, RttStatistics};
 use tcp::vantage::Vantage;
 use tcp::{Connection, Outcome, Segment, Sight};
 use tfrc::{TfrcFlow, TfrcSamples};
@@ -570,6 +571,17 @@ impl Flow {
             let units = network.payload_bytes.unwrap_or(0);
             connection.on_needless_arrival(side, (network.tcp.seq, units), sent_ns);
         }
+    }
+
+    /// Round-trip times by what receivers report, of other flows than TCP.
+    pub fn rtt_of_reports(&self, side: Side) -> Option<(&RttStatistics, &LogHistogram)> {
+        if let Some(dccp) = self.dccp() {
+            let half = dccp.half(side);
+            return Some((&half.rtt, &half.rtt_sketch));
+        }
+        let of_rtp = || self.rtp()?.direction(side).rtt.as_deref();
+        let of_layout = || self.layout_flow()?.half(side).rtt.as_deref();
+        of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
     }
 
     /// A segment with data that `side` sent at `sent_ns` did not arrive.

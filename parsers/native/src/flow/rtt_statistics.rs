@@ -149,6 +149,20 @@ impl LogHistogram {
         self.last.1 == 0 && self.buckets.is_empty()
     }
 
+    /// The samples that came after the state `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        let (mut all, mut earlier) = (self.clone(), before.clone());
+        all.put_away();
+        earlier.put_away();
+        for (bucket, count) in earlier.buckets {
+            if let Ok(at) = all.place_of(bucket) {
+                all.buckets[at].1 = all.buckets[at].1.saturating_sub(count);
+            }
+        }
+        all.buckets.retain(|entry| entry.1 > 0);
+        all
+    }
+
     /// Add the samples of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for &(bucket, count) in other.buckets.iter().chain([&other.last]).filter(|entry| entry.1 > 0) {

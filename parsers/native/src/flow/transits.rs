@@ -59,6 +59,19 @@ pub enum SightingMeaning {
 pub struct TransitCounters<'a> {
     pub flows: &'a mut FlowTable,
     pub bins: Option<&'a mut Bins>,
+    /// Outcomes of packets, if they are wanted.
+    pub outcomes: Option<&'a mut Vec<PathOutcome>>,
+}
+
+/// What became of a packet of which both ends are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct PathOutcome {
+    pub found: Found,
+    pub sent_ns: i64,
+    /// None if it was lost.
+    pub received_ns: Option<i64>,
+    /// Whether it was a segment with data.
+    pub is_segment: bool,
 }
 
 impl TransitCounters<'_> {
@@ -69,6 +82,10 @@ impl TransitCounters<'_> {
     /// Count a packet that arrived after it had been seen sent.
     fn arrived(&mut self, found: Found, sent_ns: i64, received_ns: i64) {
         self.delivery(found).on_delay(sent_ns, received_ns);
+        if let Some(outcomes) = &mut self.outcomes {
+            let received_ns = Some(received_ns);
+            outcomes.push(PathOutcome { found, sent_ns, received_ns, is_segment: false });
+        }
         if let (Some(bins), Ok(delay_ns)) =
             (&mut self.bins, u64::try_from(received_ns.saturating_sub(sent_ns)))
         {
@@ -85,6 +102,10 @@ impl TransitCounters<'_> {
         }
         if has_data {
             self.flows.get_mut(found.flow).on_loss(found.side, sent_ns);
+        }
+        if let Some(outcomes) = &mut self.outcomes {
+            let is_segment = has_data && self.flows.get(found.flow).tcp.is_some();
+            outcomes.push(PathOutcome { found, sent_ns, received_ns: None, is_segment });
         }
         if let Some(bins) = &mut self.bins {
             bins.add_loss(found.flow, found.side, sent_ns);

@@ -1,7 +1,8 @@
 //! What flows are grouped by, and the group of a flow.
 
 use crate::flow::Flow;
-use crate::packet::event::{Address, Family};
+use crate::packet::event::{Address, Endpoints, Family, Network};
+use crate::packet::frame::{Frame, Station, station_text};
 use crate::packet::key::{Notation, Side, address_text};
 
 /// What the flows of a group have in common.
@@ -19,6 +20,12 @@ pub enum GroupBy {
     Dscp,
     /// Nothing: each flow is a group.
     Flow,
+    /// A station of 802.11: frames that it sent, or that were for it.
+    Station,
+    /// A network of 802.11.
+    Bssid,
+    /// A channel of 802.11, in MHz.
+    Channel,
 }
 
 /// The two directions of a group.
@@ -32,7 +39,7 @@ pub enum GroupDirection {
 impl GroupBy {
     /// Whether a group is an end of flows, so that packets are sent or received by it.
     fn is_end(self) -> bool {
-        matches!(self, Self::Host | Self::Prefix(..) | Self::Port)
+        matches!(self, Self::Host | Self::Prefix(..) | Self::Port | Self::Station)
     }
 
     /// Name of a direction in tables.
@@ -57,6 +64,7 @@ impl GroupBy {
         let one = |key| [Some((key, way_of_flow)), None];
         match self {
             Self::Link => one(GroupKey::Link),
+            Self::Station | Self::Bssid | Self::Channel => [None, None],
             Self::Flow => one(GroupKey::Flow(number)),
             Self::Dscp => {
                 one(flow.dscp(side).map_or(GroupKey::Unknown, |dscp| GroupKey::Number(dscp.into())))
@@ -66,31 +74,62 @@ impl GroupBy {
                 let port = flow.key().end(server).1;
                 [Some((GroupKey::Number(port.into()), way(side == server))), None]
             }
-            Self::Host => self.ends(flow, side, |address, _| address),
-            Self::Prefix(v4, v6) => self.ends(flow, side, |address, family| match family {
-                Family::V4 => address & !lower_bits(32, v4),
-                Family::V6 => address & !lower_bits(128, v6),
-                Family::Node | Family::Name => address,
-            }),
+            Self::Host | Self::Prefix(..) => {
+                let key = flow.key();
+                self.ends(key.family(), [key.end(side).0, key.end(side.other()).0], flow.source)
+            }
         }
     }
 
+    /// The groups of a packet of no flow, in the direction `way` of those that are no end.
+    pub(crate) fn groups_of_packet(
+        self,
+        network: &Network,
+        way: GroupDirection,
+        source: u32,
+    ) -> [Option<(GroupKey, GroupDirection)>; 2] {
+        let Endpoints { family, src, dst, .. } = network.endpoints;
+        let one = |key| [Some((key, way)), None];
+        match self {
+            Self::Link => one(GroupKey::Link),
+            Self::Dscp => one(network.dscp.map_or(GroupKey::Unknown, |dscp| GroupKey::Number(dscp.into()))),
+            Self::Host | Self::Prefix(..) => self.ends(family, [src, dst], source),
+            Self::Port | Self::Flow | Self::Station | Self::Bssid | Self::Channel => [None, None],
+        }
+    }
+
+    /// The groups of a frame of 802.11.
+    pub(super) fn groups_of_frame(self, frame: &Frame) -> [Option<(GroupKey, GroupDirection)>; 2] {
+        let out = |key| Some((key, GroupDirection::Out));
+        match self {
+            Self::Station => [
+                frame.transmitter.and_then(|station| out(GroupKey::Station(station))),
+                Some((GroupKey::Station(frame.receiver), GroupDirection::In)),
+            ],
+            Self::Bssid => [out(frame.bssid.map_or(GroupKey::Unknown, GroupKey::Station)), None],
+            Self::Channel => {
+                let mhz = frame.radio.channel_mhz;
+                [out(mhz.map_or(GroupKey::Unknown, |mhz| GroupKey::Number(mhz.get().into()))), None]
+            }
+            _ => [None, None],
+        }
+    }
+
+    /// The groups of a packet from the first address to the second.
     fn ends(
         self,
-        flow: &Flow,
-        side: Side,
-        network: impl Fn(Address, Family) -> Address,
+        family: Family,
+        [from, to]: [Address; 2],
+        source: u32,
     ) -> [Option<(GroupKey, GroupDirection)>; 2] {
-        let key = flow.key();
-        let family = key.family();
-        let of = |side| match family {
-            Family::Name => GroupKey::Name(flow.source, key.end(side).0),
-            Family::Node => GroupKey::Node(flow.source, key.end(side).0),
-            Family::V4 | Family::V6 => {
-                GroupKey::Address(family == Family::V6, network(key.end(side).0, family))
-            }
+        let of = |address: Address| match (family, self) {
+            (Family::Name, _) => GroupKey::Name(source, address),
+            (Family::Node, _) => GroupKey::Node(source, address),
+            (Family::V4, Self::Prefix(v4, _)) => GroupKey::Address(false, address & !lower_bits(32, v4)),
+            (Family::V6, Self::Prefix(_, v6)) => GroupKey::Address(true, address & !lower_bits(128, v6)),
+            (Family::V4 | Family::V6, _) => GroupKey::Address(family == Family::V6, address),
         };
-        [Some((of(side), GroupDirection::Out)), Some((of(side.other()), GroupDirection::In))]
+        [Some((of(from), GroupDirection::Out)), Some((of(to), GroupDirection::In))]
     }
 }
 
@@ -123,6 +162,8 @@ pub enum GroupKey {
     /// A host known by name: the source that names it, and the index.
     Name(u32, Address),
     Number(u32),
+    /// An address of 802.11.
+    Station(Station),
     /// The flow of this number, from 0.
     Flow(u32),
     Unknown,
@@ -135,6 +176,7 @@ impl GroupKey {
         Some(match self {
             Self::Link | Self::Flow(_) | Self::Unknown => return None,
             Self::Number(number) => number.to_string(),
+            Self::Station(station) => station_text(station),
             Self::Node(_, node) => text(Family::Node, node),
             Self::Name(_, name) => text(Family::Name, name),
             Self::Address(is_v6, address) => {

@@ -10,6 +10,8 @@ use hashbrown::HashMap;
 use crate::flow::Flow;
 use crate::flow::intervals::{Count, Counts, Duration, IntervalWidth, Piece};
 use crate::flow::rtt_statistics::LogHistogram;
+use crate::packet::frame::Frame;
+use crate::packet::key::Side;
 pub use key::{GroupBy, GroupDirection, GroupKey};
 
 /// Rows that are moved at a time when the table grows.
@@ -88,6 +90,63 @@ impl Groups {
                 row.end_ns = row.end_ns.max(direction.end_ns);
             }
         }
+    }
+
+    /// Change the rows of a packet that `side` of flow `number` sent at `time_ns`.
+    pub fn change(
+        &mut self,
+        (number, flow): (u32, &Flow),
+        side: Side,
+        time_ns: i64,
+        change: impl Fn(&mut GroupRow),
+    ) {
+        let start_ns = self.grouping.every.start_ns(time_ns);
+        for (key, way) in self.grouping.by.groups_of((number, flow), side).into_iter().flatten() {
+            if let Some(row) = self.row_mut(key, way, start_ns) {
+                change(row);
+            }
+        }
+    }
+
+    /// Change the rows of a packet of no flow: of `keys` at `time_ns`.
+    pub fn change_keys(
+        &mut self,
+        keys: [Option<(GroupKey, GroupDirection)>; 2],
+        time_ns: i64,
+        change: impl Fn(&mut GroupRow),
+    ) {
+        let start_ns = self.grouping.every.start_ns(time_ns);
+        let is_whole = self.grouping.every == IntervalWidth::Whole;
+        for (key, way) in keys.into_iter().flatten() {
+            let Some(row) = self.row_mut(key, way, start_ns) else {
+                self.left_out = self.left_out.saturating_add(1);
+                continue;
+            };
+            if is_whole {
+                row.start_ns = row.start_ns.min(time_ns);
+                row.end_ns = row.end_ns.max(time_ns);
+            }
+            change(row);
+        }
+    }
+
+    /// Count a frame of 802.11 for its stations, its network or its channel.
+    pub fn take_frame(&mut self, frame: &Frame, time_ns: i64) {
+        self.change_keys(self.grouping.by.groups_of_frame(frame), time_ns, |row| {
+            let counts = &mut row.counts;
+            counts.change(Count::WifiFrames, 1);
+            counts.change(Count::WifiBytes, frame.bytes.into());
+            counts.change(Count::WifiRetries, frame.is_retry.into());
+            if let Some(kbps) = frame.radio.rate_kbps {
+                counts.change(Count::WifiTimedFrames, 1);
+                counts
+                    .change(Count::WifiAirtimeNs, i64::from(frame.bytes) * 8_000_000 / i64::from(kbps.get()));
+            }
+            if let Some(dbm) = frame.radio.signal_dbm {
+                counts.change(Count::WifiSignalSamples, 1);
+                counts.change(Count::WifiSignalSum, dbm.into());
+            }
+        });
     }
 
     fn row_mut(&mut self, key: GroupKey, way: GroupDirection, start_ns: i64) -> Option<&mut GroupRow> {
@@ -170,6 +229,15 @@ impl Groups {
 }
 
 impl GroupRow {
+    /// Add a duration; one that is negative is none.
+    pub fn add_duration(&mut self, what: Duration, duration_ns: i64) {
+        if let (Ok(duration_ns), Some(samples)) =
+            (u64::try_from(duration_ns), self.durations.get_or_insert_default().get_mut(what as usize))
+        {
+            samples.add(duration_ns);
+        }
+    }
+
     /// Samples of a duration, if there are any.
     pub fn durations(&self, what: Duration) -> Option<&LogHistogram> {
         self.durations.as_ref()?.get(what as usize).filter(|samples| !samples.is_empty())

@@ -7,5 +7,6 @@ pub mod filter;
 pub mod reading;
 pub mod source;
 pub mod source_summary;
+pub mod stretch;
 pub mod text;
 pub mod time_order;

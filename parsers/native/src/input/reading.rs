@@ -17,6 +17,7 @@ use crate::input::documents::Document;
 use crate::input::filter::{Compiler, Program};
 use crate::input::source::{InputFormat, Source};
 use crate::input::source_summary::SourceSummary;
+use crate::input::stretch::{Clipper, OutsideFlows, Stretch};
 use crate::input::text::TextTrace;
 use crate::packet::batch::Batch;
 use crate::packet::event::{Address, Endpoints, Family};
@@ -30,6 +31,8 @@ use crate::wire::layers::TunnelPorts;
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
 /// With fewer, waking the other thread costs more than decoding.
 const BATCH: usize = 2048;
+/// Packets decoded to learn when a source begins.
+const PEEK: usize = 16;
 /// Decoded batches in the queue.
 const WAITING: usize = 4;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
@@ -54,6 +57,8 @@ pub struct Reading {
     counted: SourceSummary,
     progress: Arc<Progress>,
     tunnel_ports: TunnelPorts,
+    /// Leaves out packets by their time, if any are to be.
+    clipper: Option<Clipper>,
 }
 
 impl Reading {
@@ -99,6 +104,7 @@ impl Reading {
             counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
             tunnel_ports: TunnelPorts::default(),
+            clipper: None,
         }
     }
 
@@ -116,6 +122,32 @@ impl Reading {
     /// Read encapsulations at these ports. To be called before the first is read.
     pub fn find_tunnels_at(&mut self, ports: &TunnelPorts) {
         self.tunnel_ports = ports.clone();
+    }
+
+    /// Leave out what is outside of `stretch`. To be called before the first is read.
+    pub fn keep_to(&mut self, stretch: Option<Stretch>) {
+        self.clipper = stretch.map(Clipper::new);
+    }
+
+    fn outside_packets(&self) -> u64 {
+        self.clipper.as_ref().map_or(0, |clipper| clipper.packets)
+    }
+
+    /// Flows with packets that were left out by their time.
+    pub fn take_outside_flows(&mut self) -> OutsideFlows {
+        self.clipper.as_mut().map(|clipper| std::mem::take(&mut clipper.flows)).unwrap_or_default()
+    }
+
+    /// Time of the first packet and of the last; only the first is read unless `whole`.
+    pub fn time_span(mut self, whole: bool) -> Option<(i64, i64)> {
+        if whole {
+            // Without a filter there is no error.
+            let _ = self.for_each_batch(None, |_| ());
+            return (self.counted.packets > 0).then_some((self.counted.start_ns, self.counted.end_ns));
+        }
+        let mut batch = Batch::new(PEEK);
+        let _ = self.fill(&mut batch, None);
+        batch.items().next().map(|item| (item.time_ns(), item.time_ns()))
     }
 
     /// Records read so far, those included that the filter left out.
@@ -136,7 +168,9 @@ impl Reading {
     /// Count packets at intermediate nodes of a simulated network, and return only those that were
     /// sent, delivered or dropped. To be called before the first is read.
     pub fn skip_forwarded(&mut self) {
-        if let Some(Source::Text(trace)) = &mut self.opened {
+        if let Some(Source::Text(trace)) = &mut self.opened
+            && self.clipper.is_none()
+        {
             trace.skip_forwarded();
         }
     }
@@ -227,6 +261,12 @@ impl Reading {
                 }
             };
             self.number += 1;
+            if let Some(clipper) = &mut self.clipper
+                && clipper.leaves_out(record.time_ns)
+            {
+                clipper.leave_out_record(record, &self.tunnel_ports);
+                continue;
+            }
             if let Some(compiler) = compiler
                 && !accepts(&mut self.filters, compiler, &record)?
             {
@@ -252,10 +292,12 @@ impl Reading {
             return;
         }
         let passed_before = trace.passing.packets;
-        if let Err(error) = trace.fill(batch) {
+        let left_out_before = self.outside_packets();
+        if let Err(error) = trace.fill(batch, self.clipper.as_mut()) {
             self.error = Some(error);
         }
         self.number += batch.len() as u64 + trace.passing.packets - passed_before;
+        self.number += self.outside_packets() - left_out_before;
     }
 
     /// Read the source if it is a document: these hold no packets.
@@ -263,9 +305,12 @@ impl Reading {
         let mut document = Document::default();
         if let Some(Source::Document(format, input)) = &mut self.opened
             && let Some(input) = input.take()
-            && let Err(error) = format.read(input, &mut document)
         {
-            self.error = Some(error);
+            if self.clipper.is_some() {
+                self.error = Some(stretch_of_document(format.name()));
+            } else if let Err(error) = format.read(input, &mut document) {
+                self.error = Some(error);
+            }
         }
         self.caveats = std::mem::take(&mut document.caveats);
         document
@@ -278,7 +323,10 @@ impl Reading {
             _ => Vec::new(),
         };
         self.has_samples = !samples.is_empty();
-        samples
+        match &self.clipper {
+            Some(clipper) => samples.into_iter().filter(|sample| clipper.contains(sample.time_ns)).collect(),
+            None => samples,
+        }
     }
 
     /// Complete `summary`, and add the errors.
@@ -286,6 +334,7 @@ impl Reading {
         summary.take_counts(std::mem::take(&mut self.counted));
         summary.compression = self.compression;
         summary.filtered_packets = self.filtered;
+        summary.outside_packets = self.outside_packets();
         let mut errors = Vec::new();
         if let Some(opened) = &mut self.opened {
             summary.format = opened.format();
@@ -378,9 +427,15 @@ fn filter_on_text(format: &str) -> ReadError {
     ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::CaptureFilter)
 }
 
+/// Documents hold sums over their whole time.
+fn stretch_of_document(format: &str) -> ReadError {
+    let message = format!("a stretch of time is of packets, and this is a document without any ({format})");
+    ReadError::whole(ProblemKind::Unsupported, message)
+}
+
 /// A source that was read without error but held nothing.
 fn no_packets(summary: &SourceSummary) -> Option<ReadError> {
-    if summary.packets > 0 {
+    if summary.packets > 0 || summary.outside_packets > 0 {
         return None;
     }
     let message = match summary.filtered_packets {

@@ -30,6 +30,8 @@ pub struct SourceSummary {
     pub packets: u64,
     /// Packets that the filter rejected.
     pub filtered_packets: u64,
+    /// Packets outside of the stretch of time that is read.
+    pub outside_packets: u64,
     /// IP packets of protocol TCP.
     pub tcp_packets: u64,
     /// IP packets of protocol UDP.

@@ -1,5 +1,6 @@
 //! Fields of an 802.11 frame for statistics of links.
 
+use std::fmt::Write;
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// An address of the MAC layer.
@@ -66,4 +67,25 @@ pub struct Frame {
     /// Its bytes on the air, without the capture's header.
     pub bytes: u32,
     pub radio: Radio,
+}
+
+/// Six bytes in hexadecimal with colons between them.
+pub fn station_text(station: Station) -> String {
+    let mut text = String::with_capacity(17);
+    for (at, byte) in station.iter().enumerate() {
+        let colon = if at > 0 { ":" } else { "" };
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{colon}{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_notation_of_a_station() {
+        assert_eq!(station_text([0, 1, 0x2a, 0xff, 0x10, 9]), "00:01:2a:ff:10:09");
+    }
 }

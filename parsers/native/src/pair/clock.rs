@@ -43,6 +43,15 @@ impl Clock {
         let gained_ns = time_ns.saturating_sub(self.reference_ns) as f64 * (self.drift / (1.0 + self.drift));
         time_ns.saturating_sub(gained_ns.round() as i64)
     }
+
+    /// The earliest time of the second clock at which the first one shows `time_ns` or more.
+    pub fn to_second(&self, time_ns: i64) -> i64 {
+        let gained_ns = time_ns.saturating_sub(self.reference_ns) as f64 * self.drift;
+        let near_ns = time_ns.saturating_add(self.offset_ns).saturating_add(gained_ns.round() as i64);
+        // Rounding moves it by a nanosecond at most.
+        let mut around = (-2..=2).map(|step| near_ns.saturating_add(step));
+        around.find(|&second_ns| self.to_first(second_ns) >= time_ns).unwrap_or(near_ns)
+    }
 }
 
 /// Estimate of the second clock.

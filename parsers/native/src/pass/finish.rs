@@ -15,8 +15,14 @@ impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
         self.find_missing_ends();
-        let counts = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
+        self.find_cut_flows();
+        let counts = &mut TransitCounters {
+            flows: &mut self.flows,
+            bins: self.bins.as_mut(),
+            outcomes: self.groups.is_some().then_some(&mut self.path_outcomes),
+        };
         self.crossings.finish(counts);
+        self.group_outcomes();
         self.check_times();
         self.warn_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);

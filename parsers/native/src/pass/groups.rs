@@ -2,8 +2,9 @@
 
 use super::Analysis;
 use crate::flow::Found;
-use crate::flow::intervals::{Count, Piece};
+use crate::flow::intervals::{Count, Duration, Piece};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::transits::PathOutcome;
 
 impl Analysis {
     /// The next packet of `flow` is of `time_ns`: if its interval ended, group what it counted.
@@ -44,6 +45,27 @@ impl Analysis {
             self.group_pieces(flow);
         }
         self.finish_dns();
+        self.finish_echoes();
+    }
+
+    /// Group what became of packets between their ends, by the time at which they were sent.
+    pub(super) fn group_outcomes(&mut self) {
+        let Some(groups) = &mut self.groups else { return };
+        for outcome in self.path_outcomes.drain(..) {
+            let PathOutcome { found: Found { flow, side }, sent_ns, received_ns, is_segment } = outcome;
+            groups.change((flow, self.flows.get(flow)), side, sent_ns, |row| {
+                row.counts.change(Count::PathPackets, 1);
+                match received_ns {
+                    Some(received_ns) => {
+                        row.add_duration(Duration::Delay, received_ns.saturating_sub(sent_ns))
+                    }
+                    None => {
+                        row.counts.change(Count::PathLost, 1);
+                        row.counts.change(Count::LostBehind, is_segment.into());
+                    }
+                }
+            });
+        }
     }
 
     /// Group what the neighbours of `flow` counted.
@@ -71,6 +93,9 @@ impl Analysis {
             counts.clear(Count::ReorderedPackets);
         } else {
             counts.change(Count::ArrivalsShown, data_packets);
+        }
+        if vantage.is_some_and(|vantage| vantage != Vantage::Sender) {
+            counts.clear(Count::NetworkLimitedNs);
         }
         if vantage == Some(Vantage::Receiver) {
             counts.clear(Count::LostBehind);

@@ -4,8 +4,10 @@ mod appended_capture;
 mod batches;
 mod borrowed_rtt;
 mod collect;
+mod cut_flows;
 pub mod datagram_layout;
 mod dns_queries;
+mod echo_requests;
 mod finish;
 mod groups;
 mod interface_duplicates;
@@ -22,7 +24,7 @@ mod tfrc_layout;
 mod tunnelled;
 pub mod wifi_links;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ use crate::flow::tcp::details::DetailsByFlow;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::TfrcSamples;
-use crate::flow::transits::Transits;
+use crate::flow::transits::{PathOutcome, Transits};
 use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
 use crate::groups::{Grouping, Groups};
 use crate::input::bytes::Progress;
@@ -44,6 +46,7 @@ use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
 use crate::input::source_summary::SourceSummary;
+use crate::input::stretch::{OutsideFlows, Stretch};
 use crate::packet::event::{Endpoints, Network, NodeLayer, Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::flow_totals::FlowTotals;
@@ -61,7 +64,9 @@ use crate::wire::layers::TunnelPorts;
 use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
 use collect::Captured;
+pub use cut_flows::Cut;
 use dns_queries::DnsQueries;
+use echo_requests::EchoRequests;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use runs::Runs;
@@ -94,6 +99,8 @@ pub struct Options {
     pub vantage: Option<Vantage>,
     /// Connections of logs that do not name theirs.
     pub log_owners: Vec<LogOwner>,
+    /// The stretch of time that is read; None for all.
+    pub stretch: Option<Stretch>,
     /// How flows are grouped, if they are.
     pub grouping: Option<Grouping>,
     /// UDP ports of encapsulations.
@@ -127,6 +134,7 @@ impl Default for Options {
             format: None,
             vantage: None,
             log_owners: Vec::new(),
+            stretch: None,
             grouping: None,
             tunnel_ports: TunnelPorts::default(),
         }
@@ -214,6 +222,9 @@ pub struct Analysis {
     /// Groups by interval, if wanted.
     pub groups: Option<Groups>,
     dns_queries: DnsQueries,
+    echo_requests: EchoRequests,
+    /// Outcomes of packets that are not grouped yet.
+    path_outcomes: Vec<PathOutcome>,
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
@@ -235,6 +246,10 @@ pub struct Analysis {
     /// Index of the source that is being read.
     source: u32,
     pub sources: Vec<SourceSummary>,
+    /// Flows with packets outside of the stretch of time.
+    outside: OutsideFlows,
+    /// Those of them that are in the table of flows, by number.
+    pub cut_flows: BTreeMap<u32, Cut>,
     /// Whether the packets' times differ: if not, durations and RTTs are unknown.
     pub has_times: bool,
     pub problems: Vec<Problem>,
@@ -255,6 +270,8 @@ impl Analysis {
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             groups: options.grouping.map(Groups::new),
             dns_queries: DnsQueries::default(),
+            echo_requests: EchoRequests::default(),
+            path_outcomes: Vec::new(),
             rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
             losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
             rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
@@ -273,6 +290,8 @@ impl Analysis {
             pairing: None,
             source: 0,
             sources: Vec::new(),
+            outside: OutsideFlows::default(),
+            cut_flows: BTreeMap::new(),
             has_times: true,
             problems: Vec::new(),
             options,
@@ -353,6 +372,7 @@ impl Analysis {
         let options = &self.options;
         let mut reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
         reading.find_tunnels_at(&options.tunnel_ports);
+        reading.keep_to(options.stretch);
         self.read_from(reading, compiler).map(|_| ())
     }
 
@@ -384,6 +404,7 @@ impl Analysis {
             self.variables.add(facts.complete(sample));
         }
         self.finish_appended(reading.source());
+        self.outside.add(reading.take_outside_flows());
         self.problems.extend(reading.finish(&mut summary));
         self.fragments.forget_early();
         self.sources.push(summary);
@@ -439,6 +460,9 @@ impl Analysis {
             }
             _ => {
                 summary.portless_packets += u64::from(has_flows(network));
+                if self.groups.is_some() && is_icmp(network) {
+                    self.take_echo(packet, extras);
+                }
                 None
             }
         }
@@ -498,6 +522,9 @@ impl Analysis {
     fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
         let Some(frame) = frame else { return false };
         let is_repeat = self.links.take(packet, frame);
+        if let Some(groups) = &mut self.groups {
+            groups.take_frame(frame, packet.time_ns);
+        }
         if self.link_samples.wanted {
             let &Packet { time_ns, number, .. } = packet;
             self.link_samples.add(LinkSample { time_ns, packet: number, frame: *frame, is_repeat });
@@ -601,6 +628,11 @@ fn outer_fragment<'a>(network: &Network, extras: &'a PacketExtras) -> Option<&'a
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
     network.has_ports && has_flows(network)
+}
+
+/// Messages of ICMP and ICMPv6.
+fn is_icmp(network: &Network) -> bool {
+    matches!(network.endpoints.protocol, 1 | 58)
 }
 
 #[inline(always)]

@@ -35,7 +35,7 @@ impl Analysis {
             && let Some(found) = self.flows.find(network)
             && self.flows.get(found.flow).is_seen_elsewhere(found.side, packet.interface)
         {
-            let into = &mut TransitCounters { flows: &mut self.flows, bins: None };
+            let into = &mut TransitCounters { flows: &mut self.flows, bins: None, outcomes: None };
             self.crossings.on_way(found, packet, sighting, into);
             return Some(found);
         }
@@ -44,7 +44,11 @@ impl Analysis {
             return None;
         };
         let crossings = &mut self.crossings;
-        let into = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
+        let into = &mut TransitCounters {
+            flows: &mut self.flows,
+            bins: self.bins.as_mut(),
+            outcomes: self.groups.is_some().then_some(&mut self.path_outcomes),
+        };
         let meaning = match meaning {
             SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
             SightingMeaning::Passed => crossings.on_passed(found, packet, sighting, into),
@@ -65,6 +69,7 @@ impl Analysis {
             self.take_tfrc(found, packet, meaning);
         }
         self.count_sighting(found, packet, extras, meaning);
+        self.group_outcomes();
         Some(found)
     }
 

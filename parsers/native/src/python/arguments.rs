@@ -12,6 +12,7 @@ use crate::input::bytes;
 use crate::input::filter::{Compiler, Instruction};
 use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
+use crate::input::stretch::Stretch;
 use crate::join::order::{Group, Plan, plan};
 use crate::pass::Options;
 use crate::wire::layers::TunnelPorts;
@@ -135,6 +136,7 @@ pub(super) struct Sources {
     format: Option<InputFormat>,
     max_decompressed_bytes: Option<u64>,
     tunnel_ports: TunnelPorts,
+    stretch: Option<Stretch>,
     progress: Arc<bytes::Progress>,
 }
 
@@ -147,7 +149,7 @@ impl Sources {
         let (format, max_decompressed_bytes) = (options.format, options.max_decompressed_bytes);
         let arguments = arguments.into_iter().map(|argument| Mutex::new(Some(argument))).collect();
         let tunnel_ports = options.tunnel_ports.clone();
-        Self { arguments, format, max_decompressed_bytes, tunnel_ports, progress }
+        Self { arguments, format, max_decompressed_bytes, tunnel_ports, stretch: options.stretch, progress }
     }
 
     /// Open a source by its number.
@@ -160,6 +162,7 @@ impl Sources {
         };
         let mut reading = argument.open(self.format, self.max_decompressed_bytes, &self.progress);
         reading.find_tunnels_at(&self.tunnel_ports);
+        reading.keep_to(self.stretch);
         reading
     }
 

@@ -65,6 +65,12 @@ impl Analysis {
         problems_to_python(py, &self.core.problems, self.first_flow)
     }
 
+    /// Flows that began before the stretch of time, and those that went on behind it.
+    #[getter]
+    fn cut_flows(&self) -> (usize, usize) {
+        self.core.count_cut_flows()
+    }
+
     /// The same result with its flows numbered from `first_flow`.
     fn numbered_from(&self, first_flow: u32) -> Self {
         Self { core: Arc::clone(&self.core), first_flow }
@@ -104,6 +110,26 @@ fn analyse_pair(
     let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     run(py, options, filter, progress, |core, compiler, progress| {
         core.read_pair(&sources, clock_offset_ns, compiler, progress)
+    })
+}
+
+/// Earliest and latest time of a packet of one trace; unless `whole`, only the first packet of each source is
+/// read.
+#[pyfunction]
+#[pyo3(signature = (sources, settings, *, whole, progress = None))]
+fn time_span(
+    py: Python<'_>,
+    sources: Vec<SourceArgument>,
+    settings: Settings,
+    whole: bool,
+    progress: Option<Py<Progress>>,
+) -> Option<(i64, i64)> {
+    let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
+    py.detach(|| {
+        let numbers = 0..sources.len();
+        let sources = Sources::new(sources, &settings.options, progress);
+        let spans = numbers.filter_map(|number| sources.open(number).time_span(whole));
+        spans.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
     })
 }
 
@@ -191,6 +217,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(capture_files::capture_extent, module)?)?;
     module.add_function(wrap_pyfunction!(capture_files::file_digest, module)?)?;
+    module.add_function(wrap_pyfunction!(time_span, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(files::write_parquet, module)?)?;

@@ -78,6 +78,12 @@ impl PacketReader {
         self.core.flows.len()
     }
 
+    /// As of an analysis; known at the end.
+    #[getter]
+    fn cut_flows(&self) -> (usize, usize) {
+        self.core.count_cut_flows()
+    }
+
     #[getter]
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         sources_to_python(py, &self.core.sources)

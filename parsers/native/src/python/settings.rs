@@ -13,6 +13,7 @@ use super::names::{
 use crate::flow::bins::BinWidth;
 use crate::flow::intervals::IntervalWidth;
 use crate::groups::{GroupBy, Grouping};
+use crate::input::stretch::Stretch;
 use crate::packet::address;
 use crate::pass::Options;
 use crate::pass::log_owners::LogOwner;
@@ -38,6 +39,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             format: word("format")?.as_deref().map(format_by_name).transpose()?,
             layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
             vantage: word("vantage")?.as_deref().map(vantage_by_name).transpose()?,
+            stretch: given("span")?.extract::<Option<GivenStretch>>()?.map(GivenStretch::bounded),
             log_owners: log_owners(given("log_of")?.extract()?)?,
             dissect: layouts(&given("dissect")?.extract::<Vec<(u16, GivenLayout)>>()?)?,
             tfrc: parameters(&tfrc.getattr("agents")?.extract::<Vec<_>>()?)?,
@@ -52,6 +54,18 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
         };
         let filter = given("filter")?.extract::<Option<Py<PyAny>>>()?;
         Ok(Self { options, filter: filter.map(PythonCompiler::new) })
+    }
+}
+
+/// What is read: `(since_ns, until_ns, whether they count from the first packet)`.
+#[derive(FromPyObject)]
+struct GivenStretch(Option<i64>, Option<i64>, bool);
+
+impl GivenStretch {
+    fn bounded(self) -> Stretch {
+        let Self(since_ns, until_ns, is_from_first) = self;
+        let (since_ns, until_ns) = (since_ns.unwrap_or(i64::MIN), until_ns.unwrap_or(i64::MAX));
+        Stretch { since_ns, until_ns, is_from_first }
     }
 }
 
@@ -72,6 +86,9 @@ impl GivenGrouping {
             "port" => GroupBy::Port,
             "dscp" => GroupBy::Dscp,
             "flow" => GroupBy::Flow,
+            "station" => GroupBy::Station,
+            "bssid" => GroupBy::Bssid,
+            "channel" => GroupBy::Channel,
             other => return Err(PyValueError::new_err(format!("flows are not grouped by `{other}`"))),
         };
         let every = every_ns.map_or(IntervalWidth::Whole, IntervalWidth::Ns);

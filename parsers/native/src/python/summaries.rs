@@ -47,6 +47,7 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
     for (name, count) in [
         ("packets", source.packets),
         ("filtered_packets", source.filtered_packets),
+        ("outside_packets", source.outside_packets),
         ("tcp_packets", source.tcp_packets),
         ("udp_packets", source.udp_packets),
         ("dccp_packets", source.dccp_packets),

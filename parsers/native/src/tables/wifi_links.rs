@@ -1,10 +1,8 @@
 //! Links between 802.11 stations, and their frames.
 
-use std::fmt::Write;
-
 use super::column::column;
 use super::{Column, PassTable, Row};
-use crate::packet::frame::Station;
+use crate::packet::frame::station_text;
 use crate::pass::Analysis;
 use crate::pass::wifi_links::{Link, LinkSample, SignalLevel};
 
@@ -137,25 +135,4 @@ impl<'a> Row<'a> for &'a LinkSample {
 
 fn mbps(kbps: &SignalLevel) -> Option<f64> {
     kbps.mean().map(|mean| mean / 1e3)
-}
-
-/// Six bytes in hexadecimal with colons between them.
-fn station_text(station: Station) -> String {
-    let mut text = String::with_capacity(17);
-    for (at, byte) in station.iter().enumerate() {
-        let colon = if at > 0 { ":" } else { "" };
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{colon}{byte:02x}");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn test_notation_of_a_station() {
-        assert_eq!(station_text([0, 1, 0x2a, 0xff, 0x10, 9]), "00:01:2a:ff:10:09");
-    }
 }

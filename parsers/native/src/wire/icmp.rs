@@ -7,9 +7,30 @@ use crate::wire::ether_type::{IPV4, IPV6};
 
 const HEADER: usize = 8;
 
+/// An echo request or its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    pub is_reply: bool,
+    pub identifier: u16,
+    pub sequence: u16,
+}
+
+impl Echo {
+    /// Read a message of `protocol`, ICMP or ICMPv6.
+    pub fn of(protocol: u8, message: &[u8]) -> Option<Self> {
+        let header = message.first_chunk::<HEADER>()?;
+        let is_reply = match (protocol, header[0], header[1]) {
+            (1, 8, 0) | (58, 128, 0) => false,
+            (1, 0, 0) | (58, 129, 0) => true,
+            _ => return None,
+        };
+        Some(Self { is_reply, identifier: u16_at(header, 4), sequence: u16_at(header, 6) })
+    }
+}
+
 /// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages are not
 /// decoded.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
+pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(bytes.shortage(HEADER, Layer::Icmp));
     };
@@ -20,6 +41,9 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
         _ => (matches!(header[0], 1..=4), IPV6, Layer::Ipv6),
     };
     if !is_error {
+        if Echo::of(network.endpoints.protocol, header).is_some() {
+            network.head = extras.add_head(PayloadHead::new(bytes.captured));
+        }
         let reason = Reason::Unknown(u32::from(network.endpoints.protocol));
         return Some(Stop { layer, reason });
     }

@@ -9,7 +9,7 @@ pub mod dccp;
 pub mod dns;
 mod ether_type;
 mod frame_relay;
-mod icmp;
+pub mod icmp;
 mod ip;
 mod juniper;
 pub mod layers;

@@ -4,6 +4,7 @@ use std::ops::{AddAssign, Sub};
 
 use crate::flow::Flow;
 use crate::flow::tcp::HalfConnection;
+use crate::flow::tcp::rounds::Limit;
 use crate::packet::event::Numbering;
 use crate::packet::key::Side;
 
@@ -23,6 +24,8 @@ named_enum! {
         /// Data packets of TCP whose losses behind the capture would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
+        /// Time in rounds that nothing but the network limited.
+        NetworkLimitedNs = "network_limited_ns",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
         RetransmittedPackets = "retransmitted_packets",
@@ -44,6 +47,18 @@ named_enum! {
         DnsQueries = "dns_queries",
         DnsFailures = "dns_failures",
         DnsUnanswered = "dns_unanswered",
+        EchoRequests = "echo_requests",
+        EchoUnanswered = "echo_unanswered",
+        /// Packets of which both ends are shown, and what became of them.
+        PathPackets = "path_packets",
+        PathLost = "path_lost_packets",
+        WifiFrames = "wifi_frames",
+        WifiBytes = "wifi_bytes",
+        WifiRetries = "wifi_retries",
+        WifiTimedFrames = "wifi_timed_frames",
+        WifiAirtimeNs = "wifi_airtime_ns",
+        WifiSignalSamples = "wifi_signal_samples",
+        WifiSignalSum = "wifi_signal_sum_dbm",
     }
 }
 
@@ -76,7 +91,12 @@ impl Counts {
                 counts.add(Count::TcpDataPackets, direction.data_packets);
                 counts.add_half(flow, side, connection.half(side));
             }
-            None => counts.add(Count::GoodputBytes, direction.payload_bytes),
+            None => {
+                counts.add(Count::GoodputBytes, direction.payload_bytes);
+                if let Some((rtt, _)) = flow.rtt_of_reports(side) {
+                    counts.add(Count::RttSumNs, rtt.range.sum_ns());
+                }
+            }
         }
         counts
     }
@@ -94,6 +114,9 @@ impl Counts {
         self.add(Count::EctPackets, half.ecn().ect_packets());
         self.add(Count::CePackets, half.ecn().ce_packets);
         self.add(Count::RttSumNs, half.round_trips.sum_ns());
+        if let Some(rounds) = half.rounds() {
+            self.add(Count::NetworkLimitedNs, rounds.times.of_ns(Limit::Network));
+        }
         if half.has_recovered() || half.is_simulated() {
             self.add_recovery(half, of_packets.is_none());
         }
@@ -108,7 +131,10 @@ impl Counts {
         self.add(Count::ReorderedPackets, classes.of(Class::Reordered));
         self.add(Count::SynRetransmissions, classes.of(Class::Syn));
         self.add(Count::LostBefore, half.repaired_before().segments());
-        self.add(Count::LostBehind, half.lost_after().segments());
+        // What is known to be lost counts when it was sent.
+        if !half.is_simulated() {
+            self.add(Count::LostBehind, half.lost_after().segments());
+        }
         if counts_bytes {
             self.add(Count::CaptureGapBytes, half.gap_bytes());
         }

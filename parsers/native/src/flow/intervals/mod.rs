@@ -72,6 +72,10 @@ named_enum! {
         Dns = "dns",
         /// From the last byte of a request to the first of the answer.
         Response = "response",
+        /// From an ICMP echo request to its reply.
+        Echo = "echo",
+        /// From one end of a path to the other.
+        Delay = "delay",
     }
 }
 
@@ -81,6 +85,8 @@ struct Reported {
     counts: [Counts; 2],
     /// Number of spurious retransmissions.
     verdicts: [usize; 2],
+    /// Round-trip times of flows other than TCP, by side.
+    rtt_of_reports: Option<Box<[LogHistogram; 2]>>,
     has_attempt: bool,
     has_result: bool,
 }
@@ -176,7 +182,7 @@ impl Intervals {
         for side in [Side::Low, Side::High] {
             let rtt = match flow.tcp.as_deref_mut() {
                 Some(connection) => connection.drain_round_trips(side),
-                None => LogHistogram::default(),
+                None => new_reports(cutter.reported, flow, side),
             };
             cutter.cut(flow, side, rtt);
         }
@@ -199,7 +205,10 @@ impl Intervals {
             cutter.cut_responses(flow, responses);
             for side in [Side::Low, Side::High] {
                 let half = flow.tcp.as_deref().map(|connection| connection.half(side));
-                let rtt = half.map(|half| half.round_trips.undrained()).unwrap_or_default();
+                let rtt = match half {
+                    Some(half) => half.round_trips.undrained(),
+                    None => new_reports(cutter.reported, flow, side),
+                };
                 cutter.cut(flow, side, rtt);
                 for (opened_ns, segments) in half.into_iter().flat_map(|half| half.never_repaired()) {
                     cutter.change(side, opened_ns, |counts| counts.add(Count::LostBefore, segments));
@@ -208,6 +217,15 @@ impl Intervals {
             cutter.cut_handshake(flow, true);
         }
     }
+}
+
+/// Round-trip times of a flow other than TCP since the last time.
+fn new_reports(reported: &mut Reported, flow: &Flow, side: Side) -> LogHistogram {
+    let Some((_, all)) = flow.rtt_of_reports(side) else { return LogHistogram::default() };
+    let before = &mut reported.rtt_of_reports.get_or_insert_default()[side as usize];
+    let new = all.since(before);
+    before.clone_from(all);
+    new
 }
 
 /// Cuts one flow.

@@ -16,7 +16,7 @@ mod half_connection;
 mod kinship;
 mod loss_events;
 pub mod recovery;
-mod rounds;
+pub mod rounds;
 pub mod rtt;
 mod state;
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod tests;
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::input::capture::Interface;
+use crate::input::stretch::Clipper;
 use crate::packet::batch::Batch;
 use crate::packet::event::{Address, Packet, Sack};
 use crate::packet::extras::SackBlocks;
@@ -283,23 +284,25 @@ impl TextTrace {
     }
 
     /// Read packets into `batch` until it is full; fewer only at the end.
-    pub fn fill(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+    pub fn fill(&mut self, batch: &mut Batch, mut clipper: Option<&mut Clipper>) -> Result<(), ReadError> {
         while !batch.is_full() && !self.ended {
             let first = self.lines.number() + 1;
-            let usual = self.reader.read_usual(first, self.lines.window(), batch, &mut self.passing);
-            self.lines.pass(usual.lines, usual.bytes);
+            if clipper.is_none() {
+                let usual = self.reader.read_usual(first, self.lines.window(), batch, &mut self.passing);
+                self.lines.pass(usual.lines, usual.bytes);
+            }
             if !batch.is_full() {
-                self.read_line(batch)?;
+                self.read_line(batch, clipper.as_deref_mut())?;
             }
         }
         while self.ended && !batch.is_full() && self.reader.finish(batch.next_other().0) {
-            self.give(batch);
+            self.give(batch, clipper.as_deref_mut());
         }
         Ok(())
     }
 
     /// Read the next line.
-    fn read_line(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+    fn read_line(&mut self, batch: &mut Batch, clipper: Option<&mut Clipper>) -> Result<(), ReadError> {
         let number = self.lines.number() + 1;
         let outcome = match self.lines.next()? {
             Line::Text(line) => self.reader.read(number, line, batch.next_other().0),
@@ -310,7 +313,7 @@ impl TextTrace {
             }
         };
         match outcome {
-            Outcome::Packet => self.give(batch),
+            Outcome::Packet => self.give(batch, clipper),
             Outcome::Forwarded(passing) => self.passing.count(number, passing),
             Outcome::Held => {}
             Outcome::Other => self.other_lines += 1,
@@ -319,9 +322,15 @@ impl TextTrace {
         Ok(())
     }
 
-    /// Add the packet that the format has filled, with its SACK blocks.
-    fn give(&mut self, batch: &mut Batch) {
+    /// Add the packet that the format has filled, with its SACK blocks, unless it is left out.
+    fn give(&mut self, batch: &mut Batch, clipper: Option<&mut Clipper>) {
         let (packet, extras) = batch.next_other();
+        if let Some(clipper) = clipper
+            && clipper.leaves_out(packet.time_ns)
+        {
+            self.reader.take_sack();
+            return clipper.leave_out(packet);
+        }
         self.passing.on_given(packet.number, packet.time_ns);
         if has_blocks(packet) {
             let sack = self.reader.take_sack().and_then(|blocks| extras.add_sack(blocks));

@@ -18,6 +18,7 @@ use crate::error::{Hint, ProblemKind, ReadError};
 use crate::flow::Found;
 use crate::flow::delivery::Delivery;
 use crate::flow::numbered_datagrams::NumberingDetector;
+use crate::input::stretch::Stretch;
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PayloadHead;
 use crate::packet::key::Side;
@@ -192,6 +193,13 @@ impl CapturePair {
             missed,
             are_copies,
             transits,
+        }
+    }
+
+    /// Read only packets of `stretch`, as if the captures had run no longer.
+    fn keep_to(&mut self, stretch: Stretch) {
+        for span_ns in &mut self.spans_ns {
+            *span_ns = stretch.clip(*span_ns);
         }
     }
 

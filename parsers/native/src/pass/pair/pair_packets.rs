@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{CaptureNetwork, CapturePair, PairOutcome};
 use crate::flow::Found;
+use crate::flow::transits::PathOutcome;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Packet, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
@@ -292,7 +293,18 @@ impl Analysis {
         {
             bins.add_delay(near.flow, near.side, near.time_ns, delay_ns);
         }
+        self.note_outcome(near, Some(far.time_ns));
         pairing.keep(PairOutcome::Arrived, Some(near), Some(far));
+    }
+
+    /// Group what became of a packet that was sent at the `near` capture.
+    fn note_outcome(&mut self, near: PacketAtCapture, received_ns: Option<i64>) {
+        if self.groups.is_none() {
+            return;
+        }
+        let found = Found { flow: near.flow, side: near.side };
+        self.path_outcomes.push(PathOutcome { found, sent_ns: near.time_ns, received_ns, is_segment: false });
+        self.group_outcomes();
     }
 
     /// Process a packet that is in one capture only.
@@ -323,6 +335,7 @@ impl Analysis {
             if let Some(bins) = &mut self.bins {
                 bins.add_loss(alone.flow, alone.side, alone.time_ns);
             }
+            self.note_outcome(alone, None);
         } else {
             delivery.in_flight += 1;
         }

@@ -63,6 +63,14 @@ impl Analysis {
         }
         drop(readings);
         let mut readings: Vec<_> = taps().map(open).collect();
+        if let Some(stretch) = self.options.stretch {
+            pairing.keep_to(stretch);
+            for (at, reading) in readings.iter_mut().enumerate() {
+                // The ends are of the first clock.
+                let own = if at == 0 { stretch } else { stretch.map(|ns| pairing.clock.to_second(ns)) };
+                reading.keep_to(Some(own));
+            }
+        }
         let mut summaries: Vec<_> =
             readings.iter().map(|reading| SourceSummary::new(reading.source())).collect();
         let clock = pairing.clock;

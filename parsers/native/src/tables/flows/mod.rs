@@ -21,7 +21,7 @@ use crate::flow::{Direction, Flow, direction_name};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Numbering, PROTOCOL_TFRC};
 use crate::packet::key::{Notation, Side, address_text};
-use crate::pass::Analysis;
+use crate::pass::{Analysis, Cut};
 use crate::plural;
 
 pub struct FlowRow<'a> {
@@ -181,17 +181,9 @@ impl<'a> FlowRow<'a> {
         if !self.analysis.has_times {
             return None;
         }
-        match (&self.round_trips, self.dccp()) {
-            (Some(measured), _) => Some((&measured.by_ack, &measured.sketch)),
-            (None, Some(dccp)) => {
-                let half = dccp.half(self.side);
-                Some((&half.rtt, &half.rtt_sketch))
-            }
-            (None, None) => {
-                let of_rtp = || self.flow.rtp()?.direction(self.side).rtt.as_deref();
-                let of_layout = || self.flow.layout_flow()?.half(self.side).rtt.as_deref();
-                of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
-            }
+        match &self.round_trips {
+            Some(measured) => Some((&measured.by_ack, &measured.sketch)),
+            None => self.flow.rtt_of_reports(self.side),
         }
     }
 
@@ -737,6 +729,10 @@ impl<'a> FlowRow<'a> {
     ];
 
     const REMARKS: &'a [Column<Self>] = &[
+        column("outside", "", "where the flow has packets outside of the stretch of time that was read")
+            .one_of(|| Cut::ALL.map(Cut::name).to_vec())
+            .null_when("none outside, or none chosen")
+            .name(|row| Some(row.analysis.cut_flows.get(&row.index())?.name())),
         column("ip_fragments", "", "packets that were fragments of a larger datagram")
             .u64(|row| Some(row.flow.rarities(row.side).fragments.into())),
         column("icmp_errors", "", "ICMP errors that quote a packet of this direction")

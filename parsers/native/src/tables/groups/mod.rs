@@ -1,6 +1,8 @@
 //! Groups of flows by interval.
 
 mod buckets;
+mod path;
+mod wifi;
 
 use crate::flow::intervals::{Count, Duration};
 use crate::flow::rtt_statistics::LogHistogram;
@@ -92,8 +94,7 @@ impl<'a> GroupTableRow<'a> {
     }
 
     fn retransmission_ratio(&self) -> Option<f64> {
-        let data_packets = self.count(Count::TcpDataPackets).filter(|&packets| packets > 0)?;
-        Some(self.count(Count::RetransmittedPackets)? as f64 / data_packets as f64)
+        self.ratio(Count::RetransmittedPackets, Count::TcpDataPackets)
     }
 
     /// The samples of a histogram, if the trace has times.
@@ -248,15 +249,24 @@ impl<'a> GroupTableRow<'a> {
         column("ce_packets", "", "packets of TCP that arrived at the capture with a congestion mark")
             .null_when("as tcp_data_packets")
             .u64(|row| row.of_tcp(Count::CePackets)),
+        column(
+            "network_limited_ns",
+            "ns",
+            "time of flows in rounds that neither application nor receiver limited, summed over flows; \
+             seen at the sender",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::NetworkLimitedNs)),
     ];
 
     const ROUND_TRIPS: &'a [Column<Self>] = &[
         column(
             "rtt_samples",
             "",
-            "round-trip times between the capture and the receiver of this direction, by Karn's rule",
+            "round-trip times between the capture and the receiver of this direction: of TCP by Karn's rule, \
+             of DCCP, RTP and TFRC by what receivers report",
         )
-        .null_when("no packets of TCP, or all packets of the trace have the same time")
+        .null_when("neither samples nor packets of TCP, or all packets of the trace have the same time")
         .u64(Self::rtt_samples),
         column("rtt_sum_ns", "ns", "their sum")
             .null_when("as rtt_samples")
@@ -354,6 +364,14 @@ impl<'a> GroupTableRow<'a> {
 }
 
 impl<'a> Row<'a> for GroupTableRow<'a> {
-    const COLUMNS: &'a [&'a [Column<Self>]] =
-        &[Self::KEY, Self::VOLUME, Self::LOSSES, Self::ROUND_TRIPS, Self::CONNECTIONS, Self::ANSWERS];
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[
+        Self::KEY,
+        Self::VOLUME,
+        Self::LOSSES,
+        Self::ROUND_TRIPS,
+        Self::CONNECTIONS,
+        Self::ANSWERS,
+        Self::PATH,
+        Self::WIFI,
+    ];
 }

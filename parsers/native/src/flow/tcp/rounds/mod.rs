@@ -150,6 +150,11 @@ impl Times {
         (whole_ns > 0).then(|| self.ns[limit as usize] as f64 / whole_ns as f64)
     }
 
+    /// Total time in rounds of `limit`.
+    pub fn of_ns(&self, limit: Limit) -> u64 {
+        u64::try_from(self.ns[limit as usize]).unwrap_or_default()
+    }
+
     fn add(&mut self, limit: Limit, ns: i64) {
         let part = &mut self.ns[limit as usize];
         *part = part.saturating_add(ns);

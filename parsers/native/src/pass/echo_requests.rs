@@ -1,0 +1,105 @@
+//! ICMP echo requests and their replies (RFC 792, RFC 4443): what `ping` measures.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use super::Analysis;
+use crate::flow::intervals::{Count, Duration};
+use crate::groups::GroupDirection;
+use crate::packet::event::{Address, Network, Packet};
+use crate::packet::extras::PacketExtras;
+use crate::wire::icmp::Echo;
+
+/// The most requests that wait for their replies; the oldest is given up as unanswered.
+const MOST: usize = 1 << 16;
+
+/// Sender, target, identifier and sequence number.
+type EchoKey = (Address, Address, u16, u16);
+
+/// A request without a reply.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    time_ns: i64,
+    network: Network,
+    number: u64,
+    source: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct EchoRequests {
+    waiting: HashMap<EchoKey, Request>,
+    /// Keys and numbers, the oldest first; of answered requests, too.
+    order: VecDeque<(EchoKey, u64)>,
+}
+
+impl EchoRequests {
+    /// Keep a request; returns the one that is given up for it.
+    fn add(&mut self, key: EchoKey, request: Request) -> Option<Request> {
+        self.waiting.insert(key, request);
+        self.order.push_back((key, request.number));
+        if self.order.len() <= MOST { None } else { self.take_oldest() }
+    }
+
+    fn take_oldest(&mut self) -> Option<Request> {
+        let (oldest, number) = self.order.pop_front()?;
+        self.waiting.get(&oldest).filter(|request| request.number == number)?;
+        self.waiting.remove(&oldest)
+    }
+}
+
+impl Analysis {
+    /// Look for an echo request or its reply in a packet of ICMP.
+    #[inline(never)]
+    pub(super) fn take_echo(&mut self, packet: &Packet, extras: &PacketExtras) {
+        let network = &packet.network;
+        let Some(echo) = Echo::of(network.endpoints.protocol, extras.head(network.head).bytes()) else {
+            return;
+        };
+        let (src, dst) = (network.endpoints.src, network.endpoints.dst);
+        if echo.is_reply {
+            if let Some(request) =
+                self.echo_requests.waiting.remove(&(dst, src, echo.identifier, echo.sequence))
+            {
+                self.count_echo(&request, Some(packet.time_ns));
+            }
+            return;
+        }
+        let key = (src, dst, echo.identifier, echo.sequence);
+        if self.echo_requests.waiting.contains_key(&key) {
+            return;
+        }
+        let request = Request {
+            time_ns: packet.time_ns,
+            network: *network,
+            number: packet.number,
+            source: self.source,
+        };
+        if let Some(oldest) = self.echo_requests.add(key, request) {
+            self.count_echo(&oldest, None);
+        }
+    }
+
+    /// Count requests that were never answered, after the last packet.
+    pub(super) fn finish_echoes(&mut self) {
+        let mut requests = std::mem::take(&mut self.echo_requests);
+        while !requests.order.is_empty() {
+            if let Some(request) = requests.take_oldest() {
+                self.count_echo(&request, None);
+            }
+        }
+    }
+
+    /// Count a request in its interval, with its reply if there is one.
+    fn count_echo(&mut self, request: &Request, replied_ns: Option<i64>) {
+        let Some(groups) = &mut self.groups else { return };
+        let keys = groups.grouping.by.groups_of_packet(&request.network, GroupDirection::Out, request.source);
+        groups.change_keys(keys, request.time_ns, |row| {
+            row.counts.change(Count::EchoRequests, 1);
+            match replied_ns {
+                Some(time_ns) => row.add_duration(Duration::Echo, time_ns.saturating_sub(request.time_ns)),
+                None => row.counts.change(Count::EchoUnanswered, 1),
+            }
+        });
+    }
+}
