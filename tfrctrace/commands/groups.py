@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Timezone, Traces
+from tfrctrace.commands.options.common import Traces
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.groups import Groups
+    from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.trace.trace import Trace
 
 SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
@@ -43,7 +44,7 @@ def groups(
             "--by",
             metavar="WHAT",
             help="Group flows by host, prefix (prefix/16), port of the server, link (input), dscp, label "
-            "(with --label) or flow.",
+            "(with --label) or flow; frames of 802.11 by station, bssid or channel.",
         ),
     ] = "host",
     every: Annotated[
@@ -63,6 +64,22 @@ def groups(
             help="Label flows for --by label, e.g. 'reno=port 5201'; others are labelled by transport.",
         ),
     ] = None,
+    under_load: Annotated[
+        bool,
+        measuring_option(
+            "--under-load",
+            help="Compare the round-trip times while the link is idle and while it is loaded.",
+        ),
+    ] = False,
+    capacity: Annotated[
+        str | None,
+        measuring_option(
+            "--capacity",
+            metavar="RATE",
+            show_default="99th percentile of its rate",
+            help="Capacity of the link for --under-load, e.g. 10M.",
+        ),
+    ] = None,
     sort: Annotated[
         SortKey | None,
         output_option("--sort", help="Order of the text table, largest or worst first (except group)."),
@@ -78,7 +95,6 @@ def groups(
             help="Number of rows in the text table; 0 for all.",
         ),
     ] = None,
-    timezone: Timezone = "UTC",
     buckets: Annotated[
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),
@@ -93,9 +109,13 @@ def groups(
     direction of a group in each interval.
     """
     from tfrctrace.base.grouping import parse_grouping
-    from tfrctrace.base.timezones import parse_timezone
     from tfrctrace.reports.printers.groups import write_groups
-    from tfrctrace.trace.gather_groups import check_labels, gather_groups, leading_rows
+    from tfrctrace.trace.gather_groups import (
+        check_labels,
+        gather_groups,
+        gather_loaded_delays,
+        leading_rows,
+    )
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or limit is not None):
@@ -105,12 +125,21 @@ def groups(
         )
     if buckets and chosen not in {"csv", "parquet"}:
         raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
+    if under_load and (sort is not None or buckets):
+        raise UsageError("`--sort` and `--buckets` do not apply to `--under-load`")
+    if capacity is not None and not under_load:
+        raise UsageError("`--capacity` needs `--under-load`")
+    every = every or ("1s" if under_load else None)
     grouping, labels = parse_grouping(by, every), tuple(label or ())
     check_labels(grouping, labels)
-    parse_timezone(timezone)
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
+
+    if under_load:
+        found = gather_loaded_delays(trace, grouping, labels, capacity)
+        _write_under_load(result, *found, DEFAULT_LIMIT if limit is None else limit or None)
+        return console.exit_status
 
     def write_text(file: TextIO) -> None:
         order = sort or "bytes"
@@ -122,7 +151,7 @@ def groups(
             total=total,
             order="by group" if order == "group" else f"by {order}, largest first",
             every_ns=grouping.every_ns,
-            timezone=timezone,
+            timezone=reading.timezone,
         )
 
     def gather() -> Groups:
@@ -134,6 +163,25 @@ def groups(
         rows=lambda file, form: _write_rows(file, gather(), form, raw=result.raw, buckets=buckets),
     )
     return console.exit_status
+
+
+def _write_under_load(
+    result: OutputOptions, load: LinkLoad, rows: list[LoadedDelay], most: int | None
+) -> None:
+    from tfrctrace import __version__
+    from tfrctrace.parsers.schema import SCHEMA_VERSION
+    from tfrctrace.reports.printers.under_load import (
+        write_loaded_delays_json,
+        write_loaded_delays_table,
+        write_loaded_delays_text,
+    )
+
+    head = {"schema_version": SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": __version__}}
+    result.write(
+        table=lambda file: write_loaded_delays_text(file, load, rows, most=most),
+        json=lambda file: write_loaded_delays_json(file, load, rows, head),
+        rows=lambda file, form: write_loaded_delays_table(file, form, rows, raw=result.raw),
+    )
 
 
 def _key(sort: SortKey) -> tuple[tuple[str, ...], pl.Expr | None]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.groups import Groups
+    from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.trace.trace import Trace
 
 
@@ -27,6 +28,22 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
         return groups.renamed(_labels_of(trace, labels))
     # several inputs may have the same host
     return sum_groups([groups]) if reading.trace_count > 1 else groups
+
+
+def gather_loaded_delays(
+    trace: Trace, grouping: Grouping, labels: Sequence[str] = (), capacity: str | None = None
+) -> tuple[LinkLoad, list[LoadedDelay]]:
+    """Return when the link of a trace was loaded, and the delays of groups then and while it was idle."""
+    from dataclasses import replace
+
+    from tfrctrace.base.bitrates import parse_capacity_bps
+    from tfrctrace.metrics.loaded_delay import delays_under_load, link_load
+
+    capacity_bps = None if capacity is None else parse_capacity_bps(capacity)
+    groups = gather_groups(trace, grouping, labels)
+    link = groups if grouping.by == "link" else gather_groups(trace, replace(grouping, by="link"))
+    load = link_load(link, capacity_bps)
+    return load, delays_under_load(groups, load)
 
 
 def leading_rows(

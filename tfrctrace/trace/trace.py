@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
     from tfrctrace.metrics.groups import Groups
+    from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
@@ -184,14 +185,27 @@ class Trace(Tables):
 
         `by` is `host`, `prefix` (`prefix/16` for other lengths), `port` (that of the server), `link` (the
         input), `dscp`, `label` (with the rules `labels`; other flows are labelled by their transport) or
-        `flow`. `every` such as `"1min"` is the width of the intervals, which begin at multiples of it since
-        the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
-        other.groups()`. docs/groups.md says what a row is.
+        `flow`; frames of 802.11 are grouped by `station`, `bssid` or `channel`. `every` such as `"1min"` is
+        the width of the intervals, which begin at multiples of it since the epoch; without it there is one.
+        Tables of the same grouping add up: `trace.groups() + other.groups()`. docs/groups.md explains rows.
         """
         from tfrctrace.base.grouping import parse_grouping
         from tfrctrace.trace.gather_groups import gather_groups
 
         return gather_groups(self, parse_grouping(by, every), tuple(labels))
+
+    def delays_under_load(
+        self, by: str = "link", every: str = "1s", *, labels: Iterable[str] = (), capacity: str | None = None
+    ) -> list[LoadedDelay]:
+        """Return the round-trip times of groups while the link is idle, and while it is loaded.
+
+        An interval is loaded if the rate of the link is above 80 % of its 99th percentile (or of `capacity`,
+        as `"10M"`), or if nothing but the network limits flows for half of it; it is idle below 20 %.
+        """
+        from tfrctrace.base.grouping import parse_grouping
+        from tfrctrace.trace.gather_groups import gather_loaded_delays
+
+        return gather_loaded_delays(self, parse_grouping(by, every), tuple(labels), capacity)[1]
 
     def objectives(
         self, given: StrPath | Iterable[Objective | Mapping[str, Any]], *, labels: Iterable[str] = ()
