@@ -10,7 +10,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
@@ -45,6 +45,8 @@ RATIOS: Final = (
     "goodput_bps",
     "retransmission_ratio",
     "rtt_mean_ms",
+    "promised_bps",
+    "promised_share",
     "path_loss_ratio",
     "wifi_retry_ratio",
     "wifi_airtime_share",
@@ -82,6 +84,17 @@ class Groups:
             return named.with_columns(group="name").select(frame.columns)
 
         return _summed(self.grouping, under(self.rows), under(self.buckets))
+
+    def promised(self, rates_bps: Mapping[str, float]) -> Groups:
+        """Return the groups with the rates that were promised to them, by name."""
+        import polars as pl
+
+        if not rates_bps:
+            return self
+        rate = pl.col("group").replace_strict(rates_bps, default=None, return_dtype=pl.Float64)
+        rows = self.rows.with_columns(promised_bps=rate)
+        share = pl.col("goodput_bps") / pl.col("promised_bps")
+        return replace(self, rows=rows.with_columns(promised_share=share))
 
     def whole(self) -> Groups:
         """Return the sum over all intervals, one row for each direction of a group."""
@@ -161,6 +174,9 @@ def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
         goodput_bps=over(pl.col("goodput_bytes") * 8.0 * 1e9, duration_ns),
         retransmission_ratio=over(pl.col("retransmitted_packets"), pl.col("tcp_data_packets")),
         rtt_mean_ms=over(pl.col("rtt_sum_ns"), pl.col("rtt_samples")) / 1e6,
+        # known of sites only
+        promised_bps=pl.lit(None, pl.Float64),
+        promised_share=pl.lit(None, pl.Float64),
         path_loss_ratio=over(pl.col("path_lost_packets"), pl.col("path_packets")),
         wifi_retry_ratio=over(pl.col("wifi_retry_frames"), pl.col("wifi_frames")),
         wifi_airtime_share=over(pl.col("wifi_airtime_ns"), duration_ns),

@@ -53,6 +53,10 @@ class Objective:
     target: float = 1.0
     """Share of the intervals with data that have to meet the limit."""
     level: Literal["fail", "warn"] = "fail"
+    raise_after: int = 1
+    """Consecutive violated intervals that begin a stretch; fewer are none."""
+    clear_after: int = 1
+    """Intervals without a violation that end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive violated intervals of a group, and the worst of their values."""
+    """Violated intervals of a group that follow each other, and the worst of their values."""
 
     group: str | None
     begin_ns: int
@@ -262,17 +266,27 @@ def _badness(objective: Objective) -> pl.Expr:
 
 
 def _stretches(objective: Objective, intervals: pl.DataFrame) -> pl.DataFrame:
-    """Return consecutive violated intervals of each group, the worst first."""
+    """Return the violated intervals of each group that follow each other closely, the worst first.
+
+    Each stretch has as many consecutive ones as begin it, and no gap that would end it.
+    """
     import polars as pl
 
     broken = intervals.filter(pl.col("verdict").is_in(["violated", "severe"]))
-    is_first = (pl.col("start_ns") != pl.col("end_ns").shift()) | pl.col("group").ne_missing(
-        pl.col("group").shift()
-    )
+    is_other = pl.col("group").ne_missing(pl.col("group").shift())
+    gap_ns = pl.col("start_ns") - pl.col("end_ns").shift()
+    most_ns = (objective.clear_after - 1) * (objective.grouping.every_ns or 0)
+
+    def numbered(is_first: pl.Expr) -> pl.Expr:
+        return is_first.fill_null(value=True).cast(pl.UInt32).cum_sum()
+
     bad = _badness(objective)
     worst = bad.arg_max()
     return (
-        broken.with_columns(stretch=is_first.fill_null(value=True).cast(pl.UInt32).cum_sum())
+        broken.with_columns(
+            run=numbered(is_other | (gap_ns != 0)), stretch=numbered(is_other | (gap_ns > most_ns))
+        )
+        .filter((pl.len().over("run") >= objective.raise_after).any().over("stretch"))
         .group_by("stretch", maintain_order=True)
         .agg(
             pl.col("group").first(),

@@ -13,10 +13,13 @@ MAX_ROWS: Final = 4_000_000
 WIFI_KINDS: Final = ("station", "bssid", "channel")
 """Kinds whose groups count frames of 802.11, not packets of flows."""
 
-KINDS: Final = ("host", "prefix", "port", "link", "dscp", "label", "flow", *WIFI_KINDS)
+KINDS: Final = ("host", "prefix", "site", "port", "link", "dscp", "label", "flow", *WIFI_KINDS)
 
-END_KINDS: Final = frozenset({"host", "prefix", "port", "station"})
+END_KINDS: Final = frozenset({"host", "prefix", "site", "port", "station"})
 """Kinds whose groups are an end of flows, so that they send and receive."""
+
+_MADE_OF: Final = {"label": "flow", "site": "host"}
+"""Kinds that the core does not know, and those that are summed to them."""
 
 _LENGTHS: Final = (24, 64)
 """Lengths of prefixes of IPv4 and IPv6, unless others are given."""
@@ -33,6 +36,8 @@ class Grouping:
     """Lengths of the prefixes of IPv4 and IPv6."""
     every_ns: int | None = None
     """Width of the intervals, which begin at multiples of it since the epoch; None for one interval."""
+    inventory: str | None = None
+    """File that names sites, for groups by site."""
 
     @property
     def text(self) -> str:
@@ -41,11 +46,11 @@ class Grouping:
 
     @property
     def for_core(self) -> tuple[str, tuple[int, int], int | None, int]:
-        """The argument of the core, which knows no labels: flows are what is labelled."""
-        return ("flow" if self.by == "label" else self.by, self.prefixes, self.every_ns, MAX_ROWS)
+        """The argument of the core."""
+        return (_MADE_OF.get(self.by, self.by), self.prefixes, self.every_ns, MAX_ROWS)
 
 
-def parse_grouping(by: str, every: str | None = None) -> Grouping:
+def parse_grouping(by: str, every: str | None = None, inventory: str | None = None) -> Grouping:
     """Return the grouping that texts such as `host`, `prefix/16` or `prefix/16/48` and `1min` describe."""
     from tfrctrace.base.durations import parse_duration_ns
 
@@ -54,7 +59,13 @@ def parse_grouping(by: str, every: str | None = None) -> Grouping:
         raise UsageError(
             f"flows cannot be grouped by `{by}`", hint=f"group by {', '.join(KINDS)} or prefix/16"
         )
-    return Grouping(kind, _prefixes(by, lengths), None if every is None else parse_duration_ns(every))
+    if (kind == "site") != (inventory is not None):
+        raise UsageError(
+            "groups by site need an inventory" if kind == "site" else "an inventory names sites",
+            hint="group by `site`, and name the file of networks (docs/groups.md#inventory)",
+        )
+    every_ns = None if every is None else parse_duration_ns(every)
+    return Grouping(kind, _prefixes(by, lengths), every_ns, inventory)
 
 
 def _prefixes(by: str, lengths: list[str]) -> tuple[int, int]:

@@ -43,8 +43,8 @@ def groups(
         measuring_option(
             "--by",
             metavar="WHAT",
-            help="Group flows by host, prefix (prefix/16), port of the server, link (input), dscp, label "
-            "(with --label) or flow; frames of 802.11 by station, bssid or channel.",
+            help="Group flows by host, prefix (prefix/16), site (of --inventory), port of the server, link "
+            "(input), dscp, label (with --label) or flow; frames of 802.11 by station, bssid or channel.",
         ),
     ] = "host",
     every: Annotated[
@@ -54,6 +54,14 @@ def groups(
             metavar="TIME",
             show_default="one interval",
             help="Width of the intervals, e.g. 5min; they begin at multiples of it since the epoch.",
+        ),
+    ] = None,
+    inventory: Annotated[
+        str | None,
+        measuring_option(
+            "--inventory",
+            metavar="FILE",
+            help="Names of sites by network, and the rates promised to them, for --by site (TOML or CSV).",
         ),
     ] = None,
     label: Annotated[
@@ -130,7 +138,7 @@ def groups(
     if capacity is not None and not under_load:
         raise UsageError("`--capacity` needs `--under-load`")
     every = every or ("1s" if under_load else None)
-    grouping, labels = parse_grouping(by, every), tuple(label or ())
+    grouping, labels = parse_grouping(by, every, inventory), tuple(label or ())
     check_labels(grouping, labels)
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)

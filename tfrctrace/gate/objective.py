@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from tfrctrace.runs.quantity import Kind, Term
     from tfrctrace.trace.conditions import Condition, Scanner
 
-_KEYS: Final = {"require", "severe", "by", "every", "least", "target", "level", "name"}
+_KEYS: Final = {
+    "require",
+    "severe",
+    "by",
+    "every",
+    "least",
+    "target",
+    "level",
+    "name",
+    "raise",
+    "clear",
+    "inventory",
+}
 _DEFAULT_BY: Final = "link"
 _DEFAULT_EVERY: Final = "1min"
 _LEVELS: Final = get_args(Level)
@@ -38,7 +50,9 @@ def parse_objective(value: object) -> Objective:
     refuse_unknown(table, _KEYS, "`[[objective]]`")
     limit = parse_requirement(text(table.get("require"), "require"), language=OF_GROUPS)
     grouping = parse_grouping(
-        text(table.get("by", _DEFAULT_BY), "by"), text(table.get("every", _DEFAULT_EVERY), "every")
+        text(table.get("by", _DEFAULT_BY), "by"),
+        text(table.get("every", _DEFAULT_EVERY), "every"),
+        optional_text(table, "inventory"),
     )
     quantity = _group_quantity(limit, grouping)
     _check_possible(limit)
@@ -56,6 +70,8 @@ def parse_objective(value: object) -> Objective:
         least=_least(table),
         target=_target(table),
         level=cast("Level", one_of(table.get("level", "fail"), _LEVELS, "level")),
+        raise_after=_intervals(table, "raise"),
+        clear_after=_intervals(table, "clear"),
     )
 
 
@@ -157,6 +173,14 @@ def _severe(table: dict[str, Any], limit: Limit) -> Limit | None:
             hint="what is severely violated has to be violated, too",
         )
     return severe
+
+
+def _intervals(table: dict[str, Any], name: str) -> int:
+    """Return a number of consecutive intervals."""
+    count = whole(table.get(name, 1), name)
+    if count < 1:
+        raise UsageError(f"`{name}` must be at least 1: it is a number of intervals")
+    return count
 
 
 def _least(table: dict[str, Any]) -> int:

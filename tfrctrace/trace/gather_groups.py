@@ -26,6 +26,8 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
     groups = Groups(grouping, reading.table("groups").frame(), reading.table("group_buckets").frame())
     if grouping.by == "label":
         return groups.renamed(_labels_of(trace, labels))
+    if grouping.inventory is not None:
+        return _of_sites(groups, grouping.inventory)
     # several inputs may have the same host
     return sum_groups([groups]) if reading.trace_count > 1 else groups
 
@@ -60,7 +62,7 @@ def leading_rows(
     """
     columns, key = order
     reading = trace.read_groups(grouping)
-    is_summed = grouping.by == "label" or reading.trace_count > 1
+    is_summed = grouping.by in {"label", "site"} or reading.trace_count > 1
     table = reading.table("groups")
     frame = gather_groups(trace, grouping, labels).rows if is_summed else table.frame(columns)
     places = frame.with_row_index("place")
@@ -81,6 +83,18 @@ def check_labels(grouping: Grouping, labels: Sequence[str]) -> None:
         raise UsageError("labels are given, but flows are not grouped by them", hint="group by `label`")
     for rule in labels:
         parse_rule(rule)
+
+
+def _of_sites(groups: Groups, inventory: str) -> Groups:
+    """Return groups of hosts as those of the sites of an inventory, with the rates that were promised."""
+    import polars as pl
+
+    from tfrctrace.base.inventory import read_inventory
+
+    known = read_inventory(inventory)
+    hosts = groups.rows.select("group", "direction").unique()
+    names = hosts.with_columns(name=pl.col("group").map_elements(known.name_of, pl.String, skip_nulls=False))
+    return groups.renamed(names).promised(known.promised_bps)
 
 
 def _labels_of(trace: Trace, labels: Sequence[str]) -> pl.DataFrame:

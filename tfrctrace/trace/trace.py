@@ -180,19 +180,28 @@ class Trace(Tables):
         hosts = anonymizer.host if anonymizer else None
         return [parse_rule(text, hosts) for text in labels]
 
-    def groups(self, by: str = "host", every: str | None = None, *, labels: Iterable[str] = ()) -> Groups:
+    def groups(
+        self,
+        by: str = "host",
+        every: str | None = None,
+        *,
+        labels: Iterable[str] = (),
+        inventory: StrPath | None = None,
+    ) -> Groups:
         """Return packets, bytes, RTT, losses and connection attempts of groups of flows, by interval.
 
-        `by` is `host`, `prefix` (`prefix/16` for other lengths), `port` (that of the server), `link` (the
-        input), `dscp`, `label` (with the rules `labels`; other flows are labelled by their transport) or
-        `flow`; frames of 802.11 are grouped by `station`, `bssid` or `channel`. `every` such as `"1min"` is
-        the width of the intervals, which begin at multiples of it since the epoch; without it there is one.
-        Tables of the same grouping add up: `trace.groups() + other.groups()`. docs/groups.md explains rows.
+        `by` is `host`, `prefix` (`prefix/16` for other lengths), `site` (named by the file `inventory`),
+        `port` (that of the server), `link` (the input), `dscp`, `label` (with the rules `labels`; other flows
+        are labelled by their transport) or `flow`; frames of 802.11 are grouped by `station`, `bssid` or
+        `channel`. `every` such as `"1min"` is the width of the intervals, which begin at multiples of it
+        since the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
+        other.groups()`. docs/groups.md says what a row is.
         """
         from tfrctrace.base.grouping import parse_grouping
         from tfrctrace.trace.gather_groups import gather_groups
 
-        return gather_groups(self, parse_grouping(by, every), tuple(labels))
+        named = None if inventory is None else os.fspath(inventory)
+        return gather_groups(self, parse_grouping(by, every, named), tuple(labels))
 
     def delays_under_load(
         self, by: str = "link", every: str = "1s", *, labels: Iterable[str] = (), capacity: str | None = None

@@ -82,6 +82,30 @@ def test_each_minute_is_met_violated_severe_or_without_data():
         found.outcome("b")
 
 
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, [(1, 2), (4, 5), (6, 8), (20, 21)]),
+        ({"raise": 2}, [(6, 8)]),
+        ({"clear": 2}, [(1, 2), (4, 8), (20, 21)]),
+        ({"raise": 2, "clear": 3}, [(1, 8)]),
+        ({"raise": 3}, []),
+    ],
+)
+def test_stretches_begin_after_some_violations_and_end_after_some_others(keys, expected):
+    bad = {1, 4, 6, 7, 20}
+    cells = [cell(minute, 100 if minute in bad else 20) for minute in range(30) if minute not in {2, 12}]
+    found = judged(objective(**keys), [*cells, cell(7, 100, group="b")], 30)
+    stretches = found.stretches.filter(group="a").sort("begin_ns")
+    minutes = [
+        ((begin - DAY) // MINUTE_NS, (end - DAY) // MINUTE_NS)
+        for begin, end in stretches.select("begin_ns", "end_ns").iter_rows()
+    ]
+    assert minutes == expected
+    # what is counted does not depend on it
+    assert found.outcome("a").violated == len(bad)
+
+
 def test_nothing_is_met_for_want_of_data():
     asked = objective(least=20)
     found = judged(asked, [cell(0, 20, n=19)], 3)

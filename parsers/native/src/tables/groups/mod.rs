@@ -166,6 +166,12 @@ impl<'a> GroupTableRow<'a> {
         column("goodput_bps", "bit/s", "goodput_bytes over the time from start_ns to end_ns")
             .null_when("as payload_bytes, or no time passed")
             .f64(Self::goodput_bps),
+        column("promised_bps", "bit/s", "rate that the inventory promises to a site")
+            .null_when("not grouped by site, or nothing promised")
+            .f64(|_| None),
+        column("promised_share", "", "goodput_bps of promised_bps")
+            .null_when("as promised_bps")
+            .f64(|_| None),
     ];
 
     const LOSSES: &'a [Column<Self>] = &[

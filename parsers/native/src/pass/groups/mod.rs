@@ -1,15 +1,18 @@
 //! Passes what flows counted in intervals to their groups.
 
-use super::Analysis;
+pub(super) mod dns_queries;
+pub(super) mod echo_requests;
+
 use crate::flow::Found;
 use crate::flow::intervals::{Count, Duration, Piece};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::flow::transits::PathOutcome;
+use crate::pass::Analysis;
 
 impl Analysis {
     /// The next packet of `flow` is of `time_ns`: if its interval ended, group what it counted.
     #[inline(always)]
-    pub(super) fn reach(&mut self, flow: u32, time_ns: i64) {
+    pub(in crate::pass) fn reach(&mut self, flow: u32, time_ns: i64) {
         if self.groups.is_some() && self.flows.reach(flow, time_ns) {
             self.group_pieces(flow);
         }
@@ -17,7 +20,7 @@ impl Analysis {
 
     /// The same for a packet with this TCP header and payload.
     #[inline(always)]
-    pub(super) fn reach_segment(&mut self, found: Found, time_ns: i64, seq: u32, payload: u32) {
+    pub(in crate::pass) fn reach_segment(&mut self, found: Found, time_ns: i64, seq: u32, payload: u32) {
         if self.groups.is_some() {
             self.reach(found.flow, time_ns);
             if payload > 0 {
@@ -27,7 +30,7 @@ impl Analysis {
     }
 
     /// Group what queued packets counted in intervals that ended.
-    pub(super) fn group_settled(&mut self) {
+    pub(in crate::pass) fn group_settled(&mut self) {
         if self.groups.is_some() && self.backlog.has_settled() {
             for flow in self.flows.neighbourhoods() {
                 self.group_pieces(flow);
@@ -36,7 +39,7 @@ impl Analysis {
     }
 
     /// Group the rest, after the last packet.
-    pub(super) fn finish_groups(&mut self) {
+    pub(in crate::pass) fn finish_groups(&mut self) {
         if self.groups.is_none() {
             return;
         }
@@ -49,7 +52,7 @@ impl Analysis {
     }
 
     /// Group what became of packets between their ends, by the time at which they were sent.
-    pub(super) fn group_outcomes(&mut self) {
+    pub(in crate::pass) fn group_outcomes(&mut self) {
         let Some(groups) = &mut self.groups else { return };
         for outcome in self.path_outcomes.drain(..) {
             let PathOutcome { found: Found { flow, side }, sent_ns, received_ns, is_segment } = outcome;

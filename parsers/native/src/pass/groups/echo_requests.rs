@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use super::Analysis;
 use crate::flow::intervals::{Count, Duration};
 use crate::groups::GroupDirection;
 use crate::packet::event::{Address, Network, Packet};
 use crate::packet::extras::PacketExtras;
+use crate::pass::Analysis;
 use crate::wire::icmp::Echo;
 
 /// The most requests that wait for their replies; the oldest is given up as unanswered.
@@ -27,7 +27,7 @@ struct Request {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct EchoRequests {
+pub(in crate::pass) struct EchoRequests {
     waiting: HashMap<EchoKey, Request>,
     /// Keys and numbers, the oldest first; of answered requests, too.
     order: VecDeque<(EchoKey, u64)>,
@@ -51,7 +51,7 @@ impl EchoRequests {
 impl Analysis {
     /// Look for an echo request or its reply in a packet of ICMP.
     #[inline(never)]
-    pub(super) fn take_echo(&mut self, packet: &Packet, extras: &PacketExtras) {
+    pub(in crate::pass) fn take_echo(&mut self, packet: &Packet, extras: &PacketExtras) {
         let network = &packet.network;
         let Some(echo) = Echo::of(network.endpoints.protocol, extras.head(network.head).bytes()) else {
             return;
@@ -81,7 +81,7 @@ impl Analysis {
     }
 
     /// Count requests that were never answered, after the last packet.
-    pub(super) fn finish_echoes(&mut self) {
+    pub(in crate::pass) fn finish_echoes(&mut self) {
         let mut requests = std::mem::take(&mut self.echo_requests);
         while !requests.order.is_empty() {
             if let Some(request) = requests.take_oldest() {

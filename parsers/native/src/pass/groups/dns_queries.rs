@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use super::Analysis;
 use crate::flow::Found;
 use crate::flow::intervals::{Count, Counts, Duration, Piece};
 use crate::packet::event::Packet;
 use crate::packet::key::Side;
+use crate::pass::Analysis;
 use crate::wire::dns::{DnsHeader, PORT};
 
 /// The most queries that wait for their answers; the oldest is given up as unanswered.
@@ -27,7 +27,7 @@ struct Query {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct DnsQueries {
+pub(in crate::pass) struct DnsQueries {
     waiting: HashMap<QueryKey, Query>,
     /// Keys and numbers, the oldest first; of answered queries, too.
     order: VecDeque<(QueryKey, u64)>,
@@ -50,7 +50,7 @@ impl DnsQueries {
 
 impl Analysis {
     /// Look for a query or an answer in a datagram that begins with `payload`.
-    pub(super) fn take_dns(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
+    pub(in crate::pass) fn take_dns(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
         let ends = packet.network.endpoints;
         let is_of_server = ends.src_port == PORT;
         if is_of_server == (ends.dst_port == PORT) {
@@ -74,7 +74,7 @@ impl Analysis {
     }
 
     /// Count queries that were never answered, after the last packet.
-    pub(super) fn finish_dns(&mut self) {
+    pub(in crate::pass) fn finish_dns(&mut self) {
         let DnsQueries { waiting, order } = std::mem::take(&mut self.dns_queries);
         for (key, number) in order {
             if let Some(query) = waiting.get(&key).filter(|query| query.number == number) {
