@@ -40,9 +40,10 @@ def with_ends(sources: Sequence[Source], settings: ReadSettings, progress: Progr
 
 def _is_read_twice(source: Source) -> bool:
     """Return whether it is no pipe; a file that is missing is reported by the reading."""
-    if not isinstance(source, str) or source == STANDARD_INPUT:
+    path = source if isinstance(source, str) else source[1]
+    if not isinstance(path, str) or path == STANDARD_INPUT:
         return False
-    return os.path.isfile(source) or not os.path.exists(source)
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def _span_of_pipe(stretch: Stretch) -> tuple[int | None, int | None, bool]:

@@ -151,6 +151,7 @@ class ChainTask:
         from tfrctrace.parsers._native import Progress, analyse
         from tfrctrace.parsers.reading import PassResult
         from tfrctrace.parsers.rotated_names import missing_files
+        from tfrctrace.parsers.stretches import with_ends
 
         settings = self.plan.settings()
         files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
@@ -158,12 +159,13 @@ class ChainTask:
         collect = frozenset({"flows"})
         sources = [_source(file) for file in files]
         try:
-            analysis = in_thread(lambda: analyse(sources, settings, collect=collect, progress=progress))
+            read = in_thread(lambda: with_ends(sources, settings, progress))
+            analysis = in_thread(lambda: analyse(sources, read, collect=collect, progress=progress))
         except FilterError as error:
             text = f"filter `{error.expression}` does not fit its link type: {error.reason}"
             raise InputError([input_problem(files[0].name, "filter", text, hint=error.hint)]) from error
         missing = missing_files([file.name for file in files]) if len(files) > 1 else None
-        result = PassResult([analysis], [missing] if missing else [], settings.anonymizer)
+        result = PassResult([analysis], [missing] if missing else [], settings)
         changed = [input_problem(file.name, "changed", why) for file in files if (why := file.change())]
         if result.read_nothing or changed:
             raise InputError(self._publishable([*changed, *result.problems], settings))
