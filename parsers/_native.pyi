@@ -245,6 +245,9 @@ def write_parquet(
     Row groups are encoded by threads while the next rows come, and have 32,768 rows but for the last.
     """
 
+def write_arrow(write: Callable[[bytes], object], schema: ArrowStream, tables: Iterable[ArrowStream]) -> None:
+    """Call `write` with the pieces of a file of Arrow's IPC format, as `write_parquet` does."""
+
 def safe_csv_cell(text: str) -> str:
     """Return `text` as a cell of CSV that neither a spreadsheet nor a terminal obeys."""
 

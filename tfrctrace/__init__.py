@@ -21,6 +21,7 @@ from tfrctrace.base.errors import (
     TfrctraceWarning,
     UsageError,
 )
+from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.trace.opening import open
 from tfrctrace.trace.trace import Trace
 
@@ -38,4 +39,5 @@ __all__ = [
     "UsageError",
     "__version__",
     "open",
+    "to_pandas",
 ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import describe
-from tfrctrace.parsers._native import write_parquet
+from tfrctrace.parsers._native import write_arrow, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from io import IOBase
 
     import polars as pl
 
@@ -50,7 +49,7 @@ def write_table(
     elif form == "parquet":
         write_parquet(file.write, schema, tables)
     else:
-        _write_arrow(file, tables, schema)
+        write_arrow(file.write, schema, tables)
 
 
 def parquet_bytes(frame: pl.DataFrame) -> bytes:
@@ -146,14 +145,3 @@ def _write_csv(file: BinaryIO, tables: Iterable[ArrowStream], schema: ArrowStrea
     file.write(frame_csv(pl.DataFrame(schema).clear(), raw=True))
     for table in tables:
         file.write(frame_csv(pl.DataFrame(table), raw=raw, header=False))
-
-
-def _write_arrow(file: BinaryIO, tables: Iterable[ArrowStream], schema: ArrowStream) -> None:
-    import pyarrow as pa
-    from pyarrow import ipc
-
-    columns = pa.RecordBatchReader.from_stream(schema).schema
-    with ipc.new_file(cast("IOBase", file), columns) as writer:
-        for table in tables:
-            for batch in pa.RecordBatchReader.from_stream(table):
-                writer.write_batch(batch.cast(columns))

@@ -8,6 +8,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.safe_text import plain_text
 from tfrctrace.reports.units import (
@@ -97,7 +98,7 @@ def styled(frame: pl.DataFrame | pd.DataFrame) -> Styler:
     """
     import polars as pl
 
-    table = frame.to_pandas() if isinstance(frame, pl.DataFrame) else frame
+    table = to_pandas(frame) if isinstance(frame, pl.DataFrame) else frame
     shown = table.reset_index(drop=True)
     writers: dict[Any, str | Written | None] = {name: _writer(str(name)) for name in shown.columns}
     left: list[CSSDict] = [

@@ -43,7 +43,7 @@ ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"trans
 
 
 class Tables(Passes):
-    """Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `.to_pandas()` is Polars' own."""
+    """Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `Trace.to_pandas` converts one."""
 
     @property
     def flows(self) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
 from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.measuring import LEAST_PACKETS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import Basis, MeasuredMetrics
+    from tfrctrace.trace.tables import TableName
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
@@ -76,9 +78,9 @@ class Trace(Tables):
         )
         return overview(results, title=self.name)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the flows as a frame of pandas, one row for each flow and direction."""
-        return self.flows.to_pandas()
+    def to_pandas(self, table: TableName = "flows") -> pd.DataFrame:
+        """Return a table as a frame of pandas: the flows, one row for each flow and direction, or another."""
+        return to_pandas(self.table(table).frame())
 
     def styled(self, *, limit: int | None = SHOWN_FLOWS) -> Styler:
         """Return the `limit` largest flows (None for all) as pandas' Styler, with units and without gaps.

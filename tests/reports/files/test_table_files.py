@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import polars as pl
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given
@@ -131,19 +132,23 @@ VALUES_OF = {
 
 
 @given(st.lists(st.tuples(*(st.none() | values for values in VALUES_OF.values()))), st.integers(1, 5))
-def test_any_frame_survives_parquet(rows, size):
+def test_any_frame_survives_files(rows, size):
     frame = pl.DataFrame(rows, schema={str(kind): kind for kind in VALUES_OF}, orient="row")
-    file = io.BytesIO()
-    write_table(file, "parquet", frame.iter_slices(size), frame)
-    read = pl.read_parquet(io.BytesIO(file.getvalue()))
-    assert read.schema == frame.schema
-    assert read.equals(frame)
-    # pyarrow and so pandas read the same
-    other = pyarrow.parquet.read_table(io.BytesIO(file.getvalue()))
-    assert pl.DataFrame(other).equals(frame)
+    for form, other_reader in {
+        "parquet": pyarrow.parquet.read_table,
+        "arrow": pyarrow.feather.read_table,
+    }.items():
+        file = io.BytesIO()
+        write_table(file, form, frame.iter_slices(size), frame)
+        read = READERS[form](io.BytesIO(file.getvalue()))
+        assert read.schema == frame.schema
+        assert read.equals(frame)
+        # pyarrow and so pandas read the same
+        assert pl.DataFrame(other_reader(io.BytesIO(file.getvalue()))).equals(frame)
 
 
-def test_what_the_file_raises_comes_through_the_parquet_writer():
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_what_the_file_raises_comes_through_the_core(form):
     frame = pl.DataFrame({"number": range(200_000)})
 
     class Full(io.BytesIO):
@@ -151,7 +156,7 @@ def test_what_the_file_raises_comes_through_the_parquet_writer():
             raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left on device"):
-        write_table(Full(), "parquet", [frame], frame)
+        write_table(Full(), form, [frame], frame)
 
 
 def test_what_is_no_table_cannot_be_written():

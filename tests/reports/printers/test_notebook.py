@@ -120,7 +120,7 @@ def test_what_comes_from_a_capture_is_text(
         type(results)(flows=hostile, bins=results.bins, sources=(), problems=())._repr_html_(),
         styled(hostile).to_html(),
         styled(hostile.rename({"label": HOSTILE})).to_html(),
-        styled(hostile.to_pandas()).to_html(),
+        styled(tfrctrace.to_pandas(hostile)).to_html(),
     ):
         cells = Cells(html)
         assert {"img", "b"}.isdisjoint(cells.tags)

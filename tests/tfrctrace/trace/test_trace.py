@@ -7,6 +7,7 @@ import io
 import sys
 import warnings
 
+import pandas as pd
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -211,10 +212,9 @@ def test_a_missing_capture_beside_a_good_one_is_a_warning(path, tmp_path):
 
 
 def test_frames_become_pandas_in_one_call(path):
-    flows = tfrctrace.open(path).flows
-    frame = flows.to_pandas()
-    assert list(frame.columns) == flows.columns
-    assert frame["packets"].tolist() == flows["packets"].to_list()
+    trace = tfrctrace.open(path)
+    for name in ("flows", "rtt", "tcp"):
+        pd.testing.assert_frame_equal(trace.to_pandas(name), trace.table(name).frame().to_pandas())
 
 
 def test_a_report_is_written_and_its_path_returned(path, tmp_path):

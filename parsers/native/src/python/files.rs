@@ -11,24 +11,44 @@ use pyo3::types::{PyBytes, PyCapsule};
 
 use super::table::Table;
 use crate::tables::Rows;
+use crate::tables::files::TableFile;
+use crate::tables::files::arrow_ipc::ArrowFile;
 use crate::tables::files::parquet::ParquetFile;
 
 /// Write `tables` with the columns of `schema`, which is a table, too, as a Parquet file.
 #[pyfunction]
 pub(super) fn write_parquet(
-    py: Python<'_>,
     write: &Bound<'_, PyAny>,
     schema: &Bound<'_, PyAny>,
     tables: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    let file = ParquetFile::new(Content::of(schema)?.schema()?.as_ref()).map_err(failed)?;
+    write_file(file, write, tables)
+}
+
+/// Write them as an Arrow IPC file.
+#[pyfunction]
+pub(super) fn write_arrow(
+    write: &Bound<'_, PyAny>,
+    schema: &Bound<'_, PyAny>,
+    tables: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let file = ArrowFile::new(Content::of(schema)?.schema()?.as_ref()).map_err(failed)?;
+    write_file(file, write, tables)
+}
+
+fn write_file(
+    mut file: impl TableFile + Send,
+    write: &Bound<'_, PyAny>,
+    tables: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = write.py();
     let pass_on = |bytes: Vec<u8>| -> PyResult<()> {
         if !bytes.is_empty() {
             write.call1((PyBytes::new(py, &bytes),))?;
         }
         py.check_signals()
     };
-    let schema = Content::of(schema)?.schema()?;
-    let mut file = ParquetFile::new(&schema).map_err(failed)?;
     for table in tables.try_iter()? {
         match Content::of(&table?)? {
             Content::Core(rows) => pass_on(py.detach(|| file.write(&rows)).map_err(failed)?)?,

@@ -221,6 +221,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(files::write_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(files::write_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(table::safe_csv_cell, module)?)?;
     names::add(module)?;
     replay::add(module)

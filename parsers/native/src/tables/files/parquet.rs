@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
@@ -17,6 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
+use super::{TableFile, with_plain_text};
 use crate::tables::Rows;
 
 /// Rows of a row group. The rows of one for each processor, and one more, are in memory.
@@ -40,15 +41,9 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Begin a file with the columns of `schema`; text of any width is plain text in it.
+    /// Begin a file with the columns of `schema`.
     pub fn new(schema: &Schema) -> Result<Self> {
-        let fields = schema.fields().iter().map(|field| match field.data_type() {
-            DataType::LargeUtf8 | DataType::Utf8View => {
-                Field::new(field.name(), DataType::Utf8, field.is_nullable())
-            }
-            _ => field.as_ref().clone(),
-        });
-        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let schema = with_plain_text(schema);
         let options = ArrowWriterOptions::new().with_properties(properties(&schema)?);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
         let (file, columns) = writer.into_serialized_writer()?;
@@ -60,32 +55,6 @@ impl ParquetFile {
             encoding: VecDeque::new(),
             threads: thread::available_parallelism().map_or(1, NonZeroUsize::get),
         })
-    }
-
-    /// Add rows; return the bytes of the file that are complete.
-    pub fn write(&mut self, rows: &Arc<dyn Rows>) -> Result<Vec<u8>> {
-        let mut start = 0;
-        while start < rows.len() {
-            let end = rows.len().min(start + GROUP_ROWS - self.pending.len);
-            self.pending.push(Arc::clone(rows), start..end);
-            start = end;
-            if self.pending.len == GROUP_ROWS {
-                self.encode_pending()?;
-            }
-        }
-        Ok(self.take_bytes())
-    }
-
-    /// End the file; return the rest of it.
-    pub fn finish(mut self) -> Result<Vec<u8>> {
-        if self.pending.len > 0 {
-            self.encode_pending()?;
-        }
-        while !self.encoding.is_empty() {
-            self.append_oldest()?;
-        }
-        self.file.finish()?;
-        Ok(self.take_bytes())
     }
 
     fn take_bytes(&mut self) -> Vec<u8> {
@@ -113,6 +82,34 @@ impl ParquetFile {
         }
         group.close()?;
         Ok(())
+    }
+}
+
+impl TableFile for ParquetFile {
+    type Error = ParquetError;
+
+    fn write(&mut self, rows: &Arc<dyn Rows>) -> Result<Vec<u8>> {
+        let mut start = 0;
+        while start < rows.len() {
+            let end = rows.len().min(start + GROUP_ROWS - self.pending.len);
+            self.pending.push(Arc::clone(rows), start..end);
+            start = end;
+            if self.pending.len == GROUP_ROWS {
+                self.encode_pending()?;
+            }
+        }
+        Ok(self.take_bytes())
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>> {
+        if self.pending.len > 0 {
+            self.encode_pending()?;
+        }
+        while !self.encoding.is_empty() {
+            self.append_oldest()?;
+        }
+        self.file.finish()?;
+        Ok(self.take_bytes())
     }
 }
 
