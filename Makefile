@@ -14,7 +14,7 @@ SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst sample
 	sample_traces/dccp-ccid3.pcap.gz
 
 # What the compiled core is made from: a change to any of them builds it again.
-CORE := pyproject.toml MANIFEST.in Cargo.toml Cargo.lock $(shell find parsers/native -path '*/target' -prune -o \
+CORE := pyproject.toml setup.py MANIFEST.in Cargo.toml Cargo.lock $(shell find parsers/native -path '*/target' -prune -o \
 	-path '*/fuzz' -prune -o -type f \( -name '*.rs' -o -name '*.toml' \) -print)
 
 # Both names: the second is what newer pip reads for the isolated build. Relative, because pip splits at blanks.
@@ -126,7 +126,9 @@ $(STAMPS)/venv:
 
 $(STAMPS)/build: $(STAMPS)/venv constraints.txt pyproject.toml
 	@$(call listed,["build-system"]["requires"]) > $(STAMPS)/build.txt
-	@$(FIRST_INSTALL) --requirement $(STAMPS)/build.txt
+	@grep -v uplot $(STAMPS)/build.txt | $(FIRST_INSTALL) --requirement /dev/stdin
+	@# Only its two files are needed, and not IPython, on which it depends.
+	@grep uplot $(STAMPS)/build.txt | $(FIRST_INSTALL) --no-deps --requirement /dev/stdin
 	@touch $@
 
 # A part of what the core is made from that is the same whether or not there is a Python yet.

@@ -9,7 +9,7 @@ import base64
 import gzip
 import json
 from functools import cache
-from importlib.metadata import distribution
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.figures.drawing import (
@@ -41,17 +41,11 @@ _DIGITS: Final = 5
 
 @cache
 def library() -> tuple[str, ...]:
-    """Return uPlot's script and its style sheet, as the package `uplot-python` has them.
-
-    The package is not imported, because that would load IPython; only its two files are read.
-    """
-    return tuple(_text_of(name) for name in ("uPlot.iife.js", "uPlot.min.css"))
-
-
-def _text_of(name: str) -> str:
-    path = distribution("uplot-python").locate_file(f"uplot/static/{name}")
-    with open(str(path), encoding="utf-8") as file:
-        return file.read().strip()
+    """Return uPlot's script and its style sheet, which the build puts beside this file."""
+    folder = resources.files(__package__)
+    return tuple(
+        folder.joinpath(name).read_text("utf-8").strip() for name in ("uPlot.iife.js", "uPlot.min.css")
+    )
 
 
 def packed(value: object) -> str:
