@@ -57,6 +57,8 @@ class Objective:
     """Consecutive violated intervals that begin a stretch; fewer are none."""
     clear_after: int = 1
     """Intervals without a violation that end it."""
+    line: int | None = None
+    """Where it begins in its file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,12 +127,13 @@ def _item(line: str) -> str:
     return f"{'  ' * depth}- {markdown_text(line.strip())}"
 
 
-def annotation_lines(verdicts: Sequence[Facts]) -> Iterator[str]:
-    """Give the workflow commands of GitHub that show what failed and what warns."""
+def annotation_lines(verdicts: Sequence[Facts], limits: str | None = None) -> Iterator[str]:
+    """Give the workflow commands of GitHub that show what failed and what warns, in the file of `limits`."""
     for effect, command in (("fail", "error"), ("warn", "warning")):
         for one in [one for one in verdicts if one["effect"] == effect][:MOST_ANNOTATIONS]:
-            title = _command_text(one["name"] or one["check"]).replace(":", "%3A").replace(",", "%2C")
-            yield f"::{command} title={title}::{_command_text(words(one))}"
+            place = "" if one["line"] is None else f"file={_property_text(str(limits))},line={one['line']},"
+            title = _property_text(one["name"] or one["check"])
+            yield f"::{command} {place}title={title}::{_command_text(words(one))}"
 
 
 def words(one: Facts) -> str:
@@ -182,6 +183,11 @@ def _amount(one: Facts, value: float) -> str:
     if unit == "bit/s":
         return format_rate_bps(value)
     return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()
+
+
+def _property_text(text: str) -> str:
+    """Return text escaped for a property of a workflow command, which a colon or a comma ends."""
+    return _command_text(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _command_text(text: str) -> str:

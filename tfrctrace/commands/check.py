@@ -176,7 +176,7 @@ def check(
         with open_output(junit) as binary:
             write_junit(binary, verdicts, console.problems, reading.zone)
     if annotations == "github":
-        for line in annotation_lines(verdicts):
+        for line in annotation_lines(verdicts, limits):
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from tfrctrace.base.errors import UsageError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import BaselineComparison, Limit
     from tfrctrace.metrics.objectives import Objective
 
-_Parsed = TypeVar("_Parsed")
+_Parsed = TypeVar("_Parsed", "Limit", "BaselineComparison", "Objective")
 
 _MOST_BYTES: Final = 1_000_000
 _LEVELS: Final = get_args(Level)
@@ -70,13 +70,15 @@ def read_objectives(path: str) -> list[Objective]:
 
 
 def _parsed(path: str, table: Table, name: str, parse: Callable[[object], _Parsed]) -> list[_Parsed]:
-    """Return what `parse` makes of each table of this name."""
+    """Return what `parse` makes of each table of this name, with its line where that is known."""
     found: list[_Parsed] = []
+    lines: list[int] = header_lines(path, name, _MOST_BYTES) if name in table else []
     try:
-        for one in listed(table.get(name, []), name):
-            found.append(parse(one))
+        tables = listed(table.get(name, []), name)
+        is_placed = len(lines) == len(tables)
+        for number, one in enumerate(tables):
+            found.append(replace(parse(one), line=lines[number] if is_placed else None))
     except UsageError as error:
-        lines = header_lines(path, name, _MOST_BYTES)
         place = f" line {lines[len(found)]}" if len(lines) == len(table[name]) else ""
         raise UsageError(f"`{path}`{place}: {error}", hint=error.hint) from error
     return found

@@ -91,6 +91,7 @@ def judge_objective_runs(
         reason=reason,
         flows_left_out=0,
         sparse_flows=0,
+        line=objective.line,
         objective=ObjectiveFacts(
             require=objective.require,
             severe=objective.severe,

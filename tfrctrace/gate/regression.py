@@ -109,6 +109,7 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
         reason=with_counts(reason, pair.flows_left_out, pair.sparse_flows),
         flows_left_out=pair.flows_left_out,
         sparse_flows=pair.sparse_flows,
+        line=one.line,
         p_value=pair.p_value,
     )
 

@@ -36,6 +36,8 @@ class Limit:
     name: str | None = None
     unit: str = ""
     """As it was written: `ms`, `Mbit/s`, `%`; empty if it was not."""
+    line: int | None = None
+    """Where it begins in the file of limits; None for one of the command line."""
 
     def holds(self, value: float) -> bool:
         """Return whether a value keeps the limit."""
@@ -58,6 +60,7 @@ class BaselineComparison:
     """As a share of the baseline's mean; None for that of the command line."""
     level: Level = "fail"
     name: str | None = None
+    line: int | None = None
 
 
 def parse_requirement(

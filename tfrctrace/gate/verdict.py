@@ -48,6 +48,8 @@ class Verdict:
     """Flows of all runs with too few data packets for the quantity."""
     sparse_flows: int
     """Flows of all runs that asked for far less than a share and are counted."""
+    line: int | None = None
+    """Where the limit begins in the file of limits; None if it is not from there."""
     p_value: float | None = None
     objective: ObjectiveFacts | None = None
 
@@ -126,6 +128,7 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
         reason=with_counts(reason, left_out, sparse),
         flows_left_out=left_out,
         sparse_flows=sparse,
+        line=limit.line,
     )
 
 

@@ -366,6 +366,18 @@ def test_a_ci_server_gets_junit_a_summary_and_annotations(run, tmp_path):
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
+def test_annotations_name_the_line_of_the_limit(run, tmp_path):
+    (tmp_path / "limits.toml").write_text(
+        '# of the link\n[[limit]]\nrequire = "mean(plr) < 50%"\n\n[[limit]]\nrequire = "mean(plr) < 1%"\n'
+    )
+    done = run("check", ONE_RUN, "--limits", "limits.toml", "--annotations", "github", "-o", "check.txt")
+    assert done.status == 1
+    (line,) = done.err.splitlines()
+    assert line.startswith(
+        "::error file=limits.toml,line=5,title=mean(plr) < 1%25::mean(plr) < 1%25: 0.02389"
+    )
+
+
 HOSTILE = "]]>\x1b[2J\u202e|`<script>&\ufffe\n::error::%0A"
 
 
@@ -381,6 +393,7 @@ def verdict(**more):
         "against": 2.0,
         "runs": 1,
         "reason": f"in `{HOSTILE}`",
+        "line": None,
         "p_value": None,
         **more,
     }
