@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -521,7 +522,7 @@ def workflow(tmp_path_factory):
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GITHUB_STEP_SUMMARY": str(folder / "steps.md"),
     }
 
     def script(text):
@@ -540,8 +541,10 @@ def test_the_workflows_of_the_documentation_run(workflow, name, status):
     (folder / "new").mkdir()
     for path in of(name):
         (folder / "new" / path.name).symlink_to(path)
-    (step,) = re.findall(r"run: \|\n((?: {10}.*\n)+)", PAGE)
-    for text in (SHELL[1], step):
+    (inputs,) = re.findall(r"with:\n((?: {10}.*\n)+)", PAGE)
+    given = [f"{name.upper()}={shlex.quote(value)}" for name, value in re.findall(r"(\w+): (.*)", inputs)]
+    action = f"OPTIONS= OUTPUT=. GITHUB_OUTPUT=status.txt {' '.join(given)} {ROOT}/.ci/check-action"
+    for text in (SHELL[1], action):
         for written in ("check.xml", "summary.md"):
             (folder / written).unlink(missing_ok=True)
         done = script(text)
