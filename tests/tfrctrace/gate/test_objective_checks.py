@@ -86,7 +86,7 @@ def test_every_form_has_the_same_facts(run, limits, tmp_path):
     assert (of_run["run"], of_run["groups"], of_run["failing_groups"]) == (str(TWO_FLOWS), 2, 2)
     assert {one["group"] for one in of_run["failing"]} == {"192.0.2.1", "192.0.2.2"}
     assert [one["intervals"] for one in of_run["stretches"]] == [21, 21]
-    assert "::error title=delay::" in done.err
+    assert ",line=2,title=delay::" in done.err
     stretch = "08:39:11 to 08:39:32 UTC (105 ms, n 174)"
     for text in (summary.read_text(), junit.read_text(), done.err):
         assert stretch in text
