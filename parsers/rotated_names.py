@@ -52,7 +52,7 @@ def missing_files(names: Sequence[str]) -> Problem | None:
         "gap",
         f"no file of the joined ones has number {', '.join(shown)} after `{start}`",
         severity="warning",
-        hint="name all files of the capture; without the missing packets flows seem to lose them",
+        hint="name all files of the capture; what packets the gap hides is unknown",
     )
 
 

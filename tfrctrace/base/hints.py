@@ -38,7 +38,7 @@ HINTS: Final = {
     "capture_loss": "a larger buffer (`-B` of tcpdump and dumpcap) or a shorter snap length keeps up",
     "pair_of_copies": "name captures of two places; a capture alone is read without `--pair`",
     "joined_overlap": "`--join` is for the parts of one capture; `--pair` matches captures of two places",
-    "joined_gap": "name all files of the capture; without the missing packets flows seem to lose them",
+    "joined_gap": "name all files of the capture; what packets the gap hides is unknown",
 }
 """What the user can do about a problem, by the code that the core gives it (`Hint` in `error.rs`)."""
 

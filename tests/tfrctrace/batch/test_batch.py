@@ -88,19 +88,6 @@ def capture_of(name):
     return content
 
 
-def rtp_capture(write_capture):
-    """Return a call of which every seventh packet is missing, with reports of its receiver."""
-    from rtp_packets import block, frame, media, receiver_report
-
-    frames = []
-    for number in range(300):
-        if number % 7:
-            frames.append(frame(media(number, 160 * number)))
-        if number % 50 == 49:
-            frames.append(frame(receiver_report(block(highest=number, lost=number // 7)), back=True, ports=1))
-    return write_capture("rtp.pcap", frames).read_bytes()
-
-
 CAPTURES = {
     "tcp with losses": "tests/data/captures/linux-one-cubic-rcv.pcap.gz",
     "dccp": "sample_traces/dccp-ccid3.pcap.gz",
@@ -122,6 +109,58 @@ def test_a_chain_is_what_its_concatenation_is(run, tmp_path, rotate, name):
     assert flows.equals(expected)
     for table in ("groups.parquet", "group_buckets.parquet"):
         assert (parts / table).read_bytes() == (whole / table).read_bytes()
+
+
+def rtp_capture(write_capture):
+    """Return a call of which every seventh packet is missing, 10 ms apart, with reports of its receiver."""
+    from rtp_packets import block, frame, media, receiver_report
+
+    frames = []
+    for number in range(3_000):
+        if number % 7:
+            frames.append(frame(media(number, 160 * number)))
+        if number % 50 == 49:
+            frames.append(frame(receiver_report(block(highest=number, lost=number // 7)), back=True, ports=1))
+    return write_capture("call.pcap", frames).read_bytes()
+
+
+def delivery_of(folder):
+    (chain,) = index_of(folder)["chains"]
+    flows = pl.read_parquet(folder / "chains" / chain["key"] / "flows.parquet").sort("packets")
+    return flows.select("sent_packets", "received_packets", "lost_packets").row(-1), chain
+
+
+def test_an_rtp_call_over_files_is_one_call(run, tmp_path, rotate, write_capture):
+    capture = rtp_capture(write_capture)
+    rotate(capture, tmp_path / "parts", 10)
+    rotate(capture, tmp_path / "whole", 1)
+    for folder in ("parts", "whole"):
+        assert batch(run, folder, "-o", f"results-{folder}").status == 0
+    parts, whole = (delivery_of(tmp_path / f"results-{folder}")[0] for folder in ("parts", "whole"))
+    assert parts == whole
+    assert whole[2] == sum(number % 7 == 0 for number in range(1, 2_999))
+
+
+@pytest.mark.parametrize("kind", ["rtp", "dccp"])
+def test_what_a_missing_file_hides_is_not_lost(run, tmp_path, rotate, write_capture, kind):
+    capture = rtp_capture(write_capture) if kind == "rtp" else capture_of(CAPTURES["dccp"])
+    paths = rotate(capture, tmp_path / "parts", 10)
+    for path in paths[4:6]:
+        path.unlink()
+    for place in ("before", "behind"):
+        (tmp_path / place).mkdir()
+    for path in paths[:4]:
+        shutil.copy(path, tmp_path / "before")
+    for path in paths[6:]:
+        shutil.copy(path, tmp_path / "behind")
+    for folder in ("parts", "before", "behind"):
+        batch(run, folder, "-o", f"results-{folder}", "--chains", "names")
+    (both, chain), (before, _), (behind, _) = (
+        delivery_of(tmp_path / f"results-{folder}") for folder in ("parts", "before", "behind")
+    )
+    assert chain["warnings"] >= 1
+    # what the last file before the gap and the first one behind it show is sent, and nothing in between
+    assert both == tuple(map(sum, zip(before, behind, strict=True)))
 
 
 def test_a_bad_file_costs_nothing_else(run, farm, tmp_path):

@@ -203,6 +203,15 @@ impl FlowTable {
         }
     }
 
+    /// The capture has a gap here: what it does not show was not lost.
+    pub fn leave_gap(&mut self) {
+        for flow in self.iter_mut() {
+            if let Some(state) = flow.non_tcp_if_any() {
+                state.leave_gap();
+            }
+        }
+    }
+
     /// The flow of a packet, opened if needed. None if the limit is reached.
     #[inline(always)]
     pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {

@@ -153,6 +153,19 @@ pub struct NonTcpState {
     probing: Option<Box<[NumberingDetector; 2]>>,
 }
 
+impl NonTcpState {
+    /// The capture has a gap here: numbers that it does not show were not lost.
+    pub fn leave_gap(&mut self) {
+        if let Some(connection) = &mut self.dccp {
+            connection.leave_gap();
+        }
+        if let Some(rtp) = &mut self.rtp {
+            rtp.leave_gap();
+        }
+        self.probing.iter_mut().flat_map(|both| both.iter_mut()).for_each(NumberingDetector::leave_gap);
+    }
+}
+
 impl Flow {
     /// A flow whose first packet came from `first`.
     pub fn new(key: FlowKey, first: Side, source: u32) -> Self {

@@ -78,6 +78,13 @@ pub struct NumberedDatagram {
 }
 
 impl NumberingDetector {
+    /// The capture has a gap here.
+    pub fn leave_gap(&mut self) {
+        if let State::Counting(count) = &mut self.state {
+            count.sequences.leave_gap();
+        }
+    }
+
     /// Process a datagram whose payload begins with `head`. `forced` is the user's layout; `follow`
     /// receives each datagram that has a number.
     pub fn take(
@@ -244,7 +251,7 @@ impl Count {
         let &TimedDatagram { time_ns, packet, payload_bytes, is_marked, .. } = seen;
         let (number, bits) = (stamp.number, self.layout.number_bits());
         let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
-        let restarts = self.sequences.restarts;
+        let restarts = self.sequences.stretch();
         follow(&NumberedDatagram {
             number,
             bits,

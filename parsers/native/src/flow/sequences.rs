@@ -25,6 +25,8 @@ pub struct Sequences {
     /// Bits of the numbers before they wrap.
     bits: u32,
     run: Option<ConsecutiveRun>,
+    /// The highest number before a gap of the capture.
+    before_gap: Option<i64>,
     jump: Option<(i64, i64)>,
     /// Datagrams of earlier runs.
     ended: u64,
@@ -38,6 +40,7 @@ pub struct Sequences {
     pub restarts: u64,
     /// Datagrams whose numbers were never confirmed.
     pub strange: u64,
+    gaps: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -122,6 +125,7 @@ impl Sequences {
         Self {
             bits: bits.clamp(1, u64::BITS),
             run: None,
+            before_gap: None,
             jump: None,
             ended: 0,
             received: 0,
@@ -129,7 +133,24 @@ impl Sequences {
             reordered: 0,
             restarts: 0,
             strange: 0,
+            gaps: 0,
         }
+    }
+
+    /// The capture has a gap here: numbers that it does not show were not lost.
+    pub fn leave_gap(&mut self) {
+        if let Some(run) = self.run.take() {
+            self.ended += run.count();
+            self.before_gap = Some(run.highest);
+            self.gaps += 1;
+        }
+        self.jump = None;
+    }
+
+    /// Differs behind a restart of the numbering or a gap of the capture: losses before and behind it
+    /// have nothing in common.
+    pub fn stretch(&self) -> u64 {
+        self.restarts + self.gaps
     }
 
     /// Datagrams sent from the first to the highest number seen.
@@ -137,16 +158,22 @@ impl Sequences {
         self.ended + self.run.as_ref().map_or(0, ConsecutiveRun::count)
     }
 
-    /// The highest number of the current run.
+    /// The highest number of the current run, or before a gap of the capture.
     pub fn highest(&self) -> Option<i64> {
+        self.run.as_ref().map(|run| run.highest).or(self.before_gap)
+    }
+
+    /// The highest number of the current run: what follows it was seen or lost.
+    pub fn highest_in_run(&self) -> Option<i64> {
         self.run.as_ref().map(|run| run.highest)
     }
 
     /// Process the number of a datagram that was sent at `sent_ns`.
     pub fn take(&mut self, number: u64, sent_ns: i64) -> NumberArrival {
         let Some(run) = &self.run else {
-            self.run = Some(ConsecutiveRun::starting_at(number as i64, sent_ns));
-            self.received = 1;
+            let first = self.before_gap.map_or(number as i64, |before| self.unwrapped(number, before));
+            self.run = Some(ConsecutiveRun::starting_at(first, sent_ns));
+            self.received += 1;
             return NumberArrival::New;
         };
         let number = self.unwrapped(number, run.highest);
@@ -223,6 +250,22 @@ mod tests {
         let found = arrivals(&[10, 11, 11, 15, 13, 9, 13, 16]);
         assert_eq!((found.sent(), found.received), (8, 6));
         assert_eq!((found.duplicates, found.reordered, found.restarts), (2, 2, 0));
+    }
+
+    #[test]
+    fn test_what_a_gap_of_the_capture_hides_is_not_lost() {
+        let mut found = Sequences::new(16);
+        for number in [65_530_u64, 65_531, 65_533] {
+            found.take(number, 0);
+        }
+        found.leave_gap();
+        found.leave_gap();
+        assert_eq!(found.highest(), Some(65_533));
+        for number in [400, 401, 403] {
+            found.take(number, 0);
+        }
+        assert_eq!((found.sent(), found.received, found.stretch(), found.restarts), (8, 6, 1, 0));
+        assert_eq!(found.highest(), Some(65_536 + 403));
     }
 
     #[test]

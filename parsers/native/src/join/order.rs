@@ -43,12 +43,19 @@ pub struct Group {
     pub tolerance_ns: i64,
     /// Whether no time may be measured from the files before: the clock stepped, or packets are missing.
     pub is_cut_off: bool,
+    /// Whether the capture has a gap before it.
+    pub follows_gap: bool,
 }
 
 impl Group {
     /// A file alone.
     pub fn of(file: usize, start_ns: Option<i64>) -> Self {
-        Self { members: vec![Member { file, start_ns, ahead_ns: 0 }], tolerance_ns: 0, is_cut_off: false }
+        Self {
+            members: vec![Member { file, start_ns, ahead_ns: 0 }],
+            tolerance_ns: 0,
+            is_cut_off: false,
+            follows_gap: false,
+        }
     }
 }
 
@@ -168,12 +175,16 @@ impl Planner<'_> {
             return Ok(());
         }
         let step_ns = compared.step_ns.or((overlap_ns > SAME_CLOCK_NS).then_some(-overlap_ns));
-        let is_step = match step_ns {
+        let follows_gap = match step_ns {
             Some(step_ns) => words.of_step(step_ns, compared.step_ns.is_some()),
             None => words.of_gap(&compared, silence_ns(&before.survey, &read.survey)),
         };
-        let is_cut_off = is_step || compared.missing_bytes > 0;
-        plan.groups.push(Group { is_cut_off, ..Group::of(read.member.file, read.member.start_ns) });
+        let is_cut_off = step_ns.is_some() || compared.missing_bytes > 0;
+        plan.groups.push(Group {
+            is_cut_off,
+            follows_gap,
+            ..Group::of(read.member.file, read.member.start_ns)
+        });
         Ok(())
     }
 
@@ -275,7 +286,7 @@ impl Words<'_> {
         }
     }
 
-    /// Whether times from before a step mean nothing behind it: always.
+    /// Whether the step shows that packets are missing: it does not.
     fn of_step(&mut self, step_ns: i64, is_measured: bool) -> bool {
         let (before, clock) = (self.before, clock_words(step_ns));
         let message = match is_measured {
@@ -289,10 +300,10 @@ impl Words<'_> {
             ),
         };
         self.say(ProblemKind::ClockStep, message, Hint::ClockStep);
-        true
+        false
     }
 
-    /// Whether something is missing, so that an acknowledgement need not be the first.
+    /// Whether packets are missing.
     fn of_gap(&mut self, compared: &Comparison, silence_ns: Option<i64>) -> bool {
         let before = self.before;
         let message = match (compared.missing_bytes, silence_ns) {
@@ -307,7 +318,7 @@ impl Words<'_> {
             ),
         };
         self.say(ProblemKind::Gap, message, Hint::JoinedGap);
-        compared.missing_bytes > 0
+        true
     }
 }
 

@@ -41,6 +41,9 @@ impl Analysis {
         if group.is_cut_off {
             self.flows.forget_times();
         }
+        if group.follows_gap {
+            self.flows.leave_gap();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -192,6 +192,14 @@ impl<'py> FromPyObject<'_, 'py> for PythonFile {
     }
 }
 
+/// What an exception says; the type of one from the system says nothing more.
+fn words_of(error: &PyErr, py: Python<'_>) -> String {
+    match error.is_instance_of::<PyOSError>(py) {
+        true => error.value(py).to_string(),
+        false => error.to_string(),
+    }
+}
+
 impl std::io::Read for PythonFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         Python::attach(|py| {
@@ -201,6 +209,6 @@ impl std::io::Read for PythonFile {
             buffer[..n].copy_from_slice(&bytes[..n]);
             Ok(n)
         })
-        .map_err(|error: PyErr| std::io::Error::other(error.to_string()))
+        .map_err(|error: PyErr| std::io::Error::other(Python::attach(|py| words_of(&error, py))))
     }
 }

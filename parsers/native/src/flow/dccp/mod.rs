@@ -122,6 +122,11 @@ struct LatestPacket {
 const CLOSED: u8 = 1;
 
 impl Connection {
+    /// The capture has a gap here.
+    pub fn leave_gap(&mut self) {
+        self.halves.iter_mut().for_each(|half| half.sequences.leave_gap());
+    }
+
     pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
@@ -270,7 +275,7 @@ impl HalfConnection {
     fn take_number(&mut self, header: &DccpHeader, packet: &Packet, pool: &mut Pool) -> LatestPacket {
         let seq = self.whole(header.seq, header.is_short);
         // Captures have no send times to compare with numbers.
-        let before = self.sequences.highest();
+        let before = self.sequences.highest_in_run();
         let arrival = self.sequences.take(seq, 0);
         let ahead = before.map_or(1, |before| distance(seq, before as u64, NUMBER_BITS));
         if arrival == NumberArrival::New {
@@ -281,7 +286,7 @@ impl HalfConnection {
         }
         // Without space in the pool this packet gives no RTT.
         let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
-        let restarts = self.sequences.restarts;
+        let restarts = self.sequences.stretch();
         LatestPacket {
             seq,
             arrival: Some(arrival),

@@ -296,6 +296,12 @@ pub struct RtpFlow {
 }
 
 impl RtpFlow {
+    /// The capture has a gap here.
+    pub fn leave_gap(&mut self) {
+        let sources = self.directions.iter_mut().flat_map(|direction| direction.sources.iter_mut());
+        sources.for_each(|source| source.sequences.leave_gap());
+    }
+
     pub fn direction(&self, side: Side) -> &RtpDirection {
         &self.directions[side as usize]
     }
