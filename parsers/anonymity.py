@@ -77,6 +77,10 @@ class Anonymizer:
             **dict.fromkeys(("notes", "drop_reasons", "drop_reason", "decode_stop"), self.text),
         }
 
+    def __reduce__(self) -> tuple[Callable[..., Anonymizer], tuple[bytes, dict[str, str]]]:
+        """Return what another process makes the same replacements from."""
+        return _restored, (self._key, self._sources)
+
     def _host(self, name: str) -> str:
         """Return the replacement of an IP address, a MAC or a host name; node numbers are kept."""
         if _NODE.fullmatch(name):
@@ -197,6 +201,12 @@ class Anonymizer:
             "message": self.text(_QUOTED.sub("`...`", problem["message"])),
             "hint": None if hint is None else self.text(_QUOTED.sub("`...`", hint)),
         }
+
+
+def _restored(key: bytes, sources: dict[str, str]) -> Anonymizer:
+    anonymizer = Anonymizer()
+    anonymizer._key, anonymizer._sources = key, dict(sources)
+    return anonymizer
 
 
 def anonymised_note() -> Problem:

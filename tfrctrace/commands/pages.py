@@ -3,68 +3,118 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import InputError
+from tfrctrace.commands.checked_runs import RecordingConsole
 from tfrctrace.commands.options.common import check_output_place
+from tfrctrace.commands.run_progress import run_progress
+from tfrctrace.runs.cache import RunInput
+from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tfrctrace.base.errors import Problem
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.console import Console
-    from tfrctrace.reports.page.captures_index import CaptureEntry
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.commands.options.reading_options import ReadingOptions
+    from tfrctrace.parsers.anonymity import Anonymizer
+    from tfrctrace.runs.cache import Record
+    from tfrctrace.trace.shared_names import SharedNames
+
+_FEW: Final = 8
+"""Captures that one process has done before others have started."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageTask:
+    """One capture, and the page that is made of it."""
+
+    name: str
+    page: str
+    folder: str
+    reading: ReadingOptions
+    anonymizer: Anonymizer | None
+    shared: SharedNames
+    zone: TimeZone
+
+    @property
+    def source(self) -> RunInput:
+        """The capture."""
+        return RunInput(self.name, (self.name,), {})
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """Pages are not kept."""
+        return COMMON
+
+    def measure(self) -> Record:
+        """Write the page; the record has its line of the index, and the problems."""
+        from tfrctrace.reports.build_report import build_report
+        from tfrctrace.reports.page.captures_index import INDEX_NAME, CaptureEntry, capture_entry
+        from tfrctrace.reports.page.html import write_page
+
+        own = RecordingConsole(quiet=True, strict=self.reading.strict, is_silent=True)
+        trace = self.reading.open([self.name], own, anonymizer=self.anonymizer)
+        try:
+            results = trace.results()
+        except InputError as error:
+            problems = tuple(map(self.shared.problem, trace.publishable(error.problems)))
+            entry = CaptureEntry(name=trace.name, page="", problems=problems)
+            return {"failed": True, "problems": error.problems, "entry": entry}
+        report = build_report(results, title=trace.name, index=INDEX_NAME, zone=self.zone)
+        write_page(os.path.join(self.folder, self.page), report)
+        path = self.shared.name(trace.names[0])
+        entry = capture_entry(results, name=trace.name, path=path, page=self.page)
+        return {"failed": False, "problems": own.problems, "entry": entry}
 
 
 def write_pages(
     traces: Sequence[str],
     folder: str,
-    open_capture: Callable[[str], Trace],
+    reading: ReadingOptions,
+    anonymizer: Anonymizer | None,
     console: Console,
     *,
     title: str | None,
     zone: TimeZone,
+    jobs: int | None = None,
 ) -> None:
     """Write `index.html` and one page per capture to `folder`, creating it if needed.
 
-    Captures are opened one at a time. The index lists those that cannot be read; if none can, this raises
+    Many captures are read side by side. The index lists those that cannot be read; if none can, this raises
     `InputError`.
     """
     from tfrctrace.parsers.sources import find_inputs
-    from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.output import make_folder
-    from tfrctrace.reports.page.captures_index import INDEX_NAME, CaptureEntry, capture_entry, index_report
+    from tfrctrace.reports.page.captures_index import INDEX_NAME, index_report
     from tfrctrace.reports.page.html import write_page
+    from tfrctrace.runs.engine import measure_runs
+    from tfrctrace.runs.workers import processes
     from tfrctrace.trace.shared_names import SharedNames
 
-    inputs = find_inputs(traces)
+    inputs = find_inputs(traces, store=reading.store)
     console.print_problems(inputs.problems)
     make_folder(folder)
     shared = SharedNames.of(inputs.names)
-    entries: list[CaptureEntry] = []
-    unread: list[Problem] = []
     used = {INDEX_NAME}
+    tasks: list[PageTask] = []
     for name in inputs.names:
-        trace = open_capture(name)
-        page = _page_name(trace.name, used)
-        path = os.path.join(folder, page)
-        check_output_place(path, inputs.names)
-        try:
-            results = trace.results()
-        except InputError as error:
-            unread += error.problems
-            problems = tuple(map(shared.problem, trace.publishable(error.problems)))
-            entries.append(CaptureEntry(name=trace.name, page="", problems=problems))
-            continue
-        report = build_report(results, title=trace.name, index=INDEX_NAME, zone=zone)
-        write_page(path, report)
-        path = shared.name(trace.names[0])
-        entries.append(capture_entry(results, name=trace.name, path=path, page=page))
-    if not any(entry.page for entry in entries):
+        called = reading.open([name], console, anonymizer=anonymizer).name
+        page = _page_name(called, used)
+        check_output_place(os.path.join(folder, page), inputs.names)
+        tasks.append(PageTask(name, page, folder, reading, anonymizer, shared, zone))
+    workers = processes(jobs or (1 if len(tasks) < _FEW else None))
+    with run_progress(console, "pages") as progress:
+        records = measure_runs(tasks, workers=workers, progress=progress).records
+    read = [record for record in records if not record["failed"]]
+    unread = [problem for record in records if record["failed"] for problem in record["problems"]]
+    console.print_problems(problem for record in read for problem in record["problems"])
+    if not read:
         raise InputError(unread or inputs.problems)
     console.print_problems(unread)
+    entries = [record["entry"] for record in records]
     index = index_report(entries, title=title or f"{len(entries)} captures")
     write_page(os.path.join(folder, INDEX_NAME), index)
 

@@ -11,7 +11,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import OptionalTraces, RawText, check_output_place
+from tfrctrace.commands.options.common import Jobs, OptionalTraces, RawText, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
@@ -82,6 +82,7 @@ def report(
             help="Judge the objectives of a TOML file (docs/check.md), and show when they were violated.",
         ),
     ] = None,
+    jobs: Jobs = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -105,6 +106,8 @@ def report(
         _refuse_together(
             {**others, "-o": output, "--results": save_to}, "--pages", "leave out one of the two"
         )
+    elif jobs is not None:
+        raise UsageError("`--jobs` needs `--pages`: a single report is one pass")
     if limits is not None:
         others = {"--from": saved, "--results": save_to, "--pages": pages}
         _refuse_together(others, "--limits", "leave out one of the two")
@@ -135,10 +138,12 @@ def report(
         write_pages(
             traces,
             pages,
-            lambda name: reading.open([name], console, anonymizer=anonymizer),
+            reading,
+            anonymizer,
             console,
             title=title,
             zone=zone,
+            jobs=jobs,
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status

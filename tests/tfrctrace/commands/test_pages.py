@@ -51,6 +51,16 @@ def test_pages_twice_are_the_same_bytes(run, captures, tmp_path):
         assert page.read_bytes() == (tmp_path / "two" / page.name).read_bytes(), page.name
 
 
+def test_pages_of_two_processes_are_those_of_one(run, captures, tmp_path):
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    more = ["--anonymize-key", "key"]
+    one = run("report", captures, "--pages", "one", "-j", "1", *more)
+    two = run("report", captures, "--pages", "two", "-j", "2", *more)
+    assert (two.status, two.err) == (one.status, one.err.replace("`one`", "`two`"))
+    for page in (tmp_path / "one").iterdir():
+        assert page.read_bytes() == (tmp_path / "two" / page.name).read_bytes(), page.name
+
+
 def test_anonymous_pages_have_numbers_for_names_and_one_key_for_all(run, captures, tmp_path):
     assert run("report", captures, "--pages", "out", "--anonymize", "-q").status == 3
     pages = sorted((tmp_path / "out").iterdir())
