@@ -19,6 +19,7 @@ from tfrctrace.base.errors import STANDARD_INPUT, FilterError, SpoolError, input
 from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, PacketSpool, Progress, analyse, analyse_pair
+from tfrctrace.parsers.remote import RemoteFile, is_remote
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.stretches import outside_note, with_ends
 
@@ -262,7 +263,7 @@ class Pass:
             if settings.pair is not None:
                 self._results[index] = self._analyse_pair(trace, settings.pair, index)
                 return
-            sources, form = _inputs_for_core(trace, settings.format)
+            sources, form = _inputs_for_core(trace, settings)
             analysis = self._analyse(sources, form, index)
             if settings.format is None and len(trace) == 1 and _is_unknown(analysis):
                 analysis = self._analyse_with_reader(trace[0], index) or analysis
@@ -428,19 +429,23 @@ class PacketBatches:
 
     def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings
-        sources, form = _inputs_for_core(trace, settings.format)
+        sources, form = _inputs_for_core(trace, settings)
         settings = with_ends(sources, replace(settings, format=form), progress)
         return PacketReader(sources, settings, first_flow=first_flow, progress=progress)
 
 
-def _inputs_for_core(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
+def _inputs_for_core(trace: Sequence[str], settings: ReadSettings) -> tuple[list[Source], str | None]:
     """Return what to give to the core for the inputs `trace`, and as which format."""
+    form = settings.format
+    opened: list[Source] = [
+        (name, RemoteFile(name, settings.store)) if is_remote(name) else name for name in trace
+    ]
     if form is None:
-        return list(trace), None
+        return opened, None
     from tfrctrace.parsers.plugins import PACKETS_FORMAT, is_reader, read_with, reader_named
 
     if not is_reader(form):
-        return list(trace), form
+        return opened, form
     return [read_with(reader_named(form), name) for name in trace], PACKETS_FORMAT
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.parsers.remote import StoreAccess
 from tfrctrace.parsers.tfrc import NO_PARAMETERS, TfrcParameters, check_parameters
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class ReadingArguments(TypedDict, total=False):
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: Annotated[int, MAX_SAMPLES]
     """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
+    endpoint: Annotated[str | None, None]
+    """URL of a store that speaks S3, if it is not Amazon's."""
+    anonymous: Annotated[bool, False]
+    """Read public objects of stores without credentials."""
     max_decompressed_bytes: Annotated[int | None, None]
     """Bytes after which a compressed input is given up as a decompression bomb; by default, beyond 1 GiB, a
     thousand times its compressed size."""
@@ -99,6 +104,8 @@ class ReadSettings:
     max_decompressed_bytes: int | None = None
     grouping: tuple[str, tuple[int, int], int | None, int] | None = None
     """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""
+    store: StoreAccess = StoreAccess()  # noqa: RUF009  it is frozen
+    """How objects of stores are reached."""
     anonymizer: "Anonymizer | None" = None
     """Replaces addresses and names in all results; problems keep them, for the person who reads."""
 
@@ -119,6 +126,8 @@ _PARSED: Final = frozenset(
         "until",
         "last",
         "timezone",
+        "endpoint",
+        "anonymous",
     }
 )
 """Arguments that are given as text; the others are settings as they are."""
@@ -153,6 +162,7 @@ def read_settings(
         tunnel_port=_tunnel_ports(given["tunnel_port"]),
         stretch=_stretch(given),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
+        store=StoreAccess(given["endpoint"], given["anonymous"]),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},
     )

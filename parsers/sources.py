@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import STANDARD_INPUT, UsageError, input_problem
+from tfrctrace.parsers.remote import is_remote, listed_objects, public_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers.remote import StoreAccess
 
 CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn")
 COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
@@ -40,7 +42,7 @@ class Inputs:
         return self.names == [STANDARD_INPUT]
 
 
-def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
+def find_inputs(arguments: Sequence[str], *, join: bool = False, store: StoreAccess | None = None) -> Inputs:
     """Return the inputs that `arguments` name.
 
     A file keeps its position. A directory stands for the traces below it in natural order (`x2` before
@@ -55,7 +57,9 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
     if list(arguments) == [STANDARD_INPUT]:
         _refuse_terminal()
     for argument in arguments:
-        if os.path.isdir(argument):
+        if is_remote(argument):
+            inputs.names += remote_names(argument, store)
+        elif os.path.isdir(argument):
             _add_directory(inputs, argument)
         else:
             inputs.names.append(argument)
@@ -65,6 +69,13 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
         inputs.names.sort(key=natural_key)
         inputs.problems += filter(None, [missing_files(inputs.names)])
     return inputs
+
+
+def remote_names(argument: str, store: StoreAccess | None) -> list[str]:
+    """Return the URLs of the objects that a URL names: all below it if it ends in `/`."""
+    if not argument.endswith("/"):
+        return [public_url(argument)]
+    return sorted((one.url for one in listed_objects(argument, store)), key=natural_key)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -169,10 +180,10 @@ def looks_like_capture(path: str) -> bool:
     """Return whether a file is a trace of a known format, by its content or its name."""
     from tfrctrace.parsers._native import is_trace
 
-    return _has_capture_name(path) or is_trace(path)
+    return has_capture_name(path) or is_trace(path)
 
 
-def _has_capture_name(path: str) -> bool:
+def has_capture_name(path: str) -> bool:
     """Return whether a name has a capture suffix: `.pcap`, `.pcapng.zst`, or tcpdump's rotated `.pcap12`."""
     name = os.path.basename(path).lower()
     root, suffix = os.path.splitext(name)

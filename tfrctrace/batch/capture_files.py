@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import input_problem
-from tfrctrace.parsers.sources import looks_like_capture, natural_key
+from tfrctrace.parsers.remote import (
+    StoreAccess,
+    described_object,
+    is_remote,
+    listed_objects,
+    public_url,
+    url_with_query,
+)
+from tfrctrace.parsers.sources import has_capture_name, looks_like_capture, natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +44,11 @@ class CaptureFile:
     """Time of the last change (ns); of an object of a store, its ETag."""
 
     @property
+    def is_remote(self) -> bool:
+        """Whether it is an object of a store, of which no part is read before its turn."""
+        return isinstance(self.version, str)
+
+    @property
     def state(self) -> FileState:
         """What changes when the file does."""
         return self.name, self.size, self.version
@@ -47,7 +60,7 @@ class CaptureFile:
 
     def change(self) -> str | None:
         """Return how the file has changed since it was found; None if it has not."""
-        if isinstance(self.version, str):
+        if self.is_remote:
             return None  # the store refuses another version while it is read
         try:
             now = os.stat(self.path)
@@ -67,13 +80,17 @@ class FoundFiles:
     problems: list[Problem] = field(default_factory=list)
 
 
-def find_captures(arguments: Sequence[str]) -> FoundFiles:
+def find_captures(arguments: Sequence[str], store: StoreAccess | None = None) -> FoundFiles:
     """Return the captures that `arguments` name: files, and folders of them with all below.
 
     Links are followed, but each folder is entered once. A file of a folder that is no capture is left out
-    with a note; one that is named stays, so that reading it says what it is.
+    with a note; one that is named stays, so that reading it says what it is. Objects of stores are named by
+    their URLs; one that ends in `/` stands for all below with a capture's name.
     """
     found = FoundFiles()
+    for url in filter(is_remote, arguments):
+        _add_objects(found, url, store or StoreAccess())
+    arguments = [argument for argument in arguments if not is_remote(argument)]
     root = common_folder(arguments)
     entered: set[tuple[int, int]] = set()
     known: dict[tuple[int, int], str] = {}
@@ -95,7 +112,9 @@ def find_captures(arguments: Sequence[str]) -> FoundFiles:
             if same != name:
                 found.problems.append(left_out(name, f"is the same file as `{same}`"))
                 continue
-            found.files.append(CaptureFile(path, name, status.st_size, status.st_mtime_ns))
+            # workers may be in another folder
+            place = os.path.abspath(path)
+            found.files.append(CaptureFile(place, name, status.st_size, status.st_mtime_ns))
     if skipped:
         count = "1 file is no capture" if len(skipped) == 1 else f"{len(skipped)} files are no captures"
         text = f"{count}, and left out; the first is `{skipped[0]}`"
@@ -106,8 +125,23 @@ def find_captures(arguments: Sequence[str]) -> FoundFiles:
 
 def common_folder(arguments: Sequence[str]) -> str:
     """Return the folder below which all arguments are: that itself, if it is the only one."""
+    if not arguments:
+        return os.curdir
     folders = [one if os.path.isdir(one) else os.path.dirname(one) or "." for one in arguments]
     return os.path.commonpath([os.path.abspath(folder) for folder in folders])
+
+
+def _add_objects(found: FoundFiles, url: str, store: StoreAccess) -> None:
+    is_prefix = url.endswith("/")
+    try:
+        objects = listed_objects(url, store) if is_prefix else [described_object(public_url(url), store)]
+    except OSError as error:
+        found.problems.append(_cannot_open(public_url(url), error))
+        return
+    for one in objects:
+        if one.size and (not is_prefix or has_capture_name(one.url)):
+            name = public_url(one.url).partition("://")[2]
+            found.files.append(CaptureFile(url_with_query(one.url), name, one.size, one.etag or ""))
 
 
 def left_out(name: str, why: str) -> Problem:
@@ -131,6 +165,8 @@ def without_equal_files(files: Iterable[CaptureFile], problems: list[Problem]) -
 
 
 def _have_equal_ends(file: CaptureFile, other: CaptureFile) -> bool:
+    if file.is_remote or other.is_remote:
+        return bool(file.version) and file.version == other.version
     try:
         return _ends(file) == _ends(other)
     except OSError:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TABLES: Final = ("flows", "groups", "group_buckets")
 """Tables that are written of each chain."""
 
+_NO_NUMBERS: Final = frozenset({"join", "endpoint", "anonymous"})
+"""Reading options on which no number depends."""
+
 SHAPE: Final[Mapping[str, Any]] = {
     **COMMON,
     "results_version": int,
@@ -61,7 +64,7 @@ class BatchPlan:
         changed = {
             name: value
             for name, value in self.reading.items()
-            if name != "join" and value != READING_DEFAULTS[name]
+            if name not in _NO_NUMBERS and value != READING_DEFAULTS[name]
         }
         own = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
         if self.anonymity_key is not None:
@@ -157,7 +160,7 @@ class ChainTask:
         files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
         progress = Progress(digests=True)
         collect = frozenset({"flows"})
-        sources = [_source(file) for file in files]
+        sources = [_source(file, settings) for file in files]
         try:
             read = in_thread(lambda: with_ends(sources, settings, progress))
             analysis = in_thread(lambda: analyse(sources, read, collect=collect, progress=progress))
@@ -193,8 +196,12 @@ class ChainTask:
         return printable(name) if self.plan.anonymity_key is None else f"chain {self.key[:12]}"
 
 
-def _source(file: CaptureFile) -> Source:
+def _source(file: CaptureFile, settings: ReadSettings) -> Source:
     """Return what the core reads, under the name that results have on every machine."""
+    if file.is_remote:
+        from tfrctrace.parsers.remote import RemoteFile
+
+        return printable(file.name), RemoteFile(file.path, settings.store, etag=str(file.version) or None)
     return printable(file.name), os.fspath(file.path)
 
 

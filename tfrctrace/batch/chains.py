@@ -69,7 +69,8 @@ def find_chains(files: Sequence[CaptureFile], chaining: Chaining, problems: list
         alike.setdefault(_numberless(file.name), []).append(file)
     groups: list[list[CaptureFile]] = []
     for members in alike.values():
-        if len(members) == 1:
+        if len(members) == 1 or any(member.is_remote for member in members):
+            # of objects only the names are known
             groups.append(members)
             continue
         contents: dict[tuple[str, ...], list[Extent]] = {}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.batch.chains import Chain, Chaining
+    from tfrctrace.parsers.remote import StoreAccess
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
@@ -64,9 +65,14 @@ class BatchResult:
     """Files that had another content than before."""
 
 
-def chains_of(captures: Sequence[str], chaining: Chaining, shard: Shard | None = None) -> FoundChains:
+def chains_of(
+    captures: Sequence[str],
+    chaining: Chaining,
+    shard: Shard | None = None,
+    store: StoreAccess | None = None,
+) -> FoundChains:
     """Return the chains among the captures, or those of a shard. Raises `InputError` if there is none."""
-    found = find_captures(captures)
+    found = find_captures(captures, store)
     problems = list(found.problems)
     files = without_equal_files(found.files, problems)
     if not files:

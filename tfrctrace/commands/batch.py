@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.batch.run_batch import BatchResult, FoundChains, Shard
 
+_REMOTE_JOBS_PER_CORE: Final = 4
+
 _PROBLEMS_SHOWN: Final = 20
 """Of thousands of chains: the others are in their facts."""
 
@@ -97,12 +99,12 @@ def batch(
         )
     check_folder(output)
     plan = _plan(output, by, every, reading, anonymity)
-    found = chains_of(captures, chains, part)
+    found = chains_of(captures, chains, part, reading.store)
     if dry_run:
         _print_chains(found)
         console.print_problems(found.problems)
         return console.exit_status
-    workers = chosen_workers(executor, jobs)
+    workers = chosen_workers(executor, jobs or _jobs_for(found))
     _announce(found, console)
     with run_progress(console, "chains") as progress:
         done = perform_batch(
@@ -127,6 +129,14 @@ def _plan(
     return BatchPlan(
         os.path.abspath(folder), program_digest(), arguments, grouping, anonymity.kept_key("a batch")
     )
+
+
+def _jobs_for(found: FoundChains) -> int | None:
+    """Return more than one job for each core where a store is slower than the analysis."""
+    from tfrctrace.runs.workers import default_jobs
+
+    is_remote = any(file.is_remote for chain in found.chains for file in chain.files)
+    return _REMOTE_JOBS_PER_CORE * default_jobs() if is_remote else None
 
 
 def _announce(found: FoundChains, console: Console) -> None:

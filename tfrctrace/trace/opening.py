@@ -45,7 +45,7 @@ def open(
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     settings = read_settings(reading, _anonymizer(anonymize))
-    inputs = find_inputs([os.fspath(path) for path in named], join=settings.join)
+    inputs = find_inputs([os.fspath(path) for path in named], join=settings.join, store=settings.store)
     check_logs(settings.log_of, inputs.names)
     if settings.pair is not None:
         from tfrctrace.parsers.pairing import check_pair

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tfrctrace.commands.options.common import Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
 from tfrctrace.parsers.reading_settings import MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.parsers.remote import StoreAccess
 from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -136,6 +137,15 @@ MaxFlows = Annotated[
     ),
 ]
 
+Endpoint = Annotated[
+    str | None,
+    reading_option(
+        "--endpoint", metavar="URL", help="Store that speaks S3, e.g. http://minio:9000, for s3:// inputs."
+    ),
+]
+Anonymous = Annotated[
+    bool, reading_option("--anonymous", help="Read public objects of stores without credentials.")
+]
 MaxDecompressed = Annotated[
     int | None,
     reading_option(
@@ -168,6 +178,8 @@ class ReadingOptions:
     last: Last = None
     timezone: Timezone = "UTC"
     max_flows: MaxFlows = MAX_FLOWS
+    endpoint: Endpoint = None
+    anonymous: Anonymous = False
     max_decompressed_bytes: MaxDecompressed = None
     strict: Strict = False
     quiet: Quiet = False
@@ -201,7 +213,7 @@ class ReadingOptions:
 
         arguments: Any = self.arguments() | {"max_samples": max_samples}
         settings = read_settings(arguments, anonymizer, spelled=_flag)
-        inputs = find_inputs(traces, join=self.join)
+        inputs = find_inputs(traces, join=self.join, store=settings.store)
         check_logs(settings.log_of, inputs.names)
         if settings.pair is not None:
             from tfrctrace.parsers.pairing import check_pair
@@ -220,6 +232,11 @@ class ReadingOptions:
             watch=watch,
             on_problems=console.print_problems,
         )
+
+    @property
+    def store(self) -> StoreAccess:
+        """How objects of stores are reached."""
+        return StoreAccess(self.endpoint, self.anonymous)
 
     def arguments(self) -> Any:  # noqa: ANN401  `ReadingArguments`, by construction
         """Return the options as keywords of `tfrctrace.open`."""
