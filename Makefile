@@ -63,7 +63,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py docs/generate.py sample_traces/make.py tests/data/witness.py
+	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
 	$(BIN)/mypy tests/data/agreement.py tests/data/tunnels/make.py
 	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py

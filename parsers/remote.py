@@ -85,7 +85,7 @@ def url_with_query(url: str) -> str:
 
 def listed_objects(prefix: str, access: StoreAccess | None) -> list[RemoteObject]:
     """Return the objects whose URLs begin with `prefix`, which ends in `/`."""
-    import obstore
+    import obstore  # pyright: ignore[reportMissingImports]
 
     if urlsplit(prefix).scheme in {"http", "https"}:
         raise UsageError(
@@ -99,7 +99,7 @@ def listed_objects(prefix: str, access: StoreAccess | None) -> list[RemoteObject
 
 def described_object(url: str, access: StoreAccess) -> RemoteObject:
     """Return size and ETag of an object."""
-    import obstore
+    import obstore  # pyright: ignore[reportMissingImports]
 
     root, path = _bucket_and_path(url)
     with _plain_errors(url):
@@ -134,12 +134,15 @@ class RemoteFile:
 
     def _fetched(self) -> Iterator[bytes]:
         """Give the content in parts."""
-        import obstore
+        import obstore  # pyright: ignore[reportMissingImports]
 
         found = obstore.head(self._store, self._path)
         self._etag = self._etag or found["e_tag"]
         if self._etag is not None and found["size"]:
-            from obstore.exceptions import GenericError, NotSupportedError
+            from obstore.exceptions import (  # pyright: ignore[reportMissingImports]
+                GenericError,
+                NotSupportedError,
+            )
 
             try:
                 first = self._range(0, min(_FIRST_RANGE, found["size"]))
@@ -172,8 +175,8 @@ class RemoteFile:
 
     def _range(self, start: int, end: int) -> bytes:
         """Return the bytes of one range, asked for again if the answer is cut."""
-        import obstore
-        from obstore.exceptions import GenericError
+        import obstore  # pyright: ignore[reportMissingImports]
+        from obstore.exceptions import GenericError  # pyright: ignore[reportMissingImports]
 
         options: Any = {"range": (start, end), "if_match": self._etag}
         for _ in range(_TRIES - 1):
@@ -194,7 +197,7 @@ def _bucket_and_path(url: str) -> tuple[str, str]:
 
 
 def _store(root: str, access: StoreAccess) -> Any:  # noqa: ANN401  one of obstore's
-    from obstore.store import HTTPStore, from_url
+    from obstore.store import HTTPStore, from_url  # pyright: ignore[reportMissingImports]
 
     client: Any = {
         # of one range, or of the whole of an object that has to be one answer

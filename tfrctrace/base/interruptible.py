@@ -8,6 +8,7 @@ must neither wait without a timeout nor read by itself, or Ctrl-C has no effect 
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ def first_finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
         done, _ = wait(waiting, timeout=STEP_S, return_when=FIRST_COMPLETED)
         if done:
             return done
+
+
+def sleep_ns(length_ns: int) -> None:
+    """Sleep until so much time has passed."""
+    until = time.monotonic() + length_ns / 1e9
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, STEP_S))
 
 
 def in_thread(work: Callable[[], T]) -> T:

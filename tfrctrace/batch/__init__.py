@@ -2,5 +2,6 @@
 
 `capture_files.py` lists files, `chains.py` finds which are parts of one capture, and `chain_task.py` analyses
 a chain. `results_folder.py` keeps what is done, so that a batch goes on where it was stopped. `run_batch.py`
-performs what is missing by the engine of `tfrctrace.runs`, and `merge_results.py` unites folders.
+performs what is missing by the engine of `tfrctrace.runs`, `merge_results.py` unites folders, and
+`write_lake.py` writes their tables by date and link.
 """

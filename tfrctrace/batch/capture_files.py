@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import input_problem
@@ -20,7 +22,7 @@ from tfrctrace.parsers.remote import (
 from tfrctrace.parsers.sources import has_capture_name, looks_like_capture, natural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.runs.cache import FileState
@@ -149,35 +151,32 @@ def left_out(name: str, why: str) -> Problem:
     return input_problem(name, "skipped", f"{why}, and is left out", severity="note")
 
 
-def without_equal_files(files: Iterable[CaptureFile], problems: list[Problem]) -> list[CaptureFile]:
+def without_equal_files(files: Sequence[CaptureFile], problems: list[Problem]) -> list[CaptureFile]:
     """Return the files without those that have the size and both ends of another one."""
+    sizes = Counter(file.size for file in files)
     kept: list[CaptureFile] = []
-    by_size: dict[int, list[CaptureFile]] = {}
+    known: dict[tuple[int, bytes], CaptureFile] = {}
     for file in files:
-        alike = by_size.setdefault(file.size, [])
-        same = next((other for other in alike if file.size and _have_equal_ends(file, other)), None)
-        if same is not None:
+        ends = _ends(file) if file.size and sizes[file.size] > 1 else None
+        same = known.setdefault((file.size, ends), file) if ends else file
+        if same is file:
+            kept.append(file)
+        else:
             problems.append(left_out(file.name, f"has the size and both ends of `{same.name}`"))
-            continue
-        alike.append(file)
-        kept.append(file)
     return kept
 
 
-def _have_equal_ends(file: CaptureFile, other: CaptureFile) -> bool:
-    if file.is_remote or other.is_remote:
-        return bool(file.version) and file.version == other.version
+def _ends(file: CaptureFile) -> bytes | None:
+    """Return a digest of both ends of a file; None if they are not known."""
+    if file.is_remote:
+        return str(file.version).encode()
     try:
-        return _ends(file) == _ends(other)
+        with open(file.path, "rb") as content:
+            head = content.read(_EDGE)
+            content.seek(max(file.size - _EDGE, 0))
+            return blake2b(head + content.read(_EDGE), digest_size=16).digest()
     except OSError:
-        return False  # reading it will report why
-
-
-def _ends(file: CaptureFile) -> bytes:
-    with open(file.path, "rb") as content:
-        head = content.read(_EDGE)
-        content.seek(max(file.size - _EDGE, 0))
-        return head + content.read(_EDGE)
+        return None  # reading it will report why
 
 
 def _below(folder: str, entered: set[tuple[int, int]], problems: list[Problem]) -> Iterator[str]:

@@ -68,7 +68,7 @@ class BatchPlan:
         }
         own = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
         if self.anonymity_key is not None:
-            own["anonymized"] = self._anonymity_mark()
+            own["anonymized"] = self._keyed("key of a batch")[:32]
         return {**changed, **own}
 
     def settings(self) -> ReadSettings:
@@ -85,11 +85,17 @@ class BatchPlan:
         settings = read_settings({**self.reading, "join": True}, anonymizer)
         return replace(settings, grouping=self.grouping.for_core)
 
-    def _anonymity_mark(self) -> str:
-        """Return what differs for another key, and does not betray this one."""
+    def shown(self, kind: str, name: str) -> str:
+        """Return the name of a file or chain, or one that does not betray it."""
+        if self.anonymity_key is None:
+            return printable(name)
+        return f"{kind} {self._keyed(f'{kind} {name}')[:12]}"
+
+    def _keyed(self, text: str) -> str:
+        """Return what differs for another text or key, and betrays neither."""
         import hmac
 
-        return hmac.digest(self.anonymity_key or b"", b"tfrctrace batch", "sha256").hex()[:32]
+        return hmac.digest(self.anonymity_key or b"", os.fsencode(text), "sha256").hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,7 @@ class ChainTask:
             "results_version": RESULTS_VERSION,
             "key": self.key,
             "program": self.plan.program,
-            "name": self._shown(self.chain.name),
+            "name": self.plan.shown("chain", self.chain.name),
             "options": self.plan.options,
             "files": [self._file_facts(file, None) for file in self.chain.files],
             **facts,
@@ -188,12 +194,8 @@ class ChainTask:
         return problems if anonymizer is None else list(map(anonymizer.problem, problems))
 
     def _file_facts(self, file: CaptureFile, digest: str | None) -> dict[str, Any]:
-        name = file.name if self.plan.anonymity_key is None else f"file {self.chain.files.index(file) + 1}"
-        return {"name": printable(name), "bytes": file.size, "version": file.version, "xxh64": digest}
-
-    def _shown(self, name: str) -> str:
-        """Return the name of the chain, or another one that does not betray it."""
-        return printable(name) if self.plan.anonymity_key is None else f"chain {self.key[:12]}"
+        name = self.plan.shown("file", file.name)
+        return {"name": name, "bytes": file.size, "version": file.version, "xxh64": digest}
 
 
 def _source(file: CaptureFile, settings: ReadSettings) -> Source:

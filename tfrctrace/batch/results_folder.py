@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.output import make_folder, open_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.parsers.reading import StackedTable
@@ -32,6 +31,7 @@ RESULTS_VERSION: Final = 1
 _FACTS: Final = "facts.json"
 _INDEX: Final = "index.json"
 _SHARDS: Final = "shards"
+_KEY_LENGTH: Final = 64
 _KEY_CHARACTERS: Final = frozenset("0123456789abcdef")
 
 
@@ -93,20 +93,12 @@ class ResultsFolder:
         """Return where a table of a chain is."""
         return self._place(key) / f"{name}.parquet"
 
-    def keys(self) -> list[str]:
-        """Return the keys of all chains that are done, whenever that was."""
-        try:
-            names = os.listdir(self._path / "chains")
-        except OSError:
-            return []
-        return sorted(name for name in names if set(name) <= _KEY_CHARACTERS and len(name) == 64)
-
     def forget(self, key: str) -> None:
         """Have a chain analysed again."""
         (self._place(key) / _FACTS).unlink(missing_ok=True)
 
     def write_index(
-        self, records: Iterable[Record], problems: Iterable[Problem] = (), *, part: tuple[int, int] = (1, 1)
+        self, records: Collection[Record], problems: Iterable[Problem] = (), *, part: tuple[int, int] = (1, 1)
     ) -> None:
         """Write what the batch consists of: the same text whoever performed which chain, and when.
 
@@ -114,14 +106,28 @@ class ResultsFolder:
         """
         number, of = part
         index = _index_of(map(_entry, records), problems)
+        own = _INDEX if of == 1 else f"{_SHARDS}/{number}-of-{of}.json"
+        files = {file["name"] for record in records for file in record["files"]}
+        self._remove_superseded(self._read(own), index, files)
         if of == 1:
             self._write(_INDEX, index)
             return
         make_folder(str(self._path / _SHARDS))
-        self._write(f"{_SHARDS}/{number}-of-{of}.json", index)
+        self._write(own, index)
         shards = [self._read(f"{_SHARDS}/{one}-of-{of}.json") for one in range(1, of + 1)]
         if all(shards):
             self._write(_INDEX, _united(shards))
+
+    def _remove_superseded(
+        self, before: Mapping[str, Any], index: Mapping[str, Any], files: Container[str]
+    ) -> None:
+        """Remove what chains had before they got another file: a scan of all tables would count it twice."""
+        keys = {entry["key"] for entry in index["chains"]}
+        for entry in before.get("chains", ()):
+            key = str(entry.get("key"))
+            if entry.get("first_file") in files and key not in keys and _is_key(key):
+                self.forget(key)
+                shutil.rmtree(self._place(key), ignore_errors=True)
 
     def index_entries(self) -> list[dict[str, Any]]:
         """Return the chains of the index; raises `UsageError` if there is none."""
@@ -181,6 +187,10 @@ class ResultsFolder:
         return self._path / "chains" / key
 
 
+def _is_key(name: str) -> bool:
+    return len(name) == _KEY_LENGTH and set(name) <= _KEY_CHARACTERS
+
+
 def _index_of(entries: Iterable[Mapping[str, Any]], problems: Iterable[Problem]) -> dict[str, Any]:
     chains = sorted(entries, key=lambda one: (one["name"], one["key"]))
     once = {json.dumps(problem, sort_keys=True): problem for problem in problems}
@@ -209,6 +219,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "key": record["key"],
         "failed": record["failed"],
         "files": len(record["files"]),
+        "first_file": record["files"][0]["name"],
         "bytes": sum(one["bytes"] for one in record["files"]),
         "start_ns": min(starts, default=None),
         "end_ns": max(ends, default=None),

@@ -23,6 +23,7 @@ from tfrctrace.commands.run_progress import run_progress
 
 if TYPE_CHECKING:
     from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.batch.chains import Chain
     from tfrctrace.batch.run_batch import BatchResult, FoundChains, Shard
 
 _REMOTE_JOBS_PER_CORE: Final = 4
@@ -72,6 +73,12 @@ def batch(
     retry: Annotated[
         Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed before.")
     ] = None,
+    watch: Annotated[
+        str | None,
+        other_option(
+            "--watch", metavar="TIME", help="Look for new captures every TIME, until it is interrupted."
+        ),
+    ] = None,
     verify: Annotated[
         bool,
         other_option(
@@ -86,6 +93,8 @@ def batch(
     Rotated files are found and read as one capture. Started again, it does what is missing: nothing, if no
     file is new. A file that cannot be read costs nothing else; the exit status is 3 then.
     """
+    from tfrctrace.base.durations import parse_duration_ns
+    from tfrctrace.base.interruptible import sleep_ns
     from tfrctrace.batch.run_batch import chains_of, parse_shard, perform_batch
     from tfrctrace.reports.output import check_folder
     from tfrctrace.runs.workers import chosen_workers
@@ -104,13 +113,28 @@ def batch(
         _print_chains(found)
         console.print_problems(found.problems)
         return console.exit_status
+    every_ns = None if watch is None else parse_duration_ns(watch)
     workers = chosen_workers(executor, jobs or _jobs_for(found))
-    _announce(found, console)
-    with run_progress(console, "chains") as progress:
-        done = perform_batch(
-            found, plan, workers, shard=part, retry_failed=retry is not None, verify=verify, progress=progress
-        )
-    return _report(done, output, console, part)
+    known: list[Chain] | None = None
+    while True:
+        if found.chains != known:
+            known = found.chains
+            _announce(found, console)
+            with run_progress(console, "chains") as progress:
+                done = perform_batch(
+                    found,
+                    plan,
+                    workers,
+                    shard=part,
+                    retry_failed=retry is not None,
+                    verify=verify,
+                    progress=progress,
+                )
+            status = _report(done, output, console, part)
+        if every_ns is None:
+            return status
+        sleep_ns(every_ns)
+        found = chains_of(captures, chains, part, reading.store)
 
 
 def _plan(

@@ -83,7 +83,7 @@ def chosen_workers(executor: str | None, jobs: int | None) -> Workers:
 
 def _dask(address: str, jobs: int | None) -> Workers:
     try:
-        from distributed import Client
+        from distributed import Client  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise UsageError(
             "`dask:` needs the package distributed", hint="install it with `pip install 'tfrctrace[dask]'`"

@@ -77,9 +77,13 @@ def test_a_second_batch_does_what_is_new_and_changes_nothing_else(run, farm, tmp
 def test_results_are_of_the_options_that_change_numbers(run, farm, option, is_new, tmp_path):
     for path in sorted(farm.iterdir())[1:]:
         path.unlink()
-    batch(run, "farm", "-o", "results")
-    batch(run, "farm", "-o", "results", *option)
-    assert len(list((tmp_path / "results" / "chains").iterdir())) == 1 + is_new
+    keys = []
+    for more in ([], option):
+        batch(run, "farm", "-o", "results", *more)
+        # what a chain had before would count twice in a scan of all tables
+        (folder,) = (tmp_path / "results" / "chains").iterdir()
+        keys.append(folder.name)
+    assert (keys[0] != keys[1]) is is_new
 
 
 def capture_of(name):
@@ -337,3 +341,61 @@ def test_chains_are_listed_without_reading_them(run, farm, tmp_path):
     outcome = run("batch", "farm", "-o", "results", "--list")
     assert outcome.out.splitlines()[0].startswith("run-1.pcap: 1 file, ")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_chain_that_got_a_file_replaces_what_it_had(run, tmp_path, rotate):
+    paths = rotate(capture_of(CAPTURES["tcp with losses"]), tmp_path / "parts", 5)
+    last = paths[-1].read_bytes()
+    paths[-1].unlink()
+    for path in paths[1:4]:
+        path.rename(tmp_path / path.name)
+    batch(run, "parts", "-o", "results")
+    assert [one["name"] for one in index_of(tmp_path / "results")["chains"]] == ["link-000.pcap"]
+    for path in paths[1:4]:
+        (tmp_path / path.name).rename(path)
+    batch(run, "parts", "-o", "results")
+    (before,) = (tmp_path / "results" / "chains").iterdir()
+    paths[-1].write_bytes(last)
+    batch(run, "parts", "-o", "results")
+    (after,) = (tmp_path / "results" / "chains").iterdir()
+    assert before != after
+
+
+def test_a_lake_has_each_row_once_by_date_and_link(run, farm, tmp_path, contents):
+    (farm / "cut.pcap").write_bytes((farm / "run-1.pcap").read_bytes()[:-5])
+    batch(run, "farm", "-o", "results")
+    assert "7 chains, 7 new" in run("lake", "results", "-o", "lake").err
+    before = contents(tmp_path / "lake")
+    for name in ("flows", "groups", "group_buckets"):
+        expected = pl.read_parquet(tmp_path / "results/chains/*" / f"{name}.parquet")
+        found = pl.scan_parquet(tmp_path / "lake" / name / "**/*.parquet", hive_partitioning=True).collect()
+        assert found.columns == [*expected.columns, "date", "link"]
+        columns = expected.columns
+        assert found.select(columns).sort(columns).equals(expected.sort(columns))
+        assert found["link"].n_unique() == 7
+        day = pl.from_epoch(pl.col("start_ns"), time_unit="ns").dt.date().cast(pl.String)
+        assert found.filter(pl.col("date").cast(pl.String) != day).is_empty()
+    assert pl.read_parquet(tmp_path / "lake/warnings/**/*.parquet")["kind"].to_list() == ["truncated"]
+    assert "7 chains, 0 new" in run("lake", "results", "-o", "lake").err
+    assert contents(tmp_path / "lake") == before
+    (farm / "cut.pcap").write_bytes((farm / "run-2.pcap").read_bytes()[:-5])
+    batch(run, "farm", "-o", "results")
+    assert "7 chains, 1 new" in run("lake", "results", "-o", "lake").err
+    run("lake", "results", "-o", "again")
+    assert contents(tmp_path / "lake") == contents(tmp_path / "again")
+
+
+def test_watching_finds_what_is_new(run, farm, tmp_path, monkeypatch):
+    hidden = (farm / "run-6.pcap").rename(tmp_path / "run-6.pcap")
+
+    def wait(length_ns):
+        assert length_ns == 5 * 10**9
+        if not hidden.exists():
+            raise KeyboardInterrupt
+        hidden.rename(farm / "run-6.pcap")
+
+    monkeypatch.setattr("tfrctrace.base.interruptible.sleep_ns", wait)
+    outcome = run("batch", "farm", "-o", "results", "-j", "1", "--watch", "5s")
+    assert outcome.status == 130
+    assert "5 chains, 0 done before" in outcome.err
+    assert "6 chains, 5 done before" in outcome.err
