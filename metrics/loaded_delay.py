@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,11 +107,9 @@ def link_load(link: Groups, capacity_bps: float | None = None) -> LinkLoad:
         .sort("direction")
         .iter_rows()
     }
-    seconds = {
-        load: (loads["load"].eq_missing(pl.Series([load], dtype=pl.String))).sum() * every_ns / 1e9
-        for load in ("idle", "loaded", None)
-    }
-    return LinkLoad(rates, seconds["idle"], seconds["loaded"], seconds[None], loads)
+    count = Counter(loads["load"].to_list())
+    idle_s, loaded_s, between_s = (count[load] * every_ns / 1e9 for load in ("idle", "loaded", None))
+    return LinkLoad(rates, idle_s, loaded_s, between_s, loads)
 
 
 def delays_under_load(groups: Groups, load: LinkLoad, least: int = LEAST_SAMPLES) -> list[LoadedDelay]:

@@ -26,8 +26,7 @@ def with_ends(sources: Sequence[Source], settings: ReadSettings, progress: Progr
     if stretch is None:
         return settings
     if not stretch.needs_start:
-        ends = tuple(bound and bound.ns for bound in (stretch.since, stretch.until))
-        return replace(settings, span=(*ends, False))
+        return replace(settings, span=(*stretch.ends_ns, False))
     if not all(map(_is_read_twice, sources)):
         return replace(settings, span=_span_of_pipe(stretch))
     from tfrctrace.parsers._native import time_span
@@ -58,8 +57,7 @@ def _span_of_pipe(stretch: Stretch) -> tuple[int | None, int | None, bool]:
             "the day of a pipe is not known before it is read",
             hint="write the start and end as dates, or both as times since the start",
         )
-    since_ns, until_ns = (bound and bound.ns for bound in bounds)
-    return since_ns, until_ns, True
+    return (*stretch.ends_ns, True)
 
 
 def outside_note(

@@ -22,7 +22,7 @@ from tfrctrace.reports.sections.flow_details import flow_details
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.sections.hops import hops_section
 from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
-from tfrctrace.reports.sections.objectives import objectives_section, verdicts
+from tfrctrace.reports.sections.objectives import bad_stretches_ns, objectives_section, verdicts
 from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.replay import replay_section
 from tfrctrace.reports.sections.sequence import sequence_section
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.elements import Words
     from tfrctrace.reports.results import Results
+
+_BAD_WORDS: Final = " In red: an objective was violated."
 
 Facts = list[dict[str, Any]]
 """Sources or problems."""
@@ -121,7 +123,11 @@ def build_report(
     origins_ns = {trace.linked: trace.start_ns for trace in traces}
     return Report(
         title,
-        tuple(_with_times_of_day(section, origins_ns, zone) for section in sections if _has_content(section)),
+        tuple(
+            _with_times_of_day(section, origins_ns, zone, bad_stretches_ns(objectives))
+            for section in sections
+            if _has_content(section)
+        ),
         tuple(
             _details_with_times(details, starts_ns.get(pair.lead["source"]), zone)
             for pair, details in zip(
@@ -141,15 +147,32 @@ def _footer(results: Results, zone: TimeZone) -> tuple[Words, ...]:
     return ((f"{made}{dated}",),)
 
 
-def _with_times_of_day(section: Section, origins_ns: Mapping[str, int | None], zone: TimeZone) -> Section:
-    """Return a section whose time axes show times of day, if the trace on them has any."""
+def _with_times_of_day(
+    section: Section,
+    origins_ns: Mapping[str, int | None],
+    zone: TimeZone,
+    bad_ns: Sequence[tuple[int, int]],
+) -> Section:
+    """Return a section whose time axes show times of day, and when objectives were violated."""
     figures = tuple(
-        replace(figure, axis=time_axis(origins_ns[figure.linked], figure.lasted_s, zone))
+        _on_time_axis(figure, origins_ns[figure.linked], zone, bad_ns)
         if figure.axis.is_time and figure.linked in origins_ns
         else figure
         for figure in section.figures
     )
     return replace(section, figures=figures)
+
+
+def _on_time_axis(
+    figure: Figure, origin_ns: int | None, zone: TimeZone, bad_ns: Sequence[tuple[int, int]]
+) -> Figure:
+    axis = time_axis(origin_ns, figure.lasted_s, zone)
+    if origin_ns is None:
+        return replace(figure, axis=axis)
+    spans = [((begin - origin_ns) / 1e9, (end - origin_ns) / 1e9) for begin, end in bad_ns]
+    bad_s = tuple((begin, end) for begin, end in spans if begin < figure.lasted_s and end > 0)
+    caption = f"{figure.caption}{_BAD_WORDS}" if bad_s else figure.caption
+    return replace(figure, axis=axis, bad_s=bad_s, caption=caption)
 
 
 def _details_with_times(details: FlowDetails, origin_ns: int | None, zone: TimeZone) -> FlowDetails:

@@ -181,6 +181,8 @@ class Figure:
     """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
     linked: str = ""
     """Figures with the same value zoom together."""
+    bad_s: tuple[tuple[float, float], ...] = ()
+    """When an objective was violated, on the time axis."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ class Chart:
 class ChartStyle:
     """Colours and sizes (pt) of a drawing; `colours` of series, which begin again after the last.
 
-    `rest` is the colour of the curve that sums up everything without a curve of its own.
+    `rest` is the colour of the curve that sums up everything without a curve of its own, `bad` that of the
+    stretches in which an objective was violated.
     """
 
     ink: str
@@ -101,6 +102,7 @@ class ChartStyle:
     rest: str
     text_pt: float
     line_pt: float
+    bad: str = "#c8102e"
 
 
 def draw(axes: Axes, chart: Chart, look: ChartStyle) -> None:

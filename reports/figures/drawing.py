@@ -56,6 +56,9 @@ _CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
 
 _SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
 
+_BAD_ALPHA: Final = 0.16
+"""Of stretches in which an objective was violated; equal to `plot.js` and the overview."""
+
 _MOST_TIMES: Final = 8
 """Times of day below an axis."""
 
@@ -183,6 +186,11 @@ def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     axes.set_xlabel(figure.axis.label, color=look.ink, fontsize=look.text_pt)
     axes.set_ylabel(unit or figure.value_label, color=look.ink, fontsize=look.text_pt)
     _limit_x(axes, figure)
+    low, high = x_range(figure)
+    for begin_s, end_s in figure.bad_s:
+        if begin_s < high and end_s > low:
+            span = (max(begin_s, low), min(end_s, high))
+            axes.axvspan(*span, color=look.bad, alpha=_BAD_ALPHA, linewidth=0, zorder=0)
     if has_logarithmic_values(figure):
         _logarithmic(axes, "y")
     elif (ends := value_range(figure)) is not None:

@@ -27,18 +27,20 @@ _HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _INK: Final = "#000001"
 _GRID: Final = "#000002"
 _PAPER: Final = "#000003"
+_BAD: Final = "#000004"
 _OTHER: Final = "#000010"
 _CURVES: Final = tuple(f"#00001{style}" for style in range(1, STYLES + 1))
 ROLES: Final = {
     _INK: "ink",
     _GRID: "grid",
     _PAPER: "paper",
+    _BAD: "bad",
     _OTHER: "other",
     **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
 }
 
 PAGE: Final = ChartStyle(
-    ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, text_pt=8.5, line_pt=1.4
+    ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, bad=_BAD, text_pt=8.5, line_pt=1.4
 )
 
 

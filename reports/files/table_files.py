@@ -97,6 +97,7 @@ def write_groups_json(
     sources: Sequence[Mapping[str, Any]],
     problems: Sequence[Problem],
     *,
+    objectives: Sequence[Mapping[str, Any]],
     schema_version: int,
     version: str,
 ) -> None:
@@ -105,6 +106,7 @@ def write_groups_json(
         "sources": map(_encode, sources),
         "groups": map(_encode, groups.iter_rows(named=True)),
         "buckets": map(_encode, buckets.iter_rows(named=True)),
+        **({"objectives": map(_encode, objectives)} if objectives else {}),
         "warnings": map(_encode, map(_with_text, problems)),
     }
     _write_document(file, parts, schema_version=schema_version, version=version)

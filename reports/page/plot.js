@@ -152,6 +152,7 @@ const Plots = (() => {
         sync: data.linked ? { key: data.linked, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
       },
       hooks: {
+        drawClear: [(drawn) => shade(drawn, data.bad)],
         setSelect: [() => view.zoomToSelection()],
         setCursor: [() => describe()],
       },
@@ -212,6 +213,18 @@ const Plots = (() => {
     addEventListener("themechange", () => plot.redraw(false));
     figure.plot = plot;
     return plot;
+  }
+
+  // The stretches in which an objective was violated, behind the curves.
+  function shade(plot, stretches) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.fillStyle = withAlpha(colour("--bad"), 0.16);
+    for (const ends of stretches) {
+      const [left, right] = ends.map((at) => Math.min(Math.max(plot.valToPos(at, "x", true), bbox.left), bbox.left + bbox.width));
+      if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    }
+    ctx.restore();
   }
 
   // Curves with the bands and rings of others, so that one set of series draws both.

@@ -71,6 +71,7 @@ def plot_data(figure: Figure) -> dict[str, Any]:
         "from": low,
         "to": high,
         "linked": figure.linked,
+        "bad": figure.bad_s,
         "curves": [_curve(curve, scale) for curve in figure.curves],
         "detail": [_curve(curve, scale) for curve in figure.detail],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.base.timezones import moment, parse_timezone
+from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     MISSING,
@@ -19,7 +19,8 @@ from tfrctrace.reports.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import tzinfo
+
+    from tfrctrace.base.timezones import TimeZone
 
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 _MINUTE_NS: Final = 60 * 1_000_000_000
@@ -38,20 +39,28 @@ def write_groups(
     total: int,
     order: str,
     every_ns: int | None,
-    timezone: str = "UTC",
+    zone: TimeZone = UTC_ZONE,
+    verdicts: Mapping[tuple[str | None, int], str] | None = None,
 ) -> None:
-    """Write a table of `rows`, of `total` ones; `order` is how these were chosen."""
+    """Write a table of `rows`, of `total` ones; `order` is how these were chosen.
+
+    `verdicts` on a group and the start of an interval stand in place of failed connections.
+    """
     if rows:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
-        times = list(_times([row["start_ns"] for row in rows], every_ns, parse_timezone(timezone)))
+        times = list(interval_times([row["start_ns"] for row in rows], every_ns, zone))
         cells = [_cells(row, time) for row, time in zip(rows, times, strict=True)]
+        if verdicts is not None:
+            headings = (*headings[:-1], "verdict")
+            keys = [(row["group"], row["start_ns"]) for row in rows]
+            cells = [(*cell[:-1], verdicts.get(key, "")) for cell, key in zip(cells, keys, strict=True)]
         lines = aligned([headings, *cells], left={0, 1})
         file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
         file.writelines(f"{line}\n" for line in lines[1:])
         file.write("\n")
     shows_dates = every_ns is not None and any(row["start_ns"] >= _YEAR_NS for row in rows)
-    zone = f"; times in {timezone}" if shows_dates else ""
-    file.write(f"{_counted(len(rows), total, order + zone)}\n")
+    zoned = f"; times in {zone.name}" if shows_dates else ""
+    file.write(f"{_counted(len(rows), total, order + zoned)}\n")
 
 
 def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
@@ -81,12 +90,12 @@ def _pair_ms(first: float | None, second: float | None) -> str:
     return f"{format_ms(first).removesuffix(' ms')}/{format_ms(second)}"
 
 
-def _times(starts_ns: Sequence[int], every_ns: int | None, zone: tzinfo | None) -> Iterator[str | None]:
+def interval_times(starts_ns: Sequence[int], every_ns: int | None, zone: TimeZone) -> Iterator[str | None]:
     """Give the start of each interval: the time of day, with the date if there are several."""
     if every_ns is None:
         yield from [None] * len(starts_ns)
         return
-    moments = [moment(start_ns, zone) for start_ns in starts_ns]
+    moments = [zone.moment(start_ns) for start_ns in starts_ns]
     form = "%m-%d %H:%M" if len({each.date() for each in moments}) > 1 else "%H:%M"
     form += "" if every_ns % _MINUTE_NS == 0 else ":%S"
     for start_ns, each in zip(starts_ns, moments, strict=True):

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import duration_text
-from tfrctrace.base.timezones import UTC_ZONE
+from tfrctrace.base.errors import printable
+from tfrctrace.metrics.objectives import Stretch
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -19,13 +20,16 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.objectives import Objective, Outcome, Stretch
+    from tfrctrace.metrics.objectives import Objective, ObjectiveResult, Outcome
 
 _S_NS: Final = 10**9
 _MINUTE_NS: Final = 60 * _S_NS
+_STRETCHES: Final = 5
+_GRAVITY: Final = {"no_data": 0, "met": 1, "violated": 2, "severe": 3}
+_WORDS: Final = {"no_data": "", "met": "met", "violated": "violated", "severe": "severe"}
 _NOUNS: Final = {
     _S_NS: "second",
     _MINUTE_NS: "minute",
@@ -66,6 +70,30 @@ def verdict_line(outcome: Outcome, every_ns: int | None, unit: str | None = None
     return f"{line}; worst {stretch_text(outcome.worst, unit)}"
 
 
+def result_lines(results: Sequence[ObjectiveResult], zone: TimeZone) -> Iterator[str]:
+    """Give the verdict on each objective, with its worst stretches."""
+    for result in results:
+        objective = result.objective
+        every_ns = objective.grouping.every_ns
+        yield ""
+        yield f"{objective_text(objective)}: {verdict_line(result.total, every_ns)}"
+        stretches = [Stretch(**row) for row in result.stretches.head(_STRETCHES).iter_rows(named=True)]
+        for one, line in zip(stretches, stretch_lines(stretches, objective.unit, zone), strict=True):
+            yield printable(f"  {one.group or MISSING}: {line}")
+        if len(result.stretches) > _STRETCHES:
+            yield f"  and {format_count(len(result.stretches) - _STRETCHES)} more"
+
+
+def worst_verdicts(results: Sequence[ObjectiveResult]) -> dict[tuple[str | None, int], str]:
+    """Return the gravest verdict on each group and start of an interval."""
+    found: dict[tuple[str | None, int], str] = {}
+    for result in results:
+        for group, start_ns, verdict in result.intervals.select("group", "start_ns", "verdict").iter_rows():
+            before = found.get((group, start_ns), "no_data")
+            found[group, start_ns] = max(before, verdict, key=_GRAVITY.__getitem__)
+    return {key: _WORDS[verdict] for key, verdict in found.items()}
+
+
 def stretch_text(stretch: Stretch, unit: str, zone: TimeZone | None = None) -> str:
     """Return when a stretch was, and its worst value: `2026-01-05 14:05 to 14:22 UTC (143 ms, n 210)`."""
     value = value_text(stretch.value, unit)
@@ -104,7 +132,11 @@ def span_text(begin_ns: int, end_ns: int, zone: TimeZone | None = None) -> str:
     """Return a span of time of day, with seconds where it needs them; seconds of simulations."""
     if is_simulated(begin_ns):
         return f"{begin_ns / _S_NS:g} s to {end_ns / _S_NS:g} s"
-    zone = zone or UTC_ZONE
+    if zone is None:
+        # help lists the commands without loading time zones
+        from tfrctrace.base.timezones import UTC_ZONE
+
+        zone = UTC_ZONE
     begin, end = zone.moment(begin_ns), zone.moment(end_ns)
     form = "%H:%M"
     if begin_ns % _MINUTE_NS or end_ns % _MINUTE_NS:

@@ -55,6 +55,12 @@ class Stretch:
         return self.needs_end or any(bound.kind == "offset" for bound in self._bounds)
 
     @property
+    def ends_ns(self) -> tuple[int | None, int | None]:
+        """The numbers of both ends, whatever they count from."""
+        since, until = self.since, self.until
+        return None if since is None else since.ns, None if until is None else until.ns
+
+    @property
     def _bounds(self) -> list[Bound]:
         return [bound for bound in (self.since, self.until) if bound]
 
@@ -63,9 +69,12 @@ class Stretch:
         if self.last_ns is not None:
             # its first packet is inside, and the very last one, too
             return last_ns - self.last_ns, None
-        since_ns = self.since and self._place(self.since, first_ns, first_ns, last_ns)
+        since_ns = until_ns = None
+        if self.since is not None:
+            since_ns = self._place(self.since, first_ns, first_ns, last_ns)
         start_ns = first_ns if since_ns is None else since_ns
-        until_ns = self.until and self._place(self.until, first_ns, start_ns, max(last_ns, start_ns))
+        if self.until is not None:
+            until_ns = self._place(self.until, first_ns, start_ns, max(last_ns, start_ns))
         _check_order(since_ns, until_ns)
         return since_ns, until_ns
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import (
     Jobs,
@@ -14,14 +16,15 @@ from tfrctrace.commands.options.common import (
     RawText,
     RunCache,
     Strict,
+    Timezone,
     check_output_place,
     check_raw,
 )
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
-from tfrctrace.commands.options.reading_options import Filter, Format, Layer
+from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.reports.printers.comparison import ComparisonFormat
+from tfrctrace.reports.printers.comparison import DEFAULT_LIMIT, ComparisonFormat
 
 if TYPE_CHECKING:
     from tfrctrace.study.definition import MeasuringPlan
@@ -57,12 +60,32 @@ def compare(
         bool, typer.Option("--holm", help="Correct p values for the number of metrics (Holm's method).")
     ] = False,
     measuring: MeasuringOptions,
-    form: Annotated[ComparisonFormat, output_option("--format", help="Output format.")] = "table",
+    form: Annotated[
+        ComparisonFormat | None,
+        output_option(
+            "--format", show_default="table; html for -o FILE.html", help="Output format; html is a page."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        output_option(
+            "--limit",
+            "-n",
+            min=0,
+            metavar="N",
+            show_default=str(DEFAULT_LIMIT),
+            help="Number of rows in the text table, the most important ones; 0 for all.",
+        ),
+    ] = None,
     output: OutputFile = "-",
     raw: RawText = False,
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    since: Since = None,
+    until: Until = None,
+    last: Last = None,
+    timezone: Timezone = "UTC",
     jobs: Jobs = None,
     cache: RunCache = None,
     strict: Strict = False,
@@ -70,16 +93,20 @@ def compare(
 ) -> int:
     """Compare the metrics of two traces or two sets of runs.
 
-    With at least two runs per side a difference has a confidence interval, an effect size (Hedges' g) and
-    Welch's test; with one run there is only the difference. Cached runs are not measured again.
+    The table has the most important differences first, and says whether B is better or worse. With at least
+    two runs per side a difference has a confidence interval, an effect size (Hedges' g) and Welch's test;
+    with one run there is only the difference. Cached runs are not measured again.
     """
     from tfrctrace.reports.output import open_text_output
-    from tfrctrace.reports.printers.comparison import write_comparison
+    from tfrctrace.reports.printers.comparison import judged, write_comparison
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import processes
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
+    form = form or ("html" if output.lower().endswith((".html", ".htm")) else "table")
+    if limit is not None and form not in {"table", "markdown"}:
+        raise UsageError(f"`--limit` applies to tables for people, but the format is {form}")
     measuring.check(metric or [])
     check_output_place(output, [first, second])
     check_raw(form, raw=raw)
@@ -89,6 +116,10 @@ def compare(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        since=since,
+        until=until,
+        last=last,
+        timezone=timezone,
     )
     with run_progress(console) as progress:
         found, problems = differences(
@@ -104,8 +135,19 @@ def compare(
             progress=progress,
         )
     console.print_problems(problems)
+    rows = judged(map(_row, found))
+    if form == "html":
+        from tfrctrace.reports.comparison_page import comparison_report
+        from tfrctrace.reports.formats import write_report
+        from tfrctrace.study.compared_sides import gather_sides
+
+        name = os.path.basename
+        title = f"{name(first)} and {name(second)}"
+        write_report(output, comparison_report(rows, gather_sides(first, second, plan), title=title))
+        return console.exit_status
+    most = DEFAULT_LIMIT if limit is None else limit or None
     with open_text_output(output) as file:
-        write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan), raw=raw)
+        write_comparison(file, form, rows, _head(first, second, plan), raw=raw, most=most)
     return console.exit_status
 
 

@@ -13,13 +13,15 @@ from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO, TextIO
 
     import polars as pl
 
+    from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
+    from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.trace.trace import Trace
 
 SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
@@ -39,14 +41,15 @@ def groups(
     traces: Traces,
     *,
     by: Annotated[
-        str,
+        str | None,
         measuring_option(
             "--by",
             metavar="WHAT",
+            show_default="host, or as the objectives",
             help="Group flows by host, prefix (prefix/16), site (of --inventory), port of the server, link "
             "(input), dscp, label (with --label) or flow; frames of 802.11 by station, bssid or channel.",
         ),
-    ] = "host",
+    ] = None,
     every: Annotated[
         str | None,
         measuring_option(
@@ -70,6 +73,12 @@ def groups(
             "--label",
             metavar="NAME=RULE",
             help="Label flows for --by label, e.g. 'reno=port 5201'; others are labelled by transport.",
+        ),
+    ] = None,
+    limits: Annotated[
+        str | None,
+        measuring_option(
+            "--limits", metavar="FILE", help="Judge the objectives of a TOML file (docs/check.md)."
         ),
     ] = None,
     under_load: Annotated[
@@ -117,7 +126,11 @@ def groups(
     direction of a group in each interval.
     """
     from tfrctrace.base.grouping import parse_grouping
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.gate.limits_file import read_objectives
+    from tfrctrace.gate.objective_results import judge_objectives
     from tfrctrace.reports.printers.groups import write_groups
+    from tfrctrace.reports.printers.objectives import result_lines, worst_verdicts
     from tfrctrace.trace.gather_groups import (
         check_labels,
         gather_groups,
@@ -138,9 +151,17 @@ def groups(
     if capacity is not None and not under_load:
         raise UsageError("`--capacity` needs `--under-load`")
     every = every or ("1s" if under_load else None)
-    grouping, labels = parse_grouping(by, every, inventory), tuple(label or ())
+    if limits is None:
+        objectives, grouping = [], parse_grouping(by or "host", every, inventory)
+    else:
+        if under_load or chosen not in {"table", "json"}:
+            raise UsageError("`--limits` applies to the table and to JSON")
+        objectives = read_objectives(limits)
+        grouping = _common_grouping(objectives, by, every, inventory)
+    labels = tuple(label or ())
     check_labels(grouping, labels)
     result.check(traces)
+    zone = TimeZone.named(reading.timezone)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
 
@@ -148,6 +169,8 @@ def groups(
         found = gather_loaded_delays(trace, grouping, labels, capacity)
         _write_under_load(result, *found, DEFAULT_LIMIT if limit is None else limit or None)
         return console.exit_status
+
+    judged = judge_objectives(trace, objectives, labels)
 
     def write_text(file: TextIO) -> None:
         order = sort or "bytes"
@@ -159,15 +182,17 @@ def groups(
             total=total,
             order="by group" if order == "group" else f"by {order}, largest first",
             every_ns=grouping.every_ns,
-            timezone=reading.timezone,
+            zone=zone,
+            verdicts=worst_verdicts(judged) if judged else None,
         )
+        file.writelines(f"{line}\n" for line in result_lines(judged, zone))
 
     def gather() -> Groups:
         return gather_groups(trace, grouping, labels)
 
     result.write(
         table=write_text,
-        json=lambda file: _write_json(file, gather(), trace),
+        json=lambda file: _write_json(file, gather(), trace, judged),
         rows=lambda file, form: _write_rows(file, gather(), form, raw=result.raw, buckets=buckets),
     )
     return console.exit_status
@@ -204,8 +229,33 @@ def _key(sort: SortKey) -> tuple[tuple[str, ...], pl.Expr | None]:
     return (_COLUMNS[sort],), pl.col(_COLUMNS[sort])
 
 
-def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
+def _common_grouping(
+    objectives: Sequence[Objective], by: str | None, every: str | None, inventory: str | None
+) -> Grouping:
+    """Return the grouping that is asked for, or that of all objectives, which have to have it."""
+    from tfrctrace.base.grouping import parse_grouping
+
+    groupings = list(dict.fromkeys(one.grouping for one in objectives))
+    if by is None and every is None:
+        if len(groupings) == 1:
+            return groupings[0]
+        raise UsageError(
+            "the file has no objective" if not groupings else "the objectives are of several groupings",
+            hint="name one by `--by` and `--every`, and the objectives of it in a file",
+        )
+    asked = parse_grouping(by or "host", every, inventory)
+    for one in objectives:
+        if one.grouping != asked:
+            raise UsageError(
+                f"`{one.name}` is of other groups or intervals than the table",
+                hint="leave out `--by` and `--every`, or name those of the file",
+            )
+    return asked
+
+
+def _write_json(file: TextIO, found: Groups, trace: Trace, judged: Sequence[ObjectiveResult]) -> None:
     from tfrctrace import __version__
+    from tfrctrace.gate.objective_verdict import kept_outcome
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_groups_json
 
@@ -215,6 +265,10 @@ def _write_json(file: TextIO, found: Groups, trace: Trace) -> None:
         found.buckets,
         trace.sources,
         trace.warnings,
+        objectives=[
+            {"require": one.objective.require, "severe": one.objective.severe, **kept_outcome(one)}
+            for one in judged
+        ],
         schema_version=SCHEMA_VERSION,
         version=__version__,
     )

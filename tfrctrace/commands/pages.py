@@ -38,6 +38,8 @@ class PageTask:
     anonymizer: Anonymizer | None
     shared: SharedNames
     zone: TimeZone
+    limits: str | None
+    """File of objectives that are judged."""
 
     @property
     def source(self) -> RunInput:
@@ -58,12 +60,13 @@ class PageTask:
         own = RecordingConsole(quiet=True, strict=self.reading.strict, is_silent=True)
         trace = self.reading.open([self.name], own, anonymizer=self.anonymizer)
         try:
+            judged = () if self.limits is None else trace.objectives(self.limits)
             results = trace.results()
         except InputError as error:
             problems = tuple(map(self.shared.problem, trace.publishable(error.problems)))
             entry = CaptureEntry(name=trace.name, page="", problems=problems)
             return {"failed": True, "problems": error.problems, "entry": entry}
-        report = build_report(results, title=trace.name, index=INDEX_NAME, zone=self.zone)
+        report = build_report(results, title=trace.name, index=INDEX_NAME, zone=self.zone, objectives=judged)
         write_page(os.path.join(self.folder, self.page), report)
         path = self.shared.name(trace.names[0])
         entry = capture_entry(results, name=trace.name, path=path, page=self.page)
@@ -80,11 +83,12 @@ def write_pages(
     title: str | None,
     zone: TimeZone,
     jobs: int | None = None,
+    limits: str | None = None,
 ) -> None:
     """Write `index.html` and one page per capture to `folder`, creating it if needed.
 
-    Many captures are read side by side. The index lists those that cannot be read; if none can, this raises
-    `InputError`.
+    Many captures are read side by side, and the objectives of the file `limits` judged in each. The index
+    lists those that cannot be read; if none can, this raises `InputError`.
     """
     from tfrctrace.parsers.sources import find_inputs
     from tfrctrace.reports.output import make_folder
@@ -104,7 +108,7 @@ def write_pages(
         called = reading.open([name], console, anonymizer=anonymizer).name
         page = _page_name(called, used)
         check_output_place(os.path.join(folder, page), inputs.names)
-        tasks.append(PageTask(name, page, folder, reading, anonymizer, shared, zone))
+        tasks.append(PageTask(name, page, folder, reading, anonymizer, shared, zone, limits))
     workers = processes(jobs or (1 if len(tasks) < _FEW else None))
     with run_progress(console, "pages") as progress:
         records = measure_runs(tasks, workers=workers, progress=progress).records

@@ -109,8 +109,8 @@ def report(
     elif jobs is not None:
         raise UsageError("`--jobs` needs `--pages`: a single report is one pass")
     if limits is not None:
-        others = {"--from": saved, "--results": save_to, "--pages": pages}
-        _refuse_together(others, "--limits", "leave out one of the two")
+        others = {"--from": saved, "--results": save_to}
+        _refuse_together(others, "--limits", "saved results hold no intervals to judge: read the trace")
     path = output or default_name([] if anonymity.is_enabled else traces)
     check_output_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -144,6 +144,7 @@ def report(
             title=title,
             zone=zone,
             jobs=jobs,
+            limits=limits,
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status

@@ -10,6 +10,7 @@ from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfrctrace.parsers.reading_settings import ReadingArguments
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.study.file.claims import Claim
@@ -117,9 +118,28 @@ class MeasuringPlan:
     filter: str | None = None
     input_format: str | None = None
     layer: str | None = None
+    since: str | None = None
+    until: str | None = None
+    last: str | None = None
+    timezone: str = "UTC"
     dissect: tuple[str, ...] = ()
     tfrc: Mapping[str, float | str] = field(default_factory=dict)
     replay: ReplayPlan | None = None
+
+    @property
+    def reading(self) -> ReadingArguments:
+        """The keywords of `tfrctrace.open`."""
+        return {
+            "filter": self.filter,
+            "input_format": self.input_format,
+            "layer": self.layer,
+            "since": self.since,
+            "until": self.until,
+            "last": self.last,
+            "timezone": self.timezone,
+            "dissect": self.dissect,
+            "tfrc": self.tfrc,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

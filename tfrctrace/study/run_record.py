@@ -140,19 +140,11 @@ def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[
 def check_reading(measuring: MeasuringPlan) -> None:
     """Raise `UsageError` or `FilterError` for settings with which no run can be read."""
     from tfrctrace.parsers._native import node_layers
-    from tfrctrace.parsers.dissect import parse_dissect
-    from tfrctrace.parsers.filters import CompiledFilter
-    from tfrctrace.parsers.plugins import check_format
-    from tfrctrace.parsers.tfrc import check_parameters
+    from tfrctrace.parsers.reading_settings import read_settings
 
-    if measuring.filter is not None:
-        CompiledFilter(measuring.filter)
-    check_format(measuring.input_format)
     if measuring.layer is not None:
         one_of(measuring.layer, node_layers(), "layer")
-    for layout in measuring.dissect:
-        parse_dissect(layout)
-    check_parameters(measuring.tfrc.items())
+    read_settings(measuring.reading)
 
 
 def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
@@ -188,11 +180,7 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
     window_ns = parse_duration_ns(measuring.window)
     trace = tfrctrace.open(
         path,
-        filter=measuring.filter,
-        input_format=measuring.input_format,
-        layer=measuring.layer,
-        dissect=measuring.dissect,
-        tfrc=measuring.tfrc,
+        **measuring.reading,
         bin_width=None if measuring.basis == "received" else f"{base_width_ns(window_ns)}ns",
     )
     measured = trace.measure(

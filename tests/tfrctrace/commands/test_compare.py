@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.metrics.catalogue import CATALOGUE
+from tfrctrace.metrics.statistics.preference import preference_of
 from tfrctrace.reports.printers.comparison import COLUMNS, write_comparison
+from tfrctrace.study.compared_sides import gather_sides
+from tfrctrace.study.definition import MeasuringPlan
 
 DATA = Path(__file__).parents[2] / "data" / "study" / "runs"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
@@ -97,11 +101,61 @@ def test_a_directory_stands_for_its_runs(compare, tmp_path):
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_person_reads_a_row_for_each_metric_and_group(compare, form):
-    lines = compare(DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz", "--format", form).out.splitlines()
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
+    lines = compare(*sides, "--format", form, "--limit", "0").out.splitlines()
     assert lines[0].replace("|", " ").split()[:4] == ["metric", "group", "A", "B"]
-    assert any("jain" in line and "a single run does not show how much runs vary" in line for line in lines)
+    assert any("jain" in line and "no test" in line for line in lines)
+    assert "a single run does not show how much runs vary" in lines
     # nothing was lost from sight: a metric without a value is there, with a dash
     assert any("convergence_s" in line for line in lines)
+
+
+def test_the_most_important_differences_come_first_and_say_whether_they_are_better(compare):
+    sides = (DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", "--basis", "received")
+    lines = compare(*sides).out.splitlines()
+    assert lines[-1].startswith("15 of 80 rows, most important first")
+    verdicts = [line.split("  ")[-1].strip() for line in lines[1:16]]
+    assert verdicts[:7] == ["better"] * 4 + ["worse"] * 3
+    assert set(verdicts[7:]) == {"unclear"}
+    rows = document_of(compare(*sides, "--format", "json"))["differences"]
+    for row in rows:
+        is_tested = row["p_value"] is not None and row["p_value"] < 0.05
+        assert (row["verdict"] in {"better", "worse", "different"}) == is_tested
+        if row["mean_a"] and row["difference"] is not None:
+            assert row["change"] == pytest.approx(row["difference"] / row["mean_a"])
+        if row["verdict"] in {"better", "worse"}:
+            # delays fall, and packets are lost: RED drops early
+            assert row["verdict"] == ("better" if "delay" in row["metric"] else "worse")
+    assert compare(*sides, "--limit", "3", "--format", "json").status == 2
+
+
+def test_every_metric_has_a_direction_or_none_by_choice():
+    undecided = {
+        *("sparse_flows", "upload_download_ratio", "inter_protocol_normalized", "inter_protocol_ratio"),
+        "aggressiveness_bps",
+    }
+    names = {one.name.removesuffix("_without_sparse") for one in CATALOGUE}
+    assert {name for name in names if preference_of(name) is None} == undecided
+
+
+def test_a_page_has_both_sides_overlaid(compare, tmp_path):
+    sides = (DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", "--basis", "received")
+    assert compare(*sides, "-o", "both.html").status == 0
+    page = (tmp_path / "both.html").read_text()
+    assert "of tcp is better by 37.5\xa0%" in page.replace(" %", "\xa0%")
+    assert "A: droptail-n2-*.xz" in page
+    assert str(DATA) not in page
+    for title in ("Goodput of all flows", "One-way delay of all flows, 95th percentile"):
+        assert title in page
+    assert page.count("better") > 4
+
+
+def test_sides_on_a_page_are_those_that_the_files_have():
+    sides = gather_sides(str(DATA / "red-n2-*.xz"), str(TWO_FLOWS), MeasuringPlan(since="2s", until="4s"))
+    assert [len(side.runs) for side in sides] == [3, 1]
+    for run in (run for side in sides for run in side.runs):
+        starts = run.rows["start_ns"]
+        assert starts.max() - starts.min() <= 2 * 10**9
 
 
 def test_the_name_of_a_group_is_one_cell_of_markdown(tmp_path):

@@ -211,3 +211,17 @@ def test_addresses_of_groups_are_replaced():
     networks = set(trace.groups("prefix/16").rows["group"])
     assert all(network.endswith(("/16", "/64")) for network in networks)
     assert not networks & set(groups_of(MIXED, "prefix/16").rows["group"])
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.base.errors.TfrctraceWarning")
+def test_rows_beyond_the_limit_are_counted_and_reported(monkeypatch):
+    whole = groups_of(MIXED, "host", "1s").rows
+    monkeypatch.setattr("tfrctrace.base.grouping.MAX_ROWS", 20)
+    trace = tfrctrace.open(MIXED)
+    kept = trace.groups("host", "1s").rows
+    (problem,) = [one for one in trace.read_groups(parse_grouping("host", "1s")).problems if one["hint"]]
+    left_out = whole["packets"].sum() - kept["packets"].sum()
+    assert len(kept) == 20
+    assert problem["message"] == (
+        f"more than 20 rows of groups: {left_out} packets of further groups or intervals were left out"
+    )

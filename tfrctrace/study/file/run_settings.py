@@ -125,7 +125,10 @@ def label_rules(table: Table) -> tuple[str, ...]:
     return rules
 
 
-_MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "input_format", "layer")
+_MEASURED_TEXTS: Final = (
+    *("window", "warmup", "capacity", "step", "filter", "input_format", "layer"),
+    *("since", "until", "last", "timezone"),
+)
 
 
 def parse_measuring_plan(
