@@ -2,7 +2,7 @@
 
 `python benchmarks/churn.py 50000000 100000 | tfrctrace flows -`: 50 million flows, of which at most 100,000
 are known at a time. A connection opens, carries one segment, closes, and counts until it was quiet for two
-maximum segment lifetimes; a query over UDP has one answer and counts until it was idle for an hour.
+maximum segment lifetimes; a query over UDP has one answer and counts until it was idle for 124 minutes.
 Everything follows from the flow's number, so the totals do, too.
 """
 
@@ -20,7 +20,7 @@ PCAP_HEADER: Final = bytes.fromhex("4d3cb2a1020004000000000000000000ffff00000100
 PORTS: Final = 50_000
 SEGMENT: Final = 100
 """Payload bytes of a connection, and of each datagram."""
-QUIET_NS: Final = {"tcp": 120_000_000_000, "udp": 3_600_000_000_000}
+QUIET_NS: Final = {"tcp": 120_000_000_000, "udp": 7_440_000_000_000}
 SYN, ACK, FIN = 2, 16, 1
 TCP_SCRIPT: Final = (
     # From the server, flags, number, acknowledgement, payload.

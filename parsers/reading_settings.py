@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.logs import LogOwner
     from tfrctrace.parsers.pairing import Pair
 
+IDLE_TIMEOUT: Final = "124min"
+"""NATs keep connections at least for so long (RFC 5382 section 5)."""
 MAX_FLOWS: Final = 1_000_000
 MAX_SAMPLES: Final = 10_000_000
 
@@ -64,8 +66,10 @@ class ReadingArguments(TypedDict, total=False):
     """Read only so much time before the last packet, as `10min`."""
     timezone: Annotated[str, "UTC"]
     """Time zone of `since` and `until`: `UTC`, `local` or a name such as `Europe/Berlin`."""
+    idle_timeout: Annotated[str, IDLE_TIMEOUT]
+    """Silence in capture time after which a flow is over, as `10min`: later packets are another flow."""
     max_flows: Annotated[int, MAX_FLOWS]
-    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
+    """Flows that are followed at a time in one trace; packets of further flows are counted as untracked."""
     max_samples: Annotated[int, MAX_SAMPLES]
     """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
     endpoint: Annotated[str | None, None]
@@ -99,6 +103,7 @@ class ReadSettings:
     stretch: "Stretch | None" = None
     span: tuple[int | None, int | None, bool] | None = None
     """The ends of the stretch (ns) in the trace, and whether they count from its first packet."""
+    idle_timeout_ns: int = 124 * 60 * 1_000_000_000
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
     max_decompressed_bytes: int | None = None
@@ -128,6 +133,7 @@ _PARSED: Final = frozenset(
         "timezone",
         "endpoint",
         "anonymous",
+        "idle_timeout",
     }
 )
 """Arguments that are given as text; the others are settings as they are."""
@@ -145,6 +151,7 @@ def read_settings(
 
     Raises `UsageError` for an argument that cannot be, and `FilterError` for a wrong filter.
     """
+    from tfrctrace.base.durations import parse_duration_ns
     from tfrctrace.parsers._native import node_layers, vantage_points
     from tfrctrace.parsers.logs import log_owners
     from tfrctrace.parsers.plugins import check_format
@@ -163,6 +170,7 @@ def read_settings(
         stretch=_stretch(given),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         store=StoreAccess(given["endpoint"], given["anonymous"]),
+        idle_timeout_ns=parse_duration_ns(given["idle_timeout"]),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tfrctrace.commands.options.common import Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
-from tfrctrace.parsers.reading_settings import MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.parsers.reading_settings import IDLE_TIMEOUT, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.parsers.remote import StoreAccess
 from tfrctrace.trace.trace import Trace
 
@@ -126,6 +126,15 @@ Last = Annotated[
     str | None,
     reading_option("--last", metavar="TIME", help="Read only the last TIME of each trace, e.g. 10min."),
 ]
+IdleTimeout = Annotated[
+    str,
+    reading_option(
+        "--idle-timeout",
+        metavar="TIME",
+        show_default=IDLE_TIMEOUT,
+        help="End a flow that has no packet for this long; later packets are another flow.",
+    ),
+]
 MaxFlows = Annotated[
     int,
     reading_option(
@@ -133,7 +142,7 @@ MaxFlows = Annotated[
         min=1,
         metavar="N",
         show_default=f"{MAX_FLOWS:,}",
-        help="Follow at most N flows per trace.",
+        help="Follow at most N flows at a time per trace.",
     ),
 ]
 
@@ -177,6 +186,7 @@ class ReadingOptions:
     until: Until = None
     last: Last = None
     timezone: Timezone = "UTC"
+    idle_timeout: IdleTimeout = IDLE_TIMEOUT
     max_flows: MaxFlows = MAX_FLOWS
     endpoint: Endpoint = None
     anonymous: Anonymous = False

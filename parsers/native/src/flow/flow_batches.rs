@@ -93,7 +93,7 @@ impl FlowBatches {
     #[cold]
     #[inline(never)]
     fn begin_buffer(&mut self, (time_ns, first): (i64, QueuedPacket), flow: u32, flows: &mut FlowTable) {
-        if self.in_use >= (flows.len() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
+        if self.in_use >= (flows.live() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
             self.settle_all(flows);
         }
         let mut buffer = self.spare.pop().unwrap_or_else(Buffer::with_room);
@@ -150,14 +150,15 @@ fn settle_each(groups: &Mutex<IterMut<'_, FlowGroup>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::flow_group::{BUFFER, GROUP_BITS};
+    use crate::flow::ends::neighbours::GROUP_BITS;
+    use crate::flow::flow_group::BUFFER;
     use crate::packet::event::{Tcp, TcpFlags};
     use crate::packet::key::Ipv4Ends;
     use crate::packet::plain::PlainSegment;
 
     #[test]
     fn test_flows_that_ended_leave_room_for_later_ones() {
-        let mut flows = FlowTable::new(u32::MAX, None);
+        let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
         let mut backlog = FlowBatches::default();
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         for host in 0..100_u64 << GROUP_BITS {
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {
-        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10, None));
+        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10, i64::MAX, None));
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
         let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };

@@ -1,17 +1,13 @@
 //! A group of neighbouring flows with everything that they need, so that groups are independent.
 
 use super::Flow;
+use super::ends::neighbours::{FLOWS, Neighbours};
+use super::ends::settled_flows::SettledNeighbours;
 use super::intervals::{IntervalWidth, Intervals, Piece};
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
 use crate::packet::key::Side;
-
-/// Flows in a group, as a power of two: with unacknowledged data 400 kB, which fit in the
-/// second-level cache.
-pub const GROUP_BITS: u32 = 8;
-
-const FLOWS: usize = 1 << GROUP_BITS;
 
 /// Packets in a buffer; a group has as many buffers as it needs.
 pub const BUFFER: usize = 64;
@@ -61,13 +57,15 @@ impl Buffer {
 /// Flows of consecutive numbers.
 #[derive(Debug)]
 pub struct FlowGroup {
-    flows: Vec<Flow>,
+    pub flows: Neighbours,
     pool: Pool,
     /// Queued packets in order: full buffers, and the one being filled.
     full: Vec<Buffer>,
     filling: Buffer,
     /// Their SACK blocks, in the same order.
     sacks: Vec<(u32, u32)>,
+    /// State of flows that left.
+    pub settled: SettledNeighbours,
     /// Cuts the flows' counters into intervals, if wanted.
     intervals: Option<Box<Intervals>>,
 }
@@ -76,28 +74,18 @@ impl FlowGroup {
     /// A group of no flows, to be cut into intervals of this width.
     pub fn new(intervals: Option<IntervalWidth>) -> Self {
         Self {
-            // Address space only: memory is used page by page as flows are opened.
-            flows: Vec::with_capacity(FLOWS),
+            flows: Neighbours::new(),
             pool: Pool::with_room(0),
             full: Vec::new(),
             filling: Buffer::NONE,
             sacks: Vec::new(),
+            settled: SettledNeighbours::default(),
             intervals: intervals.map(|width| Box::new(Intervals::new(width))),
         }
     }
 
-    #[inline(always)]
-    pub fn flows(&self) -> &[Flow] {
-        &self.flows
-    }
-
-    #[inline(always)]
-    pub fn flows_mut(&mut self) -> &mut [Flow] {
-        &mut self.flows
-    }
-
     pub fn open(&mut self, flow: Flow) {
-        self.flows.push(flow);
+        self.flows.open(flow);
         if let Some(intervals) = &mut self.intervals {
             intervals.open();
         }
@@ -107,30 +95,56 @@ impl FlowGroup {
     /// and return whether it was.
     #[inline(always)]
     pub fn reach(&mut self, index: usize, time_ns: i64) -> bool {
-        match (&mut self.intervals, self.flows.get_mut(index)) {
-            (Some(intervals), Some(flow)) => intervals.reach(index, flow, time_ns),
-            _ => false,
+        match &mut self.intervals {
+            Some(intervals) => intervals.reach(index, self.flows.at_mut(index), time_ns),
+            None => false,
         }
     }
 
     /// The next packet of the flow at `index` is a segment of `side` with data.
     #[inline(always)]
     pub fn note_data(&mut self, index: usize, side: Side, time_ns: i64, seq: u32) {
-        if let (Some(intervals), Some(flow)) = (&mut self.intervals, self.flows.get(index)) {
-            intervals.note_data(index, flow, side, time_ns, seq);
+        if let Some(intervals) = &mut self.intervals {
+            intervals.note_data(index, self.flows.at(index), side, time_ns, seq);
         }
     }
 
     /// End the last interval of all flows.
     pub fn finish_intervals(&mut self) {
-        if let Some(intervals) = &mut self.intervals {
-            intervals.finish(&self.flows);
+        for index in self.flows.indices() {
+            self.finish_interval(index);
         }
     }
 
     /// What the flows counted in intervals that ended.
     pub fn take_pieces(&mut self) -> Vec<Piece> {
         self.intervals.as_mut().map_or_else(Vec::new, |intervals| std::mem::take(&mut intervals.pieces))
+    }
+
+    /// End the last interval of the flow at `index`.
+    pub fn finish_interval(&mut self, index: usize) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.finish(index, self.flows.at(index));
+        }
+    }
+
+    /// Take the flow at `index`, which is over, out.
+    pub fn settle_flow(&mut self, index: usize) -> Flow {
+        let mut flow = self.flows.remove(index);
+        if let Some(connection) = flow.tcp.as_deref_mut() {
+            connection.leave(&mut self.pool);
+        }
+        flow
+    }
+
+    /// Give back memory that flows which are over needed; returns the room of the pool if none is left.
+    pub fn shrink(&mut self) -> Option<u32> {
+        if !self.flows.shrink() {
+            return None;
+        }
+        let room = self.pool.size() + self.pool.room();
+        (self.pool, self.intervals) = (Pool::with_room(0), None);
+        Some(room)
     }
 
     /// Pool of unacknowledged data.
@@ -148,7 +162,7 @@ impl FlowGroup {
     /// The flow at `index` in the group, and the pool.
     #[inline(always)]
     pub fn flow_and_pool(&mut self, place: usize) -> (&mut Flow, &mut Pool) {
-        (&mut self.flows[place], &mut self.pool)
+        (self.flows.at_mut(place), &mut self.pool)
     }
 
     /// Queue a packet captured at `time_ns` if the buffer has space; its SACK blocks follow if it
@@ -178,7 +192,7 @@ impl FlowGroup {
     /// Process the queued packets, one flow after the other, so that the nearest cache holds its
     /// state for all its packets.
     pub fn settle(&mut self) {
-        let Self { flows, pool, full, filling, sacks, intervals } = self;
+        let Self { flows, pool, full, filling, sacks, intervals, .. } = self;
         // Nothing is collected while packets are queued, so their outcome is not needed.
         let mut outcome = Outcome::default();
         for turn in in_order_of_flow(full, filling) {
@@ -186,17 +200,16 @@ impl FlowGroup {
             let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
             let from = turn.sack as usize;
             let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
-            if let Some(flow) = flows.get_mut(packet.flow_index()) {
-                let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
-                if let Some(intervals) = intervals {
-                    intervals.reach(packet.flow_index(), flow, time_ns);
-                    if packet.payload() > 0 {
-                        let seq = packet.tcp().seq;
-                        intervals.note_data(packet.flow_index(), flow, packet.side(), time_ns, seq);
-                    }
+            let flow = flows.at_mut(packet.flow_index());
+            let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
+            if let Some(intervals) = intervals {
+                intervals.reach(packet.flow_index(), flow, time_ns);
+                if packet.payload() > 0 {
+                    let seq = packet.tcp().seq;
+                    intervals.note_data(packet.flow_index(), flow, packet.side(), time_ns, seq);
                 }
-                flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
+            flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
         }
         for buffer in full.iter_mut().chain([filling]) {
             buffer.packets.clear();

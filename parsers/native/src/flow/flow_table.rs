@@ -5,7 +5,9 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
-use super::flow_group::{FlowGroup, GROUP_BITS};
+use super::ends::neighbours::GROUP_BITS;
+use super::ends::settled_flows::SettledFlows;
+use super::flow_group::FlowGroup;
 use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use super::tunnelled_flows::TunnelledFlows;
@@ -20,6 +22,9 @@ const RECENT: usize = 256;
 
 /// The same of the ends of plain segments: 48 kB, for both directions of several hundred connections.
 const RECENT_ENDS: usize = 2_048;
+
+/// The number of no flow.
+const NO_FLOW: u32 = u32::MAX;
 
 /// Nodes granted to a group's pool at a time.
 const LOAN: u32 = 64;
@@ -38,15 +43,26 @@ pub struct FlowTable {
     pub(super) tunnelled: TunnelledFlows,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
-    groups: Vec<FlowGroup>,
+    pub(super) groups: Vec<FlowGroup>,
+    /// The state of those that left.
+    pub(super) settled: SettledFlows,
+    /// The first group with flows.
+    pub(super) first_group: usize,
     length: u32,
+    /// Flows that did not leave.
+    pub(super) live: u32,
+    /// The most of them.
+    max_live: u32,
     /// Nodes that can still be granted to pools.
-    room: u32,
-    max_flows: u32,
+    pub(super) room: u32,
+    /// Silence after which a flow is over.
+    pub(super) idle_ns: i64,
+    /// Whether any flow may be over at its next packet.
+    pub(super) is_careful: bool,
     /// Width of the intervals into which counters are cut, if they are.
     intervals: Option<IntervalWidth>,
     /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
-    recent: [u32; RECENT],
+    pub(super) recent: [u32; RECENT],
     /// The same for plain segments, which do not even need a key.
     recent_ends: Box<[RecentEnds; RECENT_ENDS]>,
 }
@@ -80,8 +96,8 @@ pub struct Found {
 }
 
 impl FlowTable {
-    /// An empty table of at most `max_flows`.
-    pub fn new(max_flows: u32, intervals: Option<IntervalWidth>) -> Self {
+    /// An empty table of at most `max_live` flows at a time, which are over after a silence of `idle_ns`.
+    pub fn new(max_live: u32, idle_ns: i64, intervals: Option<IntervalWidth>) -> Self {
         Self {
             plain: HashTable::new(),
             others: HashTable::new(),
@@ -89,11 +105,16 @@ impl FlowTable {
             // Seeded for each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
+            settled: SettledFlows::default(),
+            first_group: 0,
             length: 0,
+            live: 0,
+            max_live,
             room: MAX_NODES,
-            max_flows,
+            idle_ns,
+            is_careful: false,
             intervals,
-            recent: [0; RECENT],
+            recent: [NO_FLOW; RECENT],
             recent_ends: Box::new([RecentEnds::default(); RECENT_ENDS]),
         }
     }
@@ -106,14 +127,26 @@ impl FlowTable {
         self.length == 0
     }
 
+    /// How many flows did not leave.
+    pub fn live(&self) -> usize {
+        self.live as usize
+    }
+
+    /// A flow that did not leave.
     #[inline(always)]
     pub fn get(&self, flow: u32) -> &Flow {
-        &self.groups[(flow >> GROUP_BITS) as usize].flows()[index_in_group(flow)]
+        self.group(flow).flows.at(index_in_group(flow))
     }
 
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
-        &mut self.group_mut(flow).flows_mut()[index_in_group(flow)]
+        self.group_mut(flow).flows.at_mut(index_in_group(flow))
+    }
+
+    /// A flow, if it did not leave.
+    pub fn if_here(&self, flow: u32) -> Option<&Flow> {
+        let flows = &self.group(flow).flows;
+        (!flows.has_left(index_in_group(flow))).then(|| flows.at(index_in_group(flow)))
     }
 
     /// The same with its pool, which has space for a packet if any is left.
@@ -124,6 +157,11 @@ impl FlowTable {
             grant_nodes(&mut self.room, group);
         }
         group.flow_and_pool(index_in_group(flow))
+    }
+
+    #[inline(always)]
+    pub(super) fn group(&self, flow: u32) -> &FlowGroup {
+        &self.groups[(flow >> GROUP_BITS) as usize]
     }
 
     #[inline(always)]
@@ -146,7 +184,7 @@ impl FlowTable {
 
     /// The first flow of each group of neighbours.
     pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
-        (0..self.length).step_by(1 << GROUP_BITS)
+        ((self.first_group as u32) << GROUP_BITS..self.length).step_by(1 << GROUP_BITS)
     }
 
     /// What the neighbours of `flow` counted in intervals that ended, and their first number.
@@ -167,20 +205,22 @@ impl FlowTable {
         self.room += room.saturating_sub(LOAN);
     }
 
+    /// The groups with flows.
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
-        &mut self.groups
+        self.groups.get_mut(self.first_group..).unwrap_or_default()
     }
 
     /// Divide the remaining nodes among the groups by their queued packets. The shares are fixed
     /// here, and not while the groups run, perhaps in several threads.
     pub fn share_room(&mut self) {
-        for group in &mut self.groups {
+        let groups = self.groups.get_mut(self.first_group..).unwrap_or_default();
+        for group in &mut *groups {
             self.room += group.pool_mut().take_room();
         }
         let needed = |group: &FlowGroup| u64::from(group.needed_room());
-        let all_needed: u64 = self.groups.iter().map(needed).sum();
+        let all_needed: u64 = groups.iter().map(needed).sum();
         let room = u64::from(self.room);
-        for group in &mut self.groups {
+        for group in groups {
             let share = (room * needed(group)).checked_div(all_needed).unwrap_or(0);
             // Not more than needed, which is a 32-bit number.
             let share = share.min(needed(group)) as u32;
@@ -189,14 +229,26 @@ impl FlowTable {
         }
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
-        self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
+    /// The flows that did not leave, with their numbers.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flow)> {
+        let groups = (0..).zip(&mut self.groups).skip(self.first_group);
+        groups.flat_map(|(group, flows)| {
+            flows.flows.iter_mut().map(move |(index, flow)| ((group << GROUP_BITS) + index as u32, flow))
+        })
+    }
+
+    /// Numbers of the flows that did not leave.
+    pub fn here(&self) -> impl Iterator<Item = u32> {
+        let groups = (0..).zip(&self.groups).skip(self.first_group);
+        groups.flat_map(|(group, flows)| {
+            flows.flows.indices().map(move |index| (group << GROUP_BITS) + index as u32)
+        })
     }
 
     /// Forget when packets of connections passed that wait for an answer.
     pub fn forget_times(&mut self) {
-        for flow in 0..self.length {
-            let (flow, pool) = self.groups[(flow >> GROUP_BITS) as usize].flow_and_pool(index_in_group(flow));
+        for flow in self.here().collect::<Vec<_>>() {
+            let (flow, pool) = self.group_mut(flow).flow_and_pool(index_in_group(flow));
             if let Some(connection) = flow.tcp.as_deref_mut() {
                 connection.forget_times(pool);
             }
@@ -205,7 +257,7 @@ impl FlowTable {
 
     /// The capture has a gap here: what it does not show was not lost.
     pub fn leave_gap(&mut self) {
-        for flow in self.iter_mut() {
+        for (_, flow) in self.iter_mut() {
             if let Some(state) = flow.non_tcp_if_any() {
                 state.leave_gap();
             }
@@ -218,16 +270,29 @@ impl FlowTable {
         let (key, side) = FlowKey::of(&network.endpoints);
         let slot = key.slot() % RECENT;
         let recent = self.recent[slot];
-        let is_recent = recent < self.length && self.tunnelled.is_empty() && self.get(recent).key() == key;
+        let is_recent = recent != NO_FLOW && self.tunnelled.is_empty() && self.get(recent).key() == key;
         let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
         // Only a SYN can start another connection between the same ports.
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
-            Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,
+            Some(flow) if !self.is_over_before((flow, side), packet, network, is_syn) => flow,
             _ => self.open(key, side, source)?,
         };
         self.recent[slot] = flow;
         Some(Found { flow, side })
+    }
+
+    /// Whether a packet of `side` cannot belong to a known flow although it has its five-tuple.
+    #[inline(always)]
+    pub(super) fn is_over_before(
+        &mut self,
+        (flow, side): (u32, Side),
+        packet: &Packet,
+        network: &Network,
+        is_syn: bool,
+    ) -> bool {
+        self.ends_before(flow, packet.time_ns)
+            || is_syn && self.get(flow).is_over_before(side, packet, network)
     }
 
     /// The same for a plain segment.
@@ -242,9 +307,11 @@ impl FlowTable {
     #[inline(never)]
     fn look_up_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
         let (ends, side) = segment.ends.sorted();
-        let flow = match self.lookup(&LookupKey::Plain(ends)) {
+        let known = self.lookup(&LookupKey::Plain(ends));
+        let flow = match known.filter(|&flow| !self.ends_before(flow, segment.time_ns)) {
             Some(flow) => flow,
-            None if self.has_tunnels()
+            None if known.is_none()
+                && self.has_tunnels()
                 && let Some(flow) = self.join_plain(segment) =>
             {
                 flow
@@ -259,7 +326,9 @@ impl FlowTable {
             }
         };
         let (ends, found) = (segment.ends, Some(Found { flow, side }));
-        self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
+        if !self.is_careful {
+            self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
+        }
         found
     }
 
@@ -349,7 +418,7 @@ impl FlowTable {
     /// Open a flow that look-ups do not find yet.
     pub(super) fn open_unregistered(&mut self, key: &FlowKey, side: Side, source: u32) -> Option<u32> {
         let number = self.length;
-        if number >= self.max_flows {
+        if self.live >= self.max_live || number == NO_FLOW {
             return None;
         }
         if index_in_group(number) == 0 {
@@ -357,11 +426,12 @@ impl FlowTable {
         }
         self.group_mut(number).open(Flow::new(*key, side, source));
         self.length += 1;
+        self.live += 1;
         Some(number)
     }
 
     /// An older flow may have had the same ends.
-    fn forget_ends(&mut self, key: &FlowKey) {
+    pub(super) fn forget_ends(&mut self, key: &FlowKey) {
         for side in [Side::Low, Side::High] {
             // Only those of IPv4 are there. For others, another entry is removed, if any.
             let ends = Ipv4Ends::of(&key.endpoints(side));
@@ -373,9 +443,10 @@ impl FlowTable {
     pub(super) fn register(&mut self, sought: &LookupKey, number: u32) {
         let Self { plain, others, hasher, .. } = self;
         let hash = hasher.hash_one(sought);
+        let mut replaced = None;
         match *sought {
             LookupKey::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
-                Some(known) => known.flow = number,
+                Some(known) => replaced = Some(std::mem::replace(&mut known.flow, number)),
                 None => {
                     let Ipv4Ends { addresses, ports } = ends;
                     let hash_of = |known: &PlainFlow| hasher.hash_one(LookupKey::Plain(known.ends()));
@@ -383,13 +454,61 @@ impl FlowTable {
                 }
             },
             LookupKey::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
-                Some(known) => known.1 = number,
+                Some(known) => replaced = Some(std::mem::replace(&mut known.1, number)),
                 None => {
                     let hash_of = |known: &(FlowKey, u32)| hasher.hash_one(LookupKey::Other(known.0));
                     others.insert_unique(hash, (key, number), hash_of);
                 }
             },
         }
+        if let Some(old) = replaced {
+            self.get_mut(old).is_replaced = true;
+        }
+    }
+
+    /// Let look-ups find a flow no longer.
+    pub(super) fn unregister(&mut self, number: u32) {
+        let key = self.get(number).key();
+        self.forget_recent(number, &key);
+        let sought = key.sought();
+        let hash = self.hasher.hash_one(sought);
+        match sought {
+            LookupKey::Plain(_) => {
+                if let Ok(entry) = self.plain.find_entry(hash, |known| known.flow == number) {
+                    entry.remove();
+                }
+            }
+            LookupKey::Other(_) => {
+                if let Ok(entry) = self.others.find_entry(hash, |known| known.1 == number) {
+                    entry.remove();
+                }
+            }
+        }
+        self.tunnelled.unregister(&key, number);
+    }
+
+    /// Let look-ups find no flow any more.
+    pub(super) fn forget_keys(&mut self) {
+        (self.plain, self.others) = (HashTable::new(), HashTable::new());
+        self.recent = [NO_FLOW; RECENT];
+        self.recent_ends.fill(RecentEnds::default());
+    }
+
+    /// Look a flow up anew for its next packet.
+    pub(super) fn forget_recent(&mut self, number: u32, key: &FlowKey) {
+        self.forget_ends(key);
+        let recent = &mut self.recent[key.slot() % RECENT];
+        if *recent == number {
+            *recent = NO_FLOW;
+        }
+    }
+
+    /// Look all flows up anew, and check each time whether they are over, or no longer.
+    pub fn be_careful(&mut self, is_careful: bool) {
+        if is_careful && !self.is_careful {
+            self.recent_ends.fill(RecentEnds::default());
+        }
+        self.is_careful = is_careful;
     }
 }
 
@@ -413,6 +532,6 @@ fn grant_nodes(room: &mut u32, group: &mut FlowGroup) {
 
 /// Index of a flow in its group.
 #[inline(always)]
-fn index_in_group(flow: u32) -> usize {
+pub(super) fn index_in_group(flow: u32) -> usize {
     (flow & ((1 << GROUP_BITS) - 1)) as usize
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::outstanding::Pool;
 
 /// Limit of holes per direction, a third of the room of all. A hostile stream can have a hole after
@@ -14,7 +16,7 @@ const MAX_HOLES: usize = 1 << 17;
 const MAX_ACKNOWLEDGED: usize = 256;
 
 /// Facts known when a hole opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoleOpening {
     /// Time of the packet that skipped it.
     pub time_ns: i64,
@@ -27,7 +29,7 @@ pub struct HoleOpening {
 }
 
 /// A hole, without its start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Hole {
     end: i64,
     opening: HoleOpening,
@@ -46,7 +48,7 @@ pub struct FilledHoles {
 ///
 /// Invariants: ranges are not empty and do not overlap; there are at most [`MAX_HOLES`], and each
 /// takes a node's room from the pool of its flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Holes {
     /// By start.
     ranges: BTreeMap<i64, Hole>,
@@ -131,6 +133,11 @@ impl Holes {
         while self.ranges.pop_first().is_some() {
             pool.release();
         }
+    }
+
+    /// Give the pool the room of the holes, which stay as they are: nothing may be opened or filled any more.
+    pub fn release(&self, pool: &mut Pool) {
+        pool.add_room(self.ranges.len() as u32);
     }
 
     /// Whether any byte of `start..end` has not been seen.

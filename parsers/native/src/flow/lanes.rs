@@ -102,10 +102,11 @@ impl FlowTable {
         let known = self.tunnelled.find_next(&key, side, lane);
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
-            Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,
+            Some(flow) if !self.is_over_before((flow, side), packet, network, is_syn) => flow,
             _ => {
                 let flow = self.open_unregistered(&key, side, source)?;
                 if let Some(old) = known {
+                    self.get_mut(old).is_replaced = true;
                     self.tunnelled.hand_over(key, old, flow);
                     if self.lookup(&key.sought()) == Some(old) {
                         self.register(&key.sought(), flow);

@@ -4,6 +4,7 @@ pub mod bins;
 pub mod bounded_samples;
 pub mod dccp;
 pub mod delivery;
+pub mod ends;
 mod flow_batches;
 mod flow_group;
 mod flow_table;
@@ -24,6 +25,8 @@ pub mod tfrc;
 pub mod tfrc_layout;
 pub mod transits;
 mod tunnelled_flows;
+
+use serde::{Deserialize, Serialize};
 
 use crate::packet::dccp::DccpHeader;
 use crate::packet::event::{Network, Numbering, Packet, TcpFlags, Transport};
@@ -49,7 +52,7 @@ use tfrc::{TfrcFlow, TfrcSamples};
 use tfrc_layout::LayoutFlow;
 
 /// Volume of one direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Direction {
     pub packets: u64,
     /// Their frames on the wire.
@@ -66,7 +69,7 @@ pub struct Direction {
 }
 
 /// Counters of one direction that are mostly 0, in saturating 32 bits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RareCounts {
     /// Packets that were fragments.
     pub fragments: u32,
@@ -121,13 +124,15 @@ const MAX_REPORTED_TOTAL: u64 = u64::MAX / 2;
 /// Value of [`Flow::dscp`] while no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Flow {
     key: KeptKey,
     /// The side of the first packet.
     first: Side,
     /// Codepoints as returned by [`Flow::dscp`], or [`NO_DSCP`].
     dscp: [u8; 2],
+    /// Whether a later flow has its five-tuple.
+    is_replaced: bool,
     /// Index of the source of its first packet.
     pub source: u32,
     directions: [Direction; 2],
@@ -137,19 +142,25 @@ pub struct Flow {
 }
 
 /// State that most flows, TCP in a capture, do not have.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct NonTcpState {
     rarities: [RareCounts; 2],
+    #[serde(skip)]
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
+    #[serde(skip)]
     pub tfrc: Option<Box<TfrcFlow>>,
     /// RTP and RTCP, if any datagram may be that.
+    #[serde(skip)]
     pub rtp: Option<Box<RtpFlow>>,
     /// TFRC over UDP with a user-defined layout.
+    #[serde(skip)]
     pub layout_flow: Option<Box<LayoutFlow>>,
     /// Delivery of its packets, if the trace shows both ends.
+    #[serde(skip)]
     pub deliveries: Option<Box<Deliveries>>,
     /// Detectors of numbered datagrams, for each side; only for UDP.
+    #[serde(skip)]
     probing: Option<Box<[NumberingDetector; 2]>>,
 }
 
@@ -174,6 +185,7 @@ impl Flow {
             key: key.into(),
             first,
             dscp: [0; 2],
+            is_replaced: false,
             source,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),

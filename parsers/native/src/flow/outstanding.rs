@@ -6,6 +6,8 @@
 //! line with several entries, and each direction has a linked list in it. All pools together are
 //! bounded: each allocates only the nodes granted to it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::seq::SeqNumber;
 
 /// Limit of nodes in all pools: 24 MiB, enough for 3,000,000 numbers, of 4 GB in flight. Beyond it
@@ -103,9 +105,8 @@ impl Pool {
     }
 
     /// Nodes in use or free.
-    #[cfg(test)]
-    pub fn size(&self) -> usize {
-        self.nodes.len()
+    pub fn size(&self) -> u32 {
+        self.nodes.len() as u32
     }
 
     /// Nodes that may still be allocated.
@@ -164,7 +165,7 @@ impl Pool {
 ///
 /// In one word, because two small ones side by side are written one by one and read together, for
 /// which a processor has to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Cursor(u32);
 
 impl Cursor {
@@ -191,7 +192,7 @@ impl Cursor {
 ///
 /// Invariants: `first` and `last` are nowhere exactly if `count` is 0; the nodes from one to the
 /// other belong to no other list.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Outstanding {
     first: Cursor,
     last: Cursor,
@@ -378,7 +379,7 @@ mod tests {
                 prop_assert_eq!(list.pop_through(number, &mut pool), expected);
                 prop_assert_eq!(list.count(), queue.len());
             }
-            prop_assert!(pool.size() <= 2 * most);
+            prop_assert!(pool.size() as usize <= 2 * most);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Statistics of round-trip times: exact sums, and percentiles of bounded error.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets in each power of two.
 const PER_OCTAVE_BITS: u32 = 6;
 const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;
 
 /// Number, range and mean of round-trip times, in nanoseconds. All sums are integers, so the result
 /// depends neither on order nor on the distribution of samples over threads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RttRange {
     count: u64,
     min_ns: u64,
@@ -69,7 +71,7 @@ impl RttRange {
 }
 
 /// The same with the standard deviation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RttStatistics {
     pub range: RttRange,
     /// 128 bits, the lower half first: a `u128` would be aligned to 16 bytes.
@@ -126,7 +128,7 @@ impl RttStatistics {
 ///
 /// Only buckets in use take memory, and their number is bounded by the 58 * 64 that exist for
 /// 64-bit values.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LogHistogram {
     /// Bucket and count of the last samples: consecutive ones are alike. Kept apart, so that most
     /// samples, and directions with few of them, need no allocation.

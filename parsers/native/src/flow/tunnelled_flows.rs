@@ -106,6 +106,29 @@ impl TunnelledFlows {
         }
     }
 
+    /// Let no packets belong to a flow any more.
+    pub fn unregister(&mut self, key: &FlowKey, flow: u32) {
+        let Some(passage) = self.passages.get(&flow) else { return };
+        for &(side, lane) in &passage.lanes {
+            let place = (*key, side, lane);
+            if self.lanes.get(&place) == Some(&flow) {
+                self.lanes.remove(&place);
+            }
+        }
+        self.recent.clear();
+        if let Some(newest) = self.newest.get_mut(key) {
+            newest.retain(|known| *known != flow);
+            if newest.is_empty() {
+                self.newest.remove(key);
+            }
+        }
+    }
+
+    /// Forget what carried a flow, and return it.
+    pub fn take_tunnels(&mut self, flow: u32) -> [Option<Box<Tunnel>>; 2] {
+        self.passages.remove(&flow).map_or([None, None], |passage| passage.tunnels)
+    }
+
     /// Remember what carried the first packet of a direction.
     #[inline]
     pub fn note(&mut self, Found { flow, side }: Found, tunnel: &Tunnel) {

@@ -59,6 +59,11 @@ impl OutsideFlows {
         self.before.is_empty() && self.behind.is_empty()
     }
 
+    /// Whether a flow of `key` may have packets outside.
+    pub fn has(&self, key: &FlowKey) -> bool {
+        self.before.contains(key) || self.behind.contains_key(key)
+    }
+
     /// Whether the next flow of `key`, in the order of first packets, began before the stretch.
     pub fn take_before(&mut self, key: &FlowKey) -> bool {
         self.before.remove(key)

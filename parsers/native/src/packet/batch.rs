@@ -141,6 +141,19 @@ impl Batch {
         &self.segments[index]
     }
 
+    /// Earliest and latest time; None without packets.
+    pub fn times_ns(&self) -> Option<(i64, i64)> {
+        if self.latest_before_step_back_ns.is_some() {
+            let times = || self.items().map(Item::time_ns);
+            return times().min().zip(times().max());
+        }
+        let first = self.items().next()?.time_ns();
+        let last = self.segments[..self.length].last()?;
+        let others = self.others.get(..self.others_length).unwrap_or_default();
+        let other = others.last().filter(|_| last.number == PLACEHOLDER);
+        Some((first, other.map_or(last.time_ns, |packet| packet.time_ns)))
+    }
+
     /// The packets in their order.
     #[inline]
     pub fn items(&self) -> impl Iterator<Item = Item<'_>> + Clone {

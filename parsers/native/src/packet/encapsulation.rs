@@ -1,8 +1,10 @@
 //! Encapsulations, and which flows inside of them are distinct.
 
+use serde::{Deserialize, Serialize};
+
 named_enum! {
     /// A layer that carries whole packets of another network, or protects them.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Encapsulation {
         /// Label stack (RFC 3032), with or without a pseudowire's control word (RFC 4385).
         Mpls = "mpls",
@@ -40,7 +42,7 @@ named_enum! {
 }
 
 /// Which flows with one five-tuple are distinct: see `docs/formats.md`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lane {
     /// Stands for the identifiers that name a network for both directions: VNI, VSID, I-SID, provider VLAN.
     pub network: u64,

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::encapsulation::Lane;
 use crate::packet::frame::FrameKind;
 
@@ -12,7 +14,7 @@ pub type ExtraIndex = NonZeroU32;
 /// The family stands beside it in [`Endpoints`].
 pub type Address = u128;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Family {
     /// IPv4: the address is in the low 32 bits.
     #[default]
@@ -29,7 +31,7 @@ pub enum Family {
 pub const PROTOCOL_TFRC: u8 = 253;
 
 /// The five-tuple of a packet, in its own direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Endpoints {
     /// Kind of `src` and `dst`.
     pub family: Family,
@@ -145,7 +147,7 @@ impl Sack {
 }
 
 /// Where a packet lies in its datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fragment {
     /// Identification, the same in all fragments of a datagram.
     pub id: u32,

@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::event::{Address, Endpoints, Family};
 
 pub const TCP: u8 = 6;
@@ -41,7 +43,7 @@ impl Ipv4Ends {
 }
 
 /// The end of a key that a packet comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// The end with the lower address and port.
     Low = 0,
@@ -59,7 +61,7 @@ impl Side {
 }
 
 /// A five-tuple without direction.
-#[derive(Clone, Copy, Debug, Eq, Default)]
+#[derive(Clone, Copy, Debug, Eq, Default, Serialize, Deserialize)]
 pub struct FlowKey {
     low: [u64; 2],
     high: [u64; 2],
@@ -136,7 +138,7 @@ impl FlowKey {
 
 /// A key in 16 bytes where that is enough, because every flow keeps its own: all addresses but IPv6's are of 32
 /// bits.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum KeptKey {
     /// Addresses, ports and protocol of the lower end and the other.
     Narrow {

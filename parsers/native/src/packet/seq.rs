@@ -1,7 +1,9 @@
 //! Sequence numbers that wrap, as a type that cannot be compared by mistake.
 
+use serde::{Deserialize, Serialize};
+
 /// A 32-bit TCP sequence number (RFC 9293 section 3.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {
@@ -16,7 +18,7 @@ impl SeqNumber {
 ///
 /// Numbers are unwrapped against the highest position so far, so a stream may be longer than 4 GiB
 /// and a retransmission across a wrap still falls where it belongs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Unwrapper {
     base: SeqNumber,
 }

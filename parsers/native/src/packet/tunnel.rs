@@ -1,10 +1,12 @@
 //! The encapsulations around a packet.
 
+use serde::{Deserialize, Serialize};
+
 use super::encapsulation::{Encapsulation, Lane};
 use super::event::{Endpoints, Fragment};
 
 /// Numbers of one header after the other, from the outside; of longer stacks the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     numbers: [u32; Self::MOST],
     length: u8,
@@ -33,7 +35,7 @@ impl Stack {
 }
 
 /// An outer packet that is the first fragment of its datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OuterFragment {
     /// The ends and the protocol of the fragmented packet.
     pub endpoints: Endpoints,
@@ -45,7 +47,7 @@ pub struct OuterFragment {
 }
 
 /// What carried a packet. Numbers of one kind are those of the innermost layer that has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tunnel {
     layers: Stack,
     /// Network identifier of VXLAN and Geneve, virtual subnet of NVGRE, service of PBB.

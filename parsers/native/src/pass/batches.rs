@@ -18,14 +18,20 @@ impl Analysis {
     /// collected in the order of packets.
     pub(super) fn take_batch(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let extras = batch.extras();
+        self.end_flows_before(batch);
         self.appended.begin(batch);
         if self.appended.concerns(batch) {
             self.take_batch_in_doubt(batch, summary);
+        } else if self.flows.is_careful() {
+            for item in batch.items() {
+                self.end_flows(item.time_ns(), item.time_ns(), 1);
+                self.take_item(item, extras, summary);
+            }
         } else if self.is_in_order(batch) {
             for item in batch.items() {
                 self.take_item(item, extras, summary);
             }
-        } else if self.collects || self.flows.len() < CACHED_FLOWS {
+        } else if self.collects || self.flows.live() < CACHED_FLOWS {
             self.take_batch_by_flow(batch, summary);
         } else {
             self.take_batch_later(batch, summary);
@@ -185,6 +191,7 @@ impl Analysis {
         }
         if let Some(found) = found
             && can_wait(item)
+            && !self.flows.is_doubtful(found.flow)
             && self.backlog.set_aside(item, found, extras, &mut self.flows)
         {
             self.note_tunnel(found, item, extras);

@@ -45,22 +45,24 @@ impl Analysis {
 
     /// Find the connections with an RTT. Call once, after the last packet.
     pub(super) fn find_rtt_sources(&mut self) {
-        let flows = || (0..self.flows.len() as u32).map(|number| (number, self.flows.get(number)));
-        let lacks_rtt = |flow| [Side::Low, Side::High].into_iter().any(|side| self.lacks_rtt(flow, side));
-        let in_need: HashSet<HostPair> =
-            flows().filter(|(_, flow)| lacks_rtt(flow)).map(|(_, flow)| hosts_of(flow)).collect();
+        let lacks_rtt =
+            |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| self.lacks_rtt(flow, side));
+        let here = self.flows.here().map(|number| self.flows.get(number));
+        let in_need: HashSet<HostPair> = here.filter(|flow| lacks_rtt(flow)).map(hosts_of).collect();
         if in_need.is_empty() {
             return;
         }
         let mut lenders = RttSources::new();
-        for (number, flow) in flows().filter(|(_, flow)| in_need.contains(&hosts_of(flow))) {
-            if let Some(lender) = as_rtt_source(number, flow) {
+        let found = self.flows.for_each(|number, flow| {
+            let lender = as_rtt_source(number, flow).filter(|_| in_need.contains(&hosts_of(flow)));
+            if let Some(lender) = lender {
                 let best = lenders.entry(hosts_of(flow)).or_insert(lender);
                 if best.samples < lender.samples {
                     *best = lender;
                 }
             }
-        }
+        });
+        self.note_unread(found);
         self.lenders = lenders;
     }
 }

@@ -25,17 +25,21 @@ impl Analysis {
         if outside.is_empty() {
             return;
         }
-        let numbers = 0..self.flows.len() as u32;
-        for number in numbers.clone() {
-            let flow = self.flows.get(number);
-            let is_earlier = outside.take_before(&flow.key());
-            let begins = flow.tcp.as_ref().is_some_and(|tcp| tcp.syn_ns().is_some());
-            if is_earlier && !begins {
-                self.cut_flows.insert(number, Cut::Before);
+        let mut concerned = Vec::new();
+        let read = self.flows.for_each(|number, flow| {
+            if outside.has(&flow.key()) {
+                let begins = flow.tcp.as_ref().is_some_and(|tcp| tcp.syn_ns().is_some());
+                concerned.push((number, flow.key(), begins));
+            }
+        });
+        self.note_unread(read);
+        for (number, key, begins) in &concerned {
+            if outside.take_before(key) && !begins {
+                self.cut_flows.insert(*number, Cut::Before);
             }
         }
-        for number in numbers.rev() {
-            if outside.take_behind(&self.flows.get(number).key()) {
+        for (number, key, _) in concerned.into_iter().rev() {
+            if outside.take_behind(&key) {
                 let cut = self.cut_flows.entry(number);
                 cut.and_modify(|cut| *cut = Cut::Both).or_insert(Cut::Behind);
             }

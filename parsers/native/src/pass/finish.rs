@@ -11,6 +11,9 @@ use crate::flow::transits::TransitCounters;
 use crate::packet::key::Side;
 use crate::pass::wifi_links::WifiLinks;
 
+/// Flows beyond which tables are made of packed states: what needs the memory next is not the core.
+const MOST_UNPACKED: usize = 200_000;
+
 impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
@@ -25,7 +28,7 @@ impl Analysis {
         self.group_outcomes();
         self.check_times();
         self.warn_empty_layer();
-        self.flows.iter_mut().for_each(Flow::finish);
+        self.flows.iter_mut().for_each(|(_, flow)| flow.finish());
         self.finish_groups();
         self.finish_tfrc();
         self.find_rtt_sources();
@@ -35,10 +38,14 @@ impl Analysis {
             self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
         if untracked > 0 {
             let message = format!(
-                "more than {} flows: {untracked} packets of further flows were counted but not analysed",
+                "more than {} flows at a time: {untracked} packets of further flows were counted but not analysed",
                 self.options.max_flows
             );
             self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(Hint::FlowLimit));
+        }
+        if let Some(failure) = self.flows.spool_failure() {
+            let message = format!("flows that are over stay in memory: no temporary file ({failure})");
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::NoSpool));
         }
         if self.links.untracked > 0 {
             let message = format!(
@@ -61,17 +68,21 @@ impl Analysis {
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::SampleLimit));
         }
+        if self.flows.live() > MOST_UNPACKED {
+            self.flows.settle_rest();
+        }
     }
 
     /// Emit the pending samples of TFRC's ends, and sort by time.
     pub(super) fn finish_tfrc(&mut self) {
-        for (number, flow) in (0..).zip(self.flows.iter_mut()) {
+        for (number, flow) in self.flows.iter_mut() {
             if let Some(ends) = flow.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut()) {
                 ends.finish(number, &mut self.tfrc);
             }
         }
         let flows = &self.flows;
-        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc().is_some_and(|of| of.has(side));
+        let is_of_tfrc =
+            |flow: u32, side| flows.if_here(flow).and_then(Flow::tfrc).is_some_and(|of| of.has(side));
         self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.drop_other_losses();
@@ -96,10 +107,11 @@ impl Analysis {
     /// Warn if the trace does not have the requested layer.
     pub(super) fn warn_empty_layer(&mut self) {
         let Some(layer) = self.options.layer else { return };
-        let numbers = 0..self.flows.len() as u32;
-        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries());
+        let mut deliveries = self.flows.here().filter_map(|flow| self.flows.get(flow).deliveries());
         let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
-        if !deliveries.any(counted) {
+        let is_empty = !deliveries.any(counted);
+        drop(deliveries);
+        if is_empty {
             let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
             self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::EmptyLayer));
         }

@@ -80,6 +80,7 @@ impl JoinedGroup {
         }
         if let Some((packet, extras)) = self.merged.packet(at) {
             analysis.source = self.sources_before + at as u32;
+            analysis.end_flows(packet.time_ns, packet.time_ns, 1);
             let found = analysis.take(packet, extras, &mut self.summaries[at]);
             work(packet, extras, found, (analysis, &self.merged.files[at].reading));
         }

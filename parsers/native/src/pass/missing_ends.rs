@@ -29,7 +29,7 @@ impl<'a> ShownEnds<'a> {
         };
         let names = (0..).zip(sources).flat_map(named).collect();
         let mut ends = Self { nodes: HashSet::new(), has_arrivals: false, sources, names };
-        for flow in (0..flows.len() as u32).map(|number| flows.get(number)) {
+        for flow in flows.here().map(|number| flows.get(number)) {
             let Some(both) = flow.deliveries() else { continue };
             for side in [Side::Low, Side::High] {
                 let delivery = both.of(side);
@@ -91,7 +91,7 @@ impl Analysis {
     /// Find out which ends a simulator's trace does not show.
     pub(super) fn find_missing_ends(&mut self) {
         let ends = ShownEnds::of(&self.flows, &self.sources);
-        for flow in self.flows.iter_mut().filter(|flow| flow.is_simulated()) {
+        for (_, flow) in self.flows.iter_mut().filter(|(_, flow)| flow.is_simulated()) {
             let missing = [Side::Low, Side::High].map(|side| (side, ends.missing(flow, side)));
             for (side, missing) in missing {
                 flow.deliveries_mut().of_mut(side).missing = missing;

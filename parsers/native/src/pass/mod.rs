@@ -7,6 +7,7 @@ mod collect;
 mod cut_flows;
 pub mod datagram_layout;
 mod finish;
+mod flow_ends;
 mod groups;
 mod interface_duplicates;
 pub mod joined;
@@ -63,11 +64,16 @@ use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
 use collect::Captured;
 pub use cut_flows::Cut;
+use flow_ends::FlowEnds;
 use groups::dns_queries::DnsQueries;
 use groups::echo_requests::EchoRequests;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use runs::Runs;
+use source_problems::GapsOfSources;
+
+/// Silence that ends a flow unless another is given: NATs keep connections for so long (RFC 5382 section 5).
+const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
 
 /// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
@@ -83,7 +89,10 @@ pub struct Options {
     pub dissect: Vec<(u16, DatagramLayout)>,
     /// Round-trip time in seconds of flows that do not show theirs.
     pub rtt_s: Option<f64>,
+    /// The most flows at a time.
     pub max_flows: u32,
+    /// Silence after which a flow is over, in capture time.
+    pub idle_ns: i64,
     /// The most samples of each kind.
     pub max_samples: usize,
     /// The most decompressed bytes of a source.
@@ -126,6 +135,7 @@ impl Default for Options {
             dissect: Vec::new(),
             rtt_s: None,
             max_flows: 1_000_000,
+            idle_ns: IDLE_NS,
             max_samples: 10_000_000,
             max_decompressed_bytes: None,
             layer: None,
@@ -201,6 +211,9 @@ pub struct LossSample {
 pub struct Analysis {
     options: Options,
     pub flows: FlowTable,
+    ends: FlowEnds,
+    /// Bytes that are missing in flows.
+    gaps: GapsOfSources,
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
     crossings: Transits,
@@ -248,6 +261,8 @@ pub struct Analysis {
     outside: OutsideFlows,
     /// Those of them that are in the table of flows, by number.
     pub cut_flows: BTreeMap<u32, Cut>,
+    /// Time of the last packet.
+    end_ns: i64,
     /// Whether the packets' times differ: if not, durations and RTTs are unknown.
     pub has_times: bool,
     pub problems: Vec<Problem>,
@@ -256,7 +271,13 @@ pub struct Analysis {
 impl Analysis {
     pub fn new(options: Options) -> Self {
         Self {
-            flows: FlowTable::new(options.max_flows, options.grouping.map(|grouping| grouping.every)),
+            flows: FlowTable::new(
+                options.max_flows,
+                options.idle_ns,
+                options.grouping.map(|grouping| grouping.every),
+            ),
+            ends: FlowEnds::new(options.idle_ns),
+            gaps: GapsOfSources::new(),
             fragments: Fragments::default(),
             crossings: Transits::default(),
             shown_again: InterfaceDuplicates::default(),
@@ -290,6 +311,7 @@ impl Analysis {
             sources: Vec::new(),
             outside: OutsideFlows::default(),
             cut_flows: BTreeMap::new(),
+            end_ns: i64::MIN,
             has_times: true,
             problems: Vec::new(),
             options,
@@ -563,14 +585,16 @@ impl Analysis {
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
-            let found = self.flows.find_quoted(network).filter(|_| network.has_ports)?;
+            let quoted = self.flows.find_quoted(network).filter(|_| network.has_ports);
+            let found = quoted.filter(|found| !self.flows.is_over_at(found.flow, packet.time_ns))?;
             if !self.shown_again.is_copy(packet, network, extras) {
                 self.flows.get_mut(found.flow).on_icmp_error(found.side);
             }
             return None;
         }
         let mut network = *network;
-        let Some(found) = self.fragments.resolve(&mut network) else {
+        let known = self.fragments.resolve(&mut network);
+        let Some(found) = known.filter(|found| !self.flows.is_over_at(found.flow, packet.time_ns)) else {
             summary.portless_packets += u64::from(has_flows(&network));
             self.fragments.keep_early(packet);
             return None;

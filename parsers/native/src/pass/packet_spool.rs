@@ -3,14 +3,12 @@
 //! Each direction has a chain of chunks in the file, and a buffer of what was not yet written. Numbers are kept
 //! as differences from the packet before, in as few bytes as they need.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::flow::ends::nameless_file::nameless_file;
 use crate::packet::event::{Event, NodeLayer, PathPoint};
 
 /// Bytes in the buffers of all directions after which they are written to the file.
@@ -124,17 +122,6 @@ impl PacketSpool {
         self.buffered = 0;
         out.flush()
     }
-}
-
-/// Open a new file in `folder`, and remove its name: nothing is left of it however the program ends.
-fn nameless_file(folder: &std::path::Path) -> io::Result<File> {
-    static OPENED: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let number = OPENED.fetch_add(1, Ordering::Relaxed);
-    let path = folder.join(format!("tfrctrace-{}-{number}-{now}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
 }
 
 /// One direction of a flow.
@@ -325,6 +312,8 @@ fn read_difference(rest: &mut &[u8], before: &mut u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use std::fs;
 
     use super::*;
 

@@ -14,12 +14,13 @@ const NONE: u16 = u16::MAX;
 /// The first and the last segment of a flow that wait, by index in the batch.
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    flow: u32,
     first: u16,
     last: u16,
 }
 
 impl Run {
-    const EMPTY: Self = Self { first: NONE, last: NONE };
+    const EMPTY: Self = Self { flow: 0, first: NONE, last: NONE };
 }
 
 /// A segment that waits.
@@ -33,10 +34,10 @@ struct Waiting {
 /// Segments that wait, grouped by flow.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    /// By number of the flow.
+    /// At the place of the last bits of the flow's number, or at the next ones that were free.
     runs: Vec<Run>,
-    /// Flows with a run, in order of their first segment.
-    flows: Vec<u32>,
+    /// Places of the runs, in order of their first segment.
+    places: Vec<u16>,
     /// By index in the batch; meaningless for packets that do not wait.
     waiting: Vec<Waiting>,
 }
@@ -44,6 +45,9 @@ pub(super) struct Runs {
 impl Runs {
     /// Prepare for a batch of so many packets.
     pub fn begin(&mut self, packets: usize) {
+        if self.runs.len() < 2 * packets {
+            self.runs.resize((2 * packets).next_power_of_two(), Run::EMPTY);
+        }
         if self.waiting.len() < packets {
             self.waiting.resize(packets, Waiting { next: NONE, side: Side::Low });
         }
@@ -53,13 +57,15 @@ impl Runs {
     #[inline(always)]
     pub fn add(&mut self, index: usize, found: Found) {
         let Found { flow, side } = found;
-        if flow as usize >= self.runs.len() {
-            self.make_room(flow as usize);
+        let places = self.runs.len();
+        let mut place = flow as usize % places;
+        while self.runs[place].first != NONE && self.runs[place].flow != flow {
+            place = (place + 1) % places;
         }
-        let run = &mut self.runs[flow as usize];
+        let run = &mut self.runs[place];
         if run.first == NONE {
-            run.first = index as u16;
-            self.flows.push(flow);
+            (run.flow, run.first) = (flow, index as u16);
+            self.places.push(place as u16);
         } else {
             self.waiting[usize::from(run.last)].next = index as u16;
         }
@@ -67,18 +73,11 @@ impl Runs {
         self.waiting[index] = Waiting { next: NONE, side };
     }
 
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self, flow: usize) {
-        self.runs.resize((flow + 1).next_power_of_two(), Run::EMPTY);
-    }
-
-    /// Remove the run of the flow that waits longest but `taken`: the flow, and the index of its first segment.
+    /// The run of the flow that waits longest but `taken`: the flow, and the index of its first segment.
     #[inline(always)]
-    pub fn take(&mut self, taken: usize) -> Option<(u32, usize)> {
-        let &flow = self.flows.get(taken)?;
-        let run = std::mem::replace(&mut self.runs[flow as usize], Run::EMPTY);
-        Some((flow, usize::from(run.first)))
+    pub fn take(&self, taken: usize) -> Option<(u32, usize)> {
+        let run = self.runs[usize::from(*self.places.get(taken)?)];
+        Some((run.flow, usize::from(run.first)))
     }
 
     /// The segment at `index`: the side that sent it, and the index of the next one of its flow.
@@ -89,6 +88,8 @@ impl Runs {
 
     /// Forget the runs, which were all taken.
     pub fn clear(&mut self) {
-        self.flows.clear();
+        for place in self.places.drain(..) {
+            self.runs[usize::from(place)] = Run::EMPTY;
+        }
     }
 }

@@ -19,6 +19,10 @@ impl Analysis {
         extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
+        if !self.ends.is_off {
+            self.ends.is_off = true;
+            self.flows.be_careful(false);
+        }
         let network = &packet.network;
         if !network.has_ports || !matches!(network.endpoints.protocol, 6 | 17 | PROTOCOL_TFRC) {
             return None;

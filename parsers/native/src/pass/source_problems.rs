@@ -20,16 +20,22 @@ const NAMED: usize = 8;
 
 /// Bytes that were acknowledged and not captured, in the flows of one source.
 #[derive(Clone, Default)]
-struct CaptureGaps {
+pub(super) struct CaptureGaps {
     bytes: u64,
     /// These flows, from 0.
     flows: Vec<u32>,
 }
 
+/// The same by source.
+pub(super) type GapsOfSources = BTreeMap<u32, CaptureGaps>;
+
 impl Analysis {
     /// Report what the sources show of themselves. To be called once, after the last source.
     pub(super) fn report_source_problems(&mut self) {
-        let mut gaps = self.capture_gaps();
+        for number in self.flows.here().collect::<Vec<_>>() {
+            self.note_gaps(number);
+        }
+        let mut gaps = std::mem::take(&mut self.gaps);
         let has_flows = !self.flows.is_empty();
         let mut found = Vec::new();
         for (at, source) in self.sources.iter().enumerate() {
@@ -38,7 +44,8 @@ impl Analysis {
                     found.push(placed(source, capture_drops(dropped, interface.name.as_deref()), None));
                 }
             }
-            if let Some(gaps) = gaps.remove(&(at as u32)) {
+            if let Some(mut gaps) = gaps.remove(&(at as u32)) {
+                gaps.flows.sort_unstable();
                 found.push(capture_gap(source, gaps));
             }
             let order = &source.time_order;
@@ -63,6 +70,7 @@ impl Analysis {
         let packets: u64 = with_packets().map(|source| source.packets).sum();
         let start_ns = with_packets().map(|source| source.start_ns).min();
         let end_ns = with_packets().map(|source| source.end_ns).max();
+        self.end_ns = end_ns.unwrap_or(i64::MIN);
         self.has_times = packets < 2 || start_ns != end_ns;
         if !self.has_times {
             self.rtt.kept.clear();
@@ -71,18 +79,15 @@ impl Analysis {
         }
     }
 
-    fn capture_gaps(&self) -> BTreeMap<u32, CaptureGaps> {
-        let mut gaps: BTreeMap<u32, CaptureGaps> = BTreeMap::new();
-        for number in 0..self.flows.len() as u32 {
-            let flow = self.flows.get(number);
-            let bytes = gap_bytes(flow);
-            if bytes > 0 {
-                let of_source = gaps.entry(flow.source).or_default();
-                of_source.bytes = of_source.bytes.saturating_add(bytes);
-                of_source.flows.push(number);
-            }
+    /// Note the bytes that are missing in a flow, after its last packet.
+    pub(super) fn note_gaps(&mut self, number: u32) {
+        let flow = self.flows.get(number);
+        let bytes = gap_bytes(flow);
+        if bytes > 0 {
+            let of_source = self.gaps.entry(flow.source).or_default();
+            of_source.bytes = of_source.bytes.saturating_add(bytes);
+            of_source.flows.push(number);
         }
-        gaps
     }
 }
 

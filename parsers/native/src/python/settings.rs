@@ -47,6 +47,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             rtt_s: tfrc.getattr("rtt_s")?.extract()?,
             tunnel_ports: tunnel_ports(given("tunnel_port")?.extract()?)?,
             grouping: grouping.map(GivenGrouping::checked).transpose()?,
+            idle_ns: given("idle_timeout_ns")?.extract()?,
             max_flows: given("max_flows")?.extract()?,
             max_samples: given("max_samples")?.extract()?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,

@@ -1,6 +1,9 @@
 //! The way of packets past several captures of one clock: a row for each hop.
 
+use std::io;
+
 use super::column::column;
+use super::shown::Shown;
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
 use crate::packet::key::Side;
@@ -14,7 +17,7 @@ pub(super) struct Hops(Vec<(u32, Side, usize)>);
 impl PassTable for Hops {
     type Row<'a> = HopRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut hops = Vec::new();
         let is_network = analysis.pairing.as_ref().is_some_and(|pairing| pairing.network.is_some());
         for flow in 0..if is_network { analysis.flows.len() as u32 } else { 0 } {
@@ -23,15 +26,16 @@ impl PassTable for Hops {
                 hops.extend((0..of_direction(analysis, flow, side).len()).map(|hop| (flow, side, hop)));
             }
         }
-        Self(hops)
+        Ok(Self(hops))
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.0.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<HopRow<'a>> {
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<HopRow<'a>> {
         let &(flow, side, number) = self.0.get(row)?;
+        let analysis = shown.analysis;
         let hop = of_direction(analysis, flow, side).get(number)?;
         let route = analysis.pairing.as_ref()?.network.as_ref()?.way(flow, side)?;
         let &[from, to] = route.get(number..=number + 1)? else { return None };

@@ -17,6 +17,7 @@ mod rounds;
 mod rtp;
 mod rtt;
 mod samples;
+mod shown;
 mod spooled_packets;
 mod tcp_details;
 mod tfrc;
@@ -25,6 +26,7 @@ mod transits;
 mod variables;
 mod wifi_links;
 
+use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -38,6 +40,7 @@ use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
 pub use column::{Column, Description, Row};
 use samples::Samples;
+use shown::Shown;
 
 /// The rows of a pass, with flows numbered from this number.
 type RowsOf = fn(&Arc<Analysis>, u32) -> Box<dyn Rows>;
@@ -197,22 +200,31 @@ trait PassTable: Send + Sync + 'static {
     type Row<'a>: Row<'a>;
 
     /// Prepare what the rows need.
-    fn new(analysis: &Analysis) -> Self;
+    fn new(analysis: &Analysis) -> io::Result<Self>
+    where
+        Self: Sized;
 
     fn len(&self, analysis: &Analysis) -> usize;
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self::Row<'a>>;
+    /// The flow, from 0, that a row needs.
+    fn flow(&self, _: &Analysis, _row: usize) -> Option<u32> {
+        None
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<Self::Row<'a>>;
 }
 
 struct PassRows<T> {
     analysis: Arc<Analysis>,
     first_flow: u32,
-    table: T,
+    /// An error where the flows that are over could not be read.
+    table: io::Result<T>,
 }
 
 impl<T: PassTable> Rows for PassRows<T> {
     fn len(&self) -> usize {
-        self.table.len(&self.analysis)
+        // One row that cannot be read says so.
+        self.table.as_ref().map_or(1, |table| table.len(&self.analysis))
     }
 
     fn batch_of(
@@ -221,7 +233,11 @@ impl<T: PassTable> Rows for PassRows<T> {
         end: usize,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<RecordBatch, ArrowError> {
-        let row = |row| self.table.row(&self.analysis, row, self.first_flow);
+        let failed = |error: &io::Error| ArrowError::IoError(error.to_string(), error.kind().into());
+        let table = self.table.as_ref().map_err(failed)?;
+        let numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
+        let left = self.analysis.flows.load(numbers).map_err(|error| failed(&error))?;
+        let row = |row| table.row(Shown::new(&self.analysis, &left), row, self.first_flow);
         record_batch(&(start..end).filter_map(row).collect::<Vec<_>>(), wanted)
     }
 }

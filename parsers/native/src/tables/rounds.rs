@@ -20,7 +20,7 @@ fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
 impl<'a> FlowRow<'a> {
     /// The rounds, where the capture shows their limits.
     fn limited_rounds(&self) -> Option<&'a Rounds> {
-        self.rounds().filter(|_| sees_limits(self.analysis, self.flow, self.side))
+        self.rounds().filter(|_| sees_limits(&self.analysis, self.flow, self.side))
     }
 
     /// Why limits and phases are null.
@@ -247,8 +247,8 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
 impl SampleRow<'_, RoundSample> {
     /// The round, where the capture shows its limit.
     fn limited(&self) -> Option<&Round> {
-        let flow = self.analysis.flows.get(self.sample.flow);
-        sees_limits(self.analysis, flow, self.sample.side).then_some(&self.sample.round)
+        let flow = self.analysis.flow(self.sample.flow);
+        sees_limits(&self.analysis, flow, self.sample.side).then_some(&self.sample.round)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The table of RTP's sources, and the columns of feedback that only reports on RTP have.
 
+use std::io;
+
 use super::column::column;
+use super::shown::Shown;
 use super::tfrc::FeedbackRow;
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
@@ -24,9 +27,10 @@ pub struct SourceRow<'a> {
 impl PassTable for RtpSources {
     type Row<'a> = SourceRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut places = Vec::new();
-        for number in 0..analysis.flows.len() as u32 {
+        // Those with media stay.
+        for number in analysis.flows.here() {
             let flow = analysis.flows.get(number);
             let Some(rtp) = flow.rtp() else { continue };
             for side in [flow.forward(), flow.forward().other()] {
@@ -34,16 +38,16 @@ impl PassTable for RtpSources {
                 places.extend((0..sources).map(|at| (number, side, at)));
             }
         }
-        Self { places }
+        Ok(Self { places })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.places.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<SourceRow<'a>> {
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<SourceRow<'a>> {
         let &(number, side, at) = self.places.get(row)?;
-        let flow = analysis.flows.get(number);
+        let flow = shown.flow(number);
         let source = flow.rtp()?.direction(side).sources().get(at)?;
         Some(SourceRow { flow: number + first_flow, direction: direction_name(side, flow.forward()), source })
     }
@@ -140,7 +144,7 @@ impl<'a> FeedbackRow<'a> {
     fn jitter_ms(&self) -> Option<f64> {
         let sample = self.report.sample;
         let media = sample.media?;
-        let rtp = self.report.analysis.flows.get(sample.flow).rtp()?;
+        let rtp = self.report.analysis.flow(sample.flow).rtp()?;
         let mut sources = rtp.direction(sample.side).sources().iter();
         let source = sources.find(|source| source.ssrc == media.ssrc)?;
         Some(source.clock.seconds(media.jitter_ticks?)? * 1e3)

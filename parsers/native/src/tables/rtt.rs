@@ -1,8 +1,11 @@
 //! Round-trip times: every sample in order of arrival, and in buckets.
 
+use std::io;
+
 use super::column::column;
 use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
+use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::rtt_statistics::Bucket;
 use crate::packet::key::Side;
@@ -60,22 +63,24 @@ pub struct BucketRow {
 impl PassTable for RttBuckets {
     type Row<'a> = BucketRow;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut buckets = Vec::new();
-        for row in 0..2 * analysis.flows.len() {
-            let of = FlowRow::at(analysis, row, 0);
-            let found = of.rtt().map(|(_, sketch)| sketch.buckets()).unwrap_or_default();
-            let (flow, direction) = (of.number, of.direction_name());
-            buckets.extend(found.into_iter().map(|bucket| BucketRow { flow, direction, bucket }));
-        }
-        Self { buckets }
+        each_flow(analysis, |shown, number| {
+            let row = 2 * number as usize;
+            for of in [row, row + 1].map(|row| FlowRow::at(shown, row, 0)) {
+                let found = of.rtt().map(|(_, sketch)| sketch.buckets()).unwrap_or_default();
+                let (flow, direction) = (of.number, of.direction_name());
+                buckets.extend(found.into_iter().map(|bucket| BucketRow { flow, direction, bucket }));
+            }
+        })?;
+        Ok(Self { buckets })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.buckets.len()
     }
 
-    fn row<'a>(&'a self, _: &'a Analysis, row: usize, first_flow: u32) -> Option<BucketRow> {
+    fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<BucketRow> {
         let bucket = *self.buckets.get(row)?;
         Some(BucketRow { flow: bucket.flow + first_flow, ..bucket })
     }

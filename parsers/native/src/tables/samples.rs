@@ -1,7 +1,9 @@
 //! Tables with a row for each sample that a pass kept of a direction of a flow.
 
+use std::io;
 use std::marker::PhantomData;
 
+use super::shown::Shown;
 use super::{PassTable, Row};
 use crate::flow::direction_name;
 use crate::packet::key::Side;
@@ -17,17 +19,17 @@ pub(super) trait Sample: Sized + Send + Sync + 'static {
 
 /// A sample with its flow.
 pub struct SampleRow<'a, S> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: Shown<'a>,
     pub(super) flow: u32,
     pub(super) direction: &'static str,
     pub(super) sample: &'a S,
 }
 
 impl<'a, S: Sample> SampleRow<'a, S> {
-    pub(super) fn at(analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self> {
-        let sample = S::kept(analysis).get(row)?;
+    pub(super) fn at(analysis: Shown<'a>, row: usize, first_flow: u32) -> Option<Self> {
+        let sample = S::kept(analysis.analysis).get(row)?;
         let (flow, side) = sample.place();
-        let direction = direction_name(side, analysis.flows.get(flow).forward());
+        let direction = direction_name(side, analysis.flow(flow).forward());
         Some(Self { analysis, flow: flow + first_flow, direction, sample })
     }
 }
@@ -41,15 +43,19 @@ where
 {
     type Row<'a> = SampleRow<'a, S>;
 
-    fn new(_: &Analysis) -> Self {
-        Self(PhantomData)
+    fn new(_: &Analysis) -> io::Result<Self> {
+        Ok(Self(PhantomData))
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         S::kept(analysis).len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self::Row<'a>> {
-        SampleRow::at(analysis, row, first_flow)
+    fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
+        S::kept(analysis).get(row).map(|sample| sample.place().0)
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<Self::Row<'a>> {
+        SampleRow::at(shown, row, first_flow)
     }
 }

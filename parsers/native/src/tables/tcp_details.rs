@@ -1,7 +1,10 @@
 //! The details of TCP connections as a table.
 
+use std::io;
+
 use super::column::column;
 use super::flows::FlowRow;
+use super::shown::Shown;
 use super::{Column, PassTable, Row};
 use crate::flow::tcp::details::ConnectionDetails;
 use crate::pass::Analysis;
@@ -45,19 +48,23 @@ impl DetailRow<'_> {
 impl PassTable for Details {
     type Row<'a> = DetailRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let has_some = |flow: &u32| analysis.details.as_ref().is_some_and(|all| all.get(*flow).is_some());
-        Self { flows: (0..analysis.flows.len() as u32).filter(has_some).collect() }
+        Ok(Self { flows: (0..analysis.flows.len() as u32).filter(has_some).collect() })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         2 * self.flows.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<DetailRow<'a>> {
+    fn flow(&self, _: &Analysis, row: usize) -> Option<u32> {
+        self.flows.get(row / 2).copied()
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<DetailRow<'a>> {
         let &number = self.flows.get(row / 2)?;
-        let flow = FlowRow::at(analysis, 2 * number as usize + row % 2, first_flow);
-        let details = analysis.details.as_ref()?.get(number)?.get(flow.side as usize)?;
+        let flow = FlowRow::at(shown, 2 * number as usize + row % 2, first_flow);
+        let details = shown.analysis.details.as_ref()?.get(number)?.get(flow.side as usize)?;
         Some(DetailRow { flow, details })
     }
 }

@@ -1,10 +1,12 @@
 //! TFRC's reports, loss events, loss intervals and findings.
 
 use std::collections::HashMap;
+use std::io;
 
 use super::column::column;
 use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
+use super::shown::Shown;
 use super::{Column, PassTable, Row};
 use crate::flow::tfrc::findings::FindingSample;
 use crate::flow::tfrc::{FeedbackSample, LossEventSample, LossIntervalSample, TfrcSummary};
@@ -111,16 +113,16 @@ impl Sample for FeedbackSample {
 impl PassTable for Feedback {
     type Row<'a> = FeedbackRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
-        Self(ArrivalVisibility::of::<FeedbackSample>(analysis))
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        Ok(Self(ArrivalVisibility::of::<FeedbackSample>(analysis)))
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         FeedbackSample::kept(analysis).len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<FeedbackRow<'a>> {
-        let report = SampleRow::<FeedbackSample>::at(analysis, row, first_flow)?;
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<FeedbackRow<'a>> {
+        let report = SampleRow::<FeedbackSample>::at(shown, row, first_flow)?;
         let shows_arrivals = self.0.at(report.sample.place());
         Some(FeedbackRow { report, shows_arrivals })
     }
@@ -375,16 +377,16 @@ impl Sample for LossIntervalSample {
 impl PassTable for LossIntervals {
     type Row<'a> = LossIntervalRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
-        Self(ArrivalVisibility::of::<LossIntervalSample>(analysis))
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        Ok(Self(ArrivalVisibility::of::<LossIntervalSample>(analysis)))
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         LossIntervalSample::kept(analysis).len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<LossIntervalRow<'a>> {
-        let interval = SampleRow::<LossIntervalSample>::at(analysis, row, first_flow)?;
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<LossIntervalRow<'a>> {
+        let interval = SampleRow::<LossIntervalSample>::at(shown, row, first_flow)?;
         let shows_arrivals = self.0.at(interval.sample.place());
         Some(LossIntervalRow { interval, shows_arrivals })
     }

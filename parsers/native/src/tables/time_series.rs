@@ -1,6 +1,9 @@
 //! Bins of time, in order of flow, direction and time.
 
+use std::io;
+
 use super::column::column;
+use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::bins::Bin;
 use crate::flow::direction_name;
@@ -24,15 +27,22 @@ pub struct BinRow<'a> {
     shows_both_ends: bool,
 }
 
+impl TimeBins {
+    fn lane_of(&self, row: usize) -> Option<&(u32, Side, usize)> {
+        let lane = self.lanes.partition_point(|lane| lane.2 <= row).checked_sub(1)?;
+        self.lanes.get(lane)
+    }
+}
+
 impl PassTable for TimeBins {
     type Row<'a> = BinRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut lanes = Vec::new();
         let mut total = 0;
         if let Some(bins) = &analysis.bins {
-            for flow in 0..analysis.flows.len() as u32 {
-                let forward = analysis.flows.get(flow).forward();
+            each_flow(analysis, |shown, flow| {
+                let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
                     let n = bins.lane(flow, side).len();
                     if n > 0 {
@@ -40,19 +50,22 @@ impl PassTable for TimeBins {
                         total += n;
                     }
                 }
-            }
+            })?;
         }
-        Self { lanes, total }
+        Ok(Self { lanes, total })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.total
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<BinRow<'a>> {
-        let lane = self.lanes.partition_point(|lane| lane.2 <= row).checked_sub(1)?;
-        let &(number, side, before) = self.lanes.get(lane)?;
-        let (bins, flow) = (analysis.bins.as_ref()?, analysis.flows.get(number));
+    fn flow(&self, _: &Analysis, row: usize) -> Option<u32> {
+        self.lane_of(row).map(|lane| lane.0)
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<BinRow<'a>> {
+        let &(number, side, before) = self.lane_of(row)?;
+        let (bins, flow) = (shown.analysis.bins.as_ref()?, shown.flow(number));
         let bin = bins.lane(number, side).get(row - before)?;
         Some(BinRow {
             flow: number + first_flow,

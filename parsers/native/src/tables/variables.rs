@@ -1,16 +1,34 @@
 //! The table of variables that senders logged themselves, in order of the sources.
 
+use std::collections::{HashMap, HashSet};
+use std::io;
+
 use super::column::column;
+use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
-use crate::flow::direction_name;
+use crate::flow::{Found, direction_name};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::Address;
-use crate::packet::key::address_text;
+use crate::packet::key::{FlowKey, address_text};
 use crate::packet::logged_variables::VariableSample;
 use crate::pass::Analysis;
 
 /// The table of variables.
-pub(super) struct Variables;
+pub(super) struct Variables {
+    /// The last of the flows that are over, by the ends that logs name.
+    over: HashMap<FlowKey, u32>,
+}
+
+impl Variables {
+    /// The flow of a value: one that goes on, else the last.
+    fn found(&self, analysis: &Analysis, sample: &VariableSample) -> Option<Found> {
+        let over = || {
+            let (key, side) = FlowKey::of(&sample.endpoints);
+            Some(Found { flow: *self.over.get(&key)?, side })
+        };
+        analysis.flows.find_endpoints(&sample.endpoints).or_else(over)
+    }
+}
 
 /// A value that a sender logged, with its flow.
 pub struct VariableRow<'a> {
@@ -22,18 +40,34 @@ pub struct VariableRow<'a> {
 impl PassTable for Variables {
     type Row<'a> = VariableRow<'a>;
 
-    fn new(_: &Analysis) -> Self {
-        Self
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        let logged = analysis.variables.kept.iter().map(|sample| FlowKey::of(&sample.endpoints).0);
+        let logged: HashSet<FlowKey> = logged.collect();
+        let mut over = HashMap::new();
+        if !logged.is_empty() {
+            each_flow(analysis, |shown, number| {
+                let key = shown.flow(number).key();
+                if logged.contains(&key) {
+                    over.insert(key, number);
+                }
+            })?;
+        }
+        Ok(Self { over })
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         analysis.variables.kept.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<VariableRow<'a>> {
+    fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
+        Some(self.found(analysis, analysis.variables.kept.get(row)?)?.flow)
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<VariableRow<'a>> {
+        let analysis = shown.analysis;
         let sample = analysis.variables.kept.get(row)?;
-        let flow = analysis.flows.find_endpoints(&sample.endpoints).map(|found| {
-            let forward = analysis.flows.get(found.flow).forward();
+        let flow = self.found(analysis, sample).map(|found| {
+            let forward = shown.flow(found.flow).forward();
             (found.flow + first_flow, direction_name(found.side, forward))
         });
         Some(VariableRow { analysis, flow, sample })

@@ -1,6 +1,9 @@
 //! Links between 802.11 stations, and their frames.
 
+use std::io;
+
 use super::column::column;
+use super::shown::Shown;
 use super::{Column, PassTable, Row};
 use crate::packet::frame::station_text;
 use crate::pass::Analysis;
@@ -12,15 +15,16 @@ pub(super) struct Links;
 impl PassTable for Links {
     type Row<'a> = LinkRow<'a>;
 
-    fn new(_: &Analysis) -> Self {
-        Self
+    fn new(_: &Analysis) -> io::Result<Self> {
+        Ok(Self)
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         analysis.links.all.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<LinkRow<'a>> {
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, _: u32) -> Option<LinkRow<'a>> {
+        let analysis = shown.analysis;
         let link = analysis.links.all.get(row)?;
         let source = analysis.sources.get(usize::from(link.capture));
         Some(LinkRow { link, source: source.map_or("", |source| &source.source) })
@@ -86,16 +90,16 @@ pub(super) struct LinkSamples;
 impl PassTable for LinkSamples {
     type Row<'a> = &'a LinkSample;
 
-    fn new(_: &Analysis) -> Self {
-        Self
+    fn new(_: &Analysis) -> io::Result<Self> {
+        Ok(Self)
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         analysis.link_samples.kept.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<&'a LinkSample> {
-        analysis.link_samples.kept.get(row)
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, _: u32) -> Option<&'a LinkSample> {
+        shown.analysis.link_samples.kept.get(row)
     }
 }
 

@@ -103,7 +103,7 @@ fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
 /// Make every table, and check invariants of any capture: limits hold, no packet is lost, and the
 /// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
-    assert!(analysis.flows.len() <= MAX_FLOWS as usize);
+    assert!(analysis.flows.live() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
     assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
     assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
@@ -127,7 +127,7 @@ pub fn check_tables(analysis: Analysis) {
         let batch = rows.batch(0, rows.len());
         assert!(batch.is_ok_and(|batch| batch.num_rows() == rows.len()));
     }
-    let flows = (0..analysis.flows.len() as u32).map(|number| analysis.flows.get(number));
+    let flows = analysis.flows.here().map(|number| analysis.flows.get(number));
     let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries()).collect();
     // A simulator's trace shows a packet several times.
     let is_capture = analysis.sources.iter().all(|source| source.lines == 0);
@@ -152,8 +152,7 @@ fn check_sums(analysis: &Analysis) {
     let mut in_flows = (0, 0);
     let mut in_bins = (0, 0);
     let mut copies = 0;
-    for number in 0..analysis.flows.len() as u32 {
-        let flow = analysis.flows.get(number);
+    let read = analysis.flows.for_each(|number, flow| {
         for side in [flow.forward(), flow.forward().other()] {
             let direction = flow.direction(side);
             in_flows.0 += direction.packets;
@@ -169,7 +168,8 @@ fn check_sums(analysis: &Analysis) {
                 in_bins.1 += bin.wire_bytes;
             }
         }
-    }
+    });
+    assert!(read.is_ok());
     assert_eq!(in_flows, in_bins);
     // A simulator shows the same packet at many places, and only where it is sent it counts.
     if analysis.sources.iter().any(|source| source.lines > 0) {

@@ -189,33 +189,31 @@ impl Intervals {
         cutter.cut_handshake(flow, false);
     }
 
-    /// Cut off the rest of all flows. Nothing may follow.
-    pub fn finish(&mut self, flows: &[Flow]) {
-        for (index, flow) in flows.iter().enumerate() {
-            let Some(current) = self.flows.get_mut(index) else { return };
-            let first_ns = [Side::Low, Side::High].map(|side| flow.direction(side).start_ns);
-            let start_ns = match current.start_ns {
-                NONE_YET => self.width.start_ns(first_ns[0].min(first_ns[1])),
-                start_ns => start_ns,
+    /// Cut off the rest of `flow`, the one at `index`. Nothing may follow.
+    pub fn finish(&mut self, index: usize, flow: &Flow) {
+        let Some(current) = self.flows.get_mut(index) else { return };
+        let first_ns = [Side::Low, Side::High].map(|side| flow.direction(side).start_ns);
+        let start_ns = match current.start_ns {
+            NONE_YET => self.width.start_ns(first_ns[0].min(first_ns[1])),
+            start_ns => start_ns,
+        };
+        let responses = current.responses.take();
+        let mut reported = current.reported.take().unwrap_or_default();
+        let reported = &mut *reported;
+        let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
+        cutter.cut_responses(flow, responses);
+        for side in [Side::Low, Side::High] {
+            let half = flow.tcp.as_deref().map(|connection| connection.half(side));
+            let rtt = match half {
+                Some(half) => half.round_trips.undrained(),
+                None => new_reports(cutter.reported, flow, side),
             };
-            let responses = current.responses.take();
-            let mut reported = current.reported.take().unwrap_or_default();
-            let reported = &mut *reported;
-            let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
-            cutter.cut_responses(flow, responses);
-            for side in [Side::Low, Side::High] {
-                let half = flow.tcp.as_deref().map(|connection| connection.half(side));
-                let rtt = match half {
-                    Some(half) => half.round_trips.undrained(),
-                    None => new_reports(cutter.reported, flow, side),
-                };
-                cutter.cut(flow, side, rtt);
-                for (opened_ns, segments) in half.into_iter().flat_map(|half| half.never_repaired()) {
-                    cutter.change(side, opened_ns, |counts| counts.add(Count::LostBefore, segments));
-                }
+            cutter.cut(flow, side, rtt);
+            for (opened_ns, segments) in half.into_iter().flat_map(|half| half.never_repaired()) {
+                cutter.change(side, opened_ns, |counts| counts.add(Count::LostBefore, segments));
             }
-            cutter.cut_handshake(flow, true);
         }
+        cutter.cut_handshake(flow, true);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Counters of accurate ECN feedback (RFC 9768): CE packets in three bits of the TCP header, bytes
 //! by codepoint in an option.
 
+use serde::{Deserialize, Serialize};
+
 use super::ecn::ace;
 use super::{Connection, Outcome, Segment};
 use crate::packet::event::TcpFlags;
@@ -26,7 +28,7 @@ const ACK_WEIGHT: f64 = 1.0 / 64.0;
 const SAFETY_FACTOR: u64 = 2;
 
 /// Marks on one side's packets as the other side reports them: s.cep, s.ceb, s.e0b and s.e1b.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CeFeedback {
     ce_packets: u64,
     /// The same if the three bits never cycled unseen: a lower bound.
@@ -44,7 +46,7 @@ pub struct CeFeedback {
 }
 
 /// Payload bytes that arrived, by codepoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedBytes {
     pub ect0: u64,
     pub ce: u64,

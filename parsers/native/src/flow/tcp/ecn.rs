@@ -1,6 +1,8 @@
 //! Explicit congestion notification (RFC 3168): marks, their echoes, and what both SYNs negotiate
 //! (RFC 9768 section 3.1).
 
+use serde::{Deserialize, Serialize};
+
 use super::Segment;
 use crate::packet::event::TcpFlags;
 
@@ -11,7 +13,7 @@ const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
 /// Congestion marks in one side's packets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Ecn {
     pub ect0_packets: u32,
     pub ect1_packets: u32,
@@ -88,7 +90,7 @@ impl EcnMode {
 const SEEN: u8 = 0b1000;
 
 /// AE, CWR and ECE of both SYNs, in three bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct EcnNegotiation {
     /// Of SYNs without ACK, which fall back to 0 when the server does not answer.
     syn: u8,

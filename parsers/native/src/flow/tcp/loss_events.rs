@@ -1,7 +1,9 @@
 //! Losses grouped into loss events (RFC 5348 section 5.2).
 
+use serde::{Deserialize, Serialize};
+
 /// Losses within one round-trip time of the first are one event: a sender reacts once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LossEvents {
     count: u32,
     segments: u32,

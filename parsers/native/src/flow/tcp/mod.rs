@@ -8,6 +8,8 @@
 //! Repeated and late segments get a class in `classify/`, from the state in
 //! `recovery/recovery_state.rs`.
 
+use serde::{Deserialize, Serialize};
+
 pub mod accurate_ecn;
 pub mod classify;
 pub mod details;
@@ -44,7 +46,7 @@ pub use state::ConnectionState;
 
 /// Silence after which a SYN starts a new connection whatever its sequence number (two maximum
 /// segment lifetimes, RFC 9293 section 3.4.1).
-const TWO_MSL_NS: i64 = 120_000_000_000;
+pub const TWO_MSL_NS: i64 = 120_000_000_000;
 
 /// Marks a time in [`Connection::handshake`] as not seen.
 const UNSEEN: i64 = i64::MIN;
@@ -111,7 +113,7 @@ impl Outcome {
 }
 
 /// Both halves and what belongs to neither.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Connection {
     halves: [HalfConnection; 2],
     /// The side that sent the first SYN.
@@ -235,7 +237,7 @@ impl Connection {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.state(), ConnectionState::Closed | ConnectionState::Reset | ConnectionState::Refused)
+        self.state().is_closed()
     }
 
     fn idle_since(&self, time_ns: i64) -> bool {
@@ -357,6 +359,11 @@ impl Connection {
         if !self.handshake_done {
             self.handshake = [UNSEEN; 2];
         }
+    }
+
+    /// Give back what is held of `pool`. No segment may follow; all that was counted stays.
+    pub fn leave(&mut self, pool: &mut Pool) {
+        self.halves.iter_mut().for_each(|half| half.leave(pool));
     }
 
     /// Forget everything, as before the first segment.

@@ -21,6 +21,13 @@ named_enum! {
     }
 }
 
+impl ConnectionState {
+    /// Whether nothing but repetitions may follow.
+    pub fn is_closed(self) -> bool {
+        matches!(self, Self::Closed | Self::Reset | Self::Refused)
+    }
+}
+
 impl Connection {
     pub fn state(&self) -> ConnectionState {
         let fins = self.halves.iter().filter(|half| half.fin).count();

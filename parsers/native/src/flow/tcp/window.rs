@@ -1,9 +1,11 @@
 //! The receive windows that one side announces.
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::event::TcpFlags;
 
 /// Time with a closed window.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct ClosedWindow {
     /// Packets that announce it.
     packets: u32,
@@ -15,7 +17,7 @@ struct ClosedWindow {
 
 /// Unscaled receive windows, without those of SYN (which are not scaled, RFC 7323 section 2.2) and
 /// RST (which announces none).
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Windows {
     /// Window of the last segment.
     last: Option<u16>,

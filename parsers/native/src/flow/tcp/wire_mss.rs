@@ -6,6 +6,8 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use super::classify::class::Class;
 use super::half_connection::HalfConnection;
 
@@ -22,7 +24,7 @@ const CONFIRMING: u32 = 4;
 const MAX_MISFITS: u32 = 3;
 
 /// Lengths of long segments so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MssEstimator {
     common: u32,
     segments: u32,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::flow::Found;
 use crate::flow::intervals::{Count, Counts, Duration, Piece};
@@ -70,6 +70,20 @@ impl Analysis {
             if let Some((key, query)) = queries.add(key, query) {
                 self.count_dns(key, query, None);
             }
+        }
+    }
+
+    /// Count queries of flows that are over, which waited for longer than these, as unanswered.
+    pub(in crate::pass) fn give_up_queries(&mut self, over: &[u32]) {
+        if over.is_empty() || self.dns_queries.waiting.is_empty() {
+            return;
+        }
+        let over: HashSet<u32> = over.iter().copied().collect();
+        let mut given_up: Vec<_> =
+            self.dns_queries.waiting.extract_if(|(flow, _), _| over.contains(flow)).collect();
+        given_up.sort_unstable_by_key(|(_, query)| query.number);
+        for (key, query) in given_up {
+            self.count_dns(key, query, None);
         }
     }
 

@@ -38,6 +38,14 @@ impl Analysis {
         }
     }
 
+    /// Group the rest of a flow that leaves.
+    pub(in crate::pass) fn group_rest(&mut self, flow: u32) {
+        if self.groups.is_some() {
+            self.flows.finish_interval(flow);
+            self.group_pieces(flow);
+        }
+    }
+
     /// Group the rest, after the last packet.
     pub(in crate::pass) fn finish_groups(&mut self) {
         if self.groups.is_none() {

@@ -4,12 +4,15 @@ mod ecn;
 mod tunnels;
 
 use std::borrow::Cow;
+use std::io;
 
 use super::column::column;
+use super::shown::Shown;
 use super::transits::note_on_pair;
 use super::{Column, PassTable, Row};
 use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Delivery, NumberedCounts, Numbers};
+use crate::flow::ends::FlowEnd;
 use crate::flow::observation::MissingEnds;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 use crate::flow::tcp::rtt::RttTotals;
@@ -25,7 +28,7 @@ use crate::pass::{Analysis, Cut};
 use crate::plural;
 
 pub struct FlowRow<'a> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: Shown<'a>,
     pub(super) number: u32,
     first_flow: u32,
     pub(super) notation: Notation<'a>,
@@ -41,10 +44,9 @@ pub struct FlowRow<'a> {
 }
 
 impl<'a> FlowRow<'a> {
-    pub(super) fn at(analysis: &'a Analysis, row: usize, first_flow: u32) -> Self {
-        let flows = &analysis.flows;
+    pub(super) fn at(analysis: Shown<'a>, row: usize, first_flow: u32) -> Self {
         let index = (row / 2) as u32;
-        let flow = flows.get(index);
+        let flow = analysis.flow(index);
         let forward = flow.forward();
         let side = if row.is_multiple_of(2) { forward } else { forward.other() };
         let direction = flow.direction(side);
@@ -54,7 +56,7 @@ impl<'a> FlowRow<'a> {
         let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
         let half = read.map(|tcp| tcp.half(side));
         let round_trips = half.map(|half| half.round_trips.measured());
-        let source = analysis.sources.get(flow.source as usize);
+        let source = analysis.analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
         let tap = analysis
             .vantage(flow, side)
@@ -362,16 +364,20 @@ pub(super) struct Flows;
 impl PassTable for Flows {
     type Row<'a> = FlowRow<'a>;
 
-    fn new(_: &Analysis) -> Self {
-        Self
+    fn new(_: &Analysis) -> io::Result<Self> {
+        Ok(Self)
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
         2 * analysis.flows.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<FlowRow<'a>> {
-        Some(FlowRow::at(analysis, row, first_flow))
+    fn flow(&self, _: &Analysis, row: usize) -> Option<u32> {
+        Some((row / 2) as u32)
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<FlowRow<'a>> {
+        Some(FlowRow::at(shown, row, first_flow))
     }
 }
 
@@ -435,6 +441,16 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("neither TCP nor DCCP, or no TCP header was whole")
         .name(|row| row.state()),
+        column(
+            "ended",
+            "",
+            "how the flow ended: `open` (not before the trace), `closed`, `reset`, `idle` (no packet for \
+             longer than the time-out: later ones are another flow), `replaced` (a SYN opened another \
+             connection between the same ports)",
+        )
+        .null_when("the trace has no packet of it")
+        .one_of(|| FlowEnd::ALL.map(FlowEnd::name).to_vec())
+        .name(|row| row.analysis.end_of(row.flow).map(FlowEnd::name)),
         column(
             "ccid",
             "",

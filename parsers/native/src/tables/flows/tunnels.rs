@@ -46,7 +46,7 @@ impl<'a> FlowRow<'a> {
     ];
 
     fn tunnel(&self) -> Option<&Tunnel> {
-        self.analysis.flows.tunnel(self.index(), self.side)
+        self.analysis.tunnel(self.index(), self.side)
     }
 
     fn outer_address(&self, outer: Endpoints, end: fn(&Endpoints) -> u128) -> String {

@@ -1,10 +1,13 @@
 //! The buckets of the percentiles of groups.
 
+use std::io;
+
 use super::GroupTableRow;
 use crate::flow::intervals::Duration;
 use crate::flow::rtt_statistics::{Bucket, LogHistogram};
 use crate::pass::Analysis;
 use crate::tables::column::column;
+use crate::tables::shown::Shown;
 use crate::tables::{Column, PassTable, Row};
 
 /// Name of round-trip times among the durations.
@@ -25,10 +28,10 @@ pub(in crate::tables) struct GroupBuckets {
 impl PassTable for GroupBuckets {
     type Row<'a> = GroupBucketRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
+    fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut buckets = Vec::new();
         let Some(groups) = analysis.groups.as_ref().filter(|_| analysis.has_times) else {
-            return Self { buckets };
+            return Ok(Self { buckets });
         };
         let measures = measures();
         for number in groups.in_order() {
@@ -40,16 +43,16 @@ impl PassTable for GroupBuckets {
                 buckets.extend(of_row.into_iter().map(|bucket| (number, measure, bucket)));
             }
         }
-        Self { buckets }
+        Ok(Self { buckets })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.buckets.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<GroupBucketRow<'a>> {
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<GroupBucketRow<'a>> {
         let &(number, measure, bucket) = self.buckets.get(row)?;
-        Some(GroupBucketRow { row: GroupTableRow::at(analysis, number, first_flow)?, measure, bucket })
+        Some(GroupBucketRow { row: GroupTableRow::at(shown.analysis, number, first_flow)?, measure, bucket })
     }
 }
 

@@ -4,12 +4,15 @@ mod buckets;
 mod path;
 mod wifi;
 
+use std::io;
+
 use crate::flow::intervals::{Count, Duration};
 use crate::flow::rtt_statistics::LogHistogram;
 use crate::groups::{GroupDirection, GroupKey, GroupRow, Groups};
 use crate::input::source_summary::SourceSummary;
 use crate::pass::Analysis;
 use crate::tables::column::column;
+use crate::tables::shown::Shown;
 use crate::tables::{Column, PassTable, Row};
 pub(super) use buckets::GroupBuckets;
 
@@ -21,16 +24,16 @@ pub(in crate::tables) struct GroupTable {
 impl PassTable for GroupTable {
     type Row<'a> = GroupTableRow<'a>;
 
-    fn new(analysis: &Analysis) -> Self {
-        Self { order: analysis.groups.as_ref().map_or_else(Vec::new, Groups::in_order) }
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        Ok(Self { order: analysis.groups.as_ref().map_or_else(Vec::new, Groups::in_order) })
     }
 
     fn len(&self, _: &Analysis) -> usize {
         self.order.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<GroupTableRow<'a>> {
-        GroupTableRow::at(analysis, *self.order.get(row)?, first_flow)
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<GroupTableRow<'a>> {
+        GroupTableRow::at(shown.analysis, *self.order.get(row)?, first_flow)
     }
 }
 

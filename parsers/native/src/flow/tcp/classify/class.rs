@@ -1,5 +1,7 @@
 //! The classes of segments that are not simply the next in their stream.
 
+use serde::{Deserialize, Serialize};
+
 named_enum! {
     /// Why a segment repeats data or arrives late; `docs/tcp.md` has a section for each class.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl Class {
 
 named_enum! {
     /// Evidence for a class, or for a retransmission being spurious.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Evidence {
         /// Order of the IPv4 identifications.
         IpId = "ip_id",
@@ -119,7 +121,7 @@ pub struct Classification {
 }
 
 /// Number of segments per class.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct ClassCounts([u32; Class::ALL.len()]);
 
 impl ClassCounts {

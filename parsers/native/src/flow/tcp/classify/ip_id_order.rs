@@ -4,6 +4,8 @@
 //! lower identification was reordered, one with an equal identification is a duplicate, and a
 //! retransmission has a higher one. Nothing else separates these cases with certainty.
 
+use serde::{Deserialize, Serialize};
+
 /// Largest step back within the same count. A longer one means that the host does not count up.
 const MAX_BACK: i16 = 1_024;
 
@@ -22,7 +24,7 @@ pub enum RelativeAge {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct IpIdOrder {
     /// Bit n: whether identification `newest - n` was seen.
     seen: u64,

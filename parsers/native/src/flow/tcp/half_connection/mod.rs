@@ -6,6 +6,8 @@ mod results;
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use super::accurate_ecn::CeFeedback;
 use super::classify::class::Class;
 use super::classify::ip_id_order::IpIdOrder;
@@ -39,7 +41,7 @@ const USUAL_MSS: u16 = 1_460;
 pub(super) const TIMESTAMP_BYTES: u32 = 12;
 
 /// State that few directions have.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct RareState {
     ecn: Ecn,
     ce_feedback: Option<Box<CeFeedback>>,
@@ -52,7 +54,7 @@ struct RareState {
 }
 
 /// Where the packets of a side are visible besides the capture point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sight {
     /// Nowhere.
     #[default]
@@ -64,7 +66,7 @@ pub enum Sight {
 }
 
 /// What one side sent, and what the other acknowledged.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct HalfConnection {
     pub(super) stream: Option<Unwrapper>,
     /// Position after the highest seen (SND.NXT as the capture knows it).
@@ -387,6 +389,14 @@ impl HalfConnection {
         self.timestamps.clear(pool);
         if let Some(echoes) = self.echoes_mut() {
             echoes.forget();
+        }
+    }
+
+    /// Give the pool back what it needs no longer when nothing may follow.
+    pub(super) fn leave(&mut self, pool: &mut Pool) {
+        self.forget_times(pool);
+        if let Some(upstream_loss) = self.upstream_loss() {
+            upstream_loss.holes.release(pool);
         }
     }
 

@@ -5,6 +5,7 @@
 //! spurious ones (`spurious.rs`) and 64 repairs (`upstream_loss.rs`), below 100 kB in all. Holes
 //! (`holes.rs`) share the bound of unacknowledged data.
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::scoreboard::Scoreboard;
@@ -18,7 +19,7 @@ use crate::flow::tcp::wire_mss::MssEstimator;
 const MAX_RESENT: usize = 256;
 
 /// What started a recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecoveryStart {
     /// Acknowledgements that report data missing.
     Acknowledgements,
@@ -31,7 +32,7 @@ pub enum RecoveryStart {
 }
 
 /// A period in which the sender repairs losses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RecoveryEpisode {
     /// It ends when this position is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC
     /// 6675).
@@ -101,7 +102,7 @@ impl RecoveryEpisode {
 
 /// Whether a sender retransmits at once when acknowledgements ask for a segment, or when its pacing permits:
 /// mostly at once if above 0.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Promptness(i8);
 
 impl Promptness {
@@ -117,7 +118,7 @@ impl Promptness {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Retransmission {
     pub start: i64,
     pub end: i64,
@@ -146,7 +147,7 @@ pub struct Retransmission {
 /// Marks [`Retransmission::arrived_ns`] as unknown.
 pub const NEVER: i64 = i64::MAX;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RetransmissionCounts {
     /// Segments on the wire, by class of [`Class::RETRANSMISSIONS`].
     retransmissions: [u32; Class::RETRANSMISSIONS.len()],
@@ -159,7 +160,7 @@ pub struct RetransmissionCounts {
 }
 
 /// Counters that are zero for most directions with losses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RareRecoveryCounts {
     /// Late packets with new data.
     pub out_of_order_packets: u32,
@@ -184,7 +185,7 @@ pub struct RareRecoveryCounts {
 }
 
 /// State that few directions with losses need.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct RareRecoveryState {
     rare_counts: RareRecoveryCounts,
     /// See [`RecoveryState::stamped_from`].
@@ -195,7 +196,7 @@ struct RareRecoveryState {
     verdicts: Vec<SpuriousRetransmission>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RecoveryState {
     /// Losses upstream of the capture point; None if there were none.
     pub upstream_loss: Option<Box<UpstreamLoss>>,

@@ -1,5 +1,6 @@
 //! Data that a receiver reports beyond its acknowledgement in SACK blocks (RFC 6675 section 3).
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// Limit of ranges; the lowest are dropped first. A receiver that reports more holes at once is not
@@ -9,7 +10,7 @@ const MAX_RANGES: usize = 256;
 /// Ranges of positions that arrived.
 ///
 /// Invariants: ranges are not empty, in order, do not touch, and there are at most [`MAX_RANGES`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scoreboard {
     /// Most losses are single, and their range needs no allocation.
     ranges: SmallVec<[(i64, i64); 1]>,

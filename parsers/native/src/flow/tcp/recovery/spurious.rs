@@ -1,5 +1,7 @@
 //! Detects spurious retransmissions from the acknowledgements after them.
 
+use serde::{Deserialize, Serialize};
+
 use super::recovery_state::{RecoveryEpisode, RecoveryState, Retransmission};
 use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
@@ -241,7 +243,7 @@ impl RecoveryState {
 }
 
 /// A retransmission found to be spurious.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct SpuriousRetransmission {
     /// Index of its classification.
     pub number: u32,

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::recovery_state::{RecoveryEpisode, RecoveryStart};
 use crate::flow::holes::Holes;
 use crate::flow::outstanding::Pool;
@@ -18,7 +20,7 @@ use crate::flow::tcp::rtt::rto_timer::{MIN_VARIATION_NS, RtoTimer};
 const MAX_REPAIRED: usize = 64;
 
 /// A segment counted as lost upstream of the capture point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RepairedLoss {
     pub start: i64,
     pub end: i64,
@@ -29,7 +31,7 @@ pub struct RepairedLoss {
     pub number: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct UpstreamLoss {
     pub holes: Holes,
     /// Time until data lost upstream of the capture point arrive again: a round trip.

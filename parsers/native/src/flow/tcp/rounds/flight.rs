@@ -3,6 +3,8 @@
 //! Every data packet and every acknowledgement touches this: 32 bytes. Past rounds are in
 //! [`Rounds`], touched only at the end of a round.
 
+use serde::{Deserialize, Serialize};
+
 use super::{RepairCause, Round, RoundEnd, Rounds, SentInRound};
 
 /// Value of [`Flight::round_end`] while no data are outstanding.
@@ -13,7 +15,7 @@ const TICK_BITS: u32 = 10;
 
 /// Data of one direction neither acknowledged nor within a SACK block: RFC 5681's FlightSize, less
 /// the data known to have arrived. Lost data count until acknowledged.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Flight {
     /// Acknowledging this position ends the round (the highest sent when it began), or [`IDLE`].
     round_end: i64,

@@ -12,6 +12,8 @@ pub(crate) mod flight;
 
 use std::num::NonZeroI64;
 
+use serde::{Deserialize, Serialize};
+
 /// Growth of the flight from one round to the next in slow start: RFC 5681 doubles it, or with
 /// delayed acknowledgements grows it by half.
 const SLOW_START_GROWTH: (u64, u64) = (3, 2);
@@ -24,7 +26,7 @@ const SHORTEST_FULL_SIZE: u32 = 536;
 
 named_enum! {
     /// Phase of the congestion window.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Phase {
         /// Growing by half or more in a round.
         SlowStart = "slow_start",
@@ -51,7 +53,7 @@ named_enum! {
 }
 
 /// Cause of a retransmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RepairCause {
     /// Acknowledgements that reported a loss.
     Recovery,
@@ -128,7 +130,7 @@ impl Round {
 }
 
 /// Time per limit, from the first data to the last acknowledgement of a round.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
     /// Per limit, silence included.
     ns: [i64; 3],
@@ -162,7 +164,7 @@ impl Times {
 }
 
 /// A period of retransmissions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct RepairEpisode {
     repair: RepairCause,
     /// Acknowledging this ends it (RFC 6582's `recover`).
@@ -171,7 +173,7 @@ struct RepairEpisode {
 }
 
 /// Repairs in one direction: most flows end before they need it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Repairs {
     episode: Option<RepairEpisode>,
     /// Number of episodes started by acknowledgements, and total time of those that ended.
@@ -190,7 +192,7 @@ impl Repairs {
 }
 
 /// Past rounds of one direction, in 104 bytes: there are many flows.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Rounds {
     /// Start of the round or of the silence.
     since_ns: i64,

@@ -9,11 +9,13 @@ pub(crate) mod timestamp_echoes;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use self::rto_timer::RtoTimer;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 
 /// Statistics of the samples.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RttTotals {
     pub by_ack: RttStatistics,
     pub sketch: LogHistogram,
@@ -40,7 +42,7 @@ type ShortRtt = NonZeroU32;
 type FirstSamples = [Option<ShortRtt>; 2];
 
 /// Samples, or their statistics.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum RoundTrips {
     /// By Karn's rule, and from timestamp echoes.
     Few(FirstSamples, FirstSamples),

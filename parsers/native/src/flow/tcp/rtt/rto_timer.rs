@@ -1,5 +1,7 @@
 //! The retransmission timer of a sender, from the round trips seen here (RFC 6298).
 
+use serde::{Deserialize, Serialize};
+
 /// Smallest variation in Linux, which makes its smallest timeout a round trip longer. Others wait
 /// for a second (RFC 6298 section 2.4), which includes this time.
 pub const MIN_VARIATION_NS: i64 = 200_000_000;
@@ -16,7 +18,7 @@ const MIN_PROBE_NS: i64 = 2_000_000;
 const TICK_NS: u64 = 16;
 
 /// Smoothed round-trip time and its variation, in 8 bytes: there are many flows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RtoTimer {
     /// 0 before the first nonzero sample.
     smoothed: u32,

@@ -6,12 +6,14 @@
 //! side of the capture: a short-lived queue counts for the segments that crossed it, not for its
 //! duration.
 
+use serde::{Deserialize, Serialize};
+
 use super::rto_timer::MIN_VARIATION_NS;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange};
 use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::seq::SeqNumber;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TimestampEchoes {
     /// The newest timestamp of an acknowledgement.
     newest: Option<u32>,
@@ -21,7 +23,7 @@ pub struct TimestampEchoes {
     sketch: LogHistogram,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PendingAck {
     timestamp: u32,
     time_ns: i64,

@@ -1,0 +1,281 @@
+//! When flows are over.
+
+pub(crate) mod nameless_file;
+pub(super) mod neighbours;
+pub(super) mod settled_flows;
+
+use std::collections::HashMap;
+use std::io;
+
+use super::Flow;
+use super::dccp;
+use super::flow_group::FlowGroup;
+use super::flow_table::{FlowTable, index_in_group};
+use super::rtp::RtpFlow;
+use super::tcp::{ConnectionState, TWO_MSL_NS};
+use super::tfrc::TfrcFlow;
+use crate::packet::key::Side;
+use neighbours::{FLOWS, FlowSet, GROUP_BITS};
+use settled_flows::{SettledFlow, decode};
+
+/// Encoded states of a group that wait to be put away.
+const MAX_STATES: usize = 1 << 14;
+
+/// Flows that left, by number, as far as they were read.
+pub type LoadedFlows = HashMap<u32, SettledFlow>;
+
+named_enum! {
+    /// How a flow ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FlowEnd {
+        /// Not before the trace.
+        Open = "open",
+        /// Both sides closed it.
+        Closed = "closed",
+        Reset = "reset",
+        /// Without a packet for longer than the time-out.
+        Idle = "idle",
+        /// A SYN began another connection between the same ports.
+        Replaced = "replaced",
+    }
+}
+
+impl Flow {
+    /// What stands for a flow that left.
+    pub(super) fn vacant() -> Self {
+        Self { tcp: None, ..Self::new(Default::default(), Side::Low, 0) }
+    }
+
+    /// Time of its last packet; None without one.
+    pub fn last_ns(&self) -> Option<i64> {
+        let [low, high] = &self.directions;
+        Some(low.end_ns.max(high.end_ns)).filter(|&last_ns| last_ns != i64::MIN)
+    }
+
+    fn is_closed(&self) -> bool {
+        match (&self.tcp, self.dccp()) {
+            (Some(connection), _) => connection.state().is_closed(),
+            (None, Some(dccp)) => dccp.state().is_closed(),
+            (None, None) => false,
+        }
+    }
+
+    /// The last time at which a packet is its own: what comes later belongs to another flow.
+    pub(super) fn due_ns(&self, idle_ns: i64) -> Option<i64> {
+        let quiet_ns = if self.is_closed() { idle_ns.min(TWO_MSL_NS) } else { idle_ns };
+        self.last_ns().map(|last_ns| last_ns.saturating_add(quiet_ns))
+    }
+
+    /// How it ended in a trace that goes on until `end_ns`.
+    pub fn end(&self, idle_ns: i64, end_ns: i64) -> Option<FlowEnd> {
+        let due_ns = self.due_ns(idle_ns)?;
+        let state = match (&self.tcp, self.dccp()) {
+            (Some(connection), _) => Some(connection.state()),
+            (None, dccp) => dccp.map(dccp::Connection::state),
+        };
+        Some(match state {
+            Some(ConnectionState::Closed) => FlowEnd::Closed,
+            Some(ConnectionState::Reset | ConnectionState::Refused) => FlowEnd::Reset,
+            _ if self.is_replaced => FlowEnd::Replaced,
+            _ if due_ns < end_ns => FlowEnd::Idle,
+            _ => FlowEnd::Open,
+        })
+    }
+
+    /// Whether nothing that may still come is of interest to it: reports and other captures are of media and of
+    /// numbered packets.
+    fn may_leave(&self) -> bool {
+        let has_media = |rtp: &RtpFlow| rtp.has_media() || rtp.is_only_rtcp();
+        self.dccp().is_none() && !self.rtp().is_some_and(has_media) && self.layout_flow().is_none()
+    }
+
+    /// The same after it was evaluated, when it is known whether its packets were numbered.
+    fn can_leave(&self) -> bool {
+        let has = |tfrc: &TfrcFlow| [Side::Low, Side::High].into_iter().any(|side| tfrc.has(side));
+        self.may_leave() && self.deliveries().is_none() && !self.tfrc().is_some_and(has)
+    }
+}
+
+/// What a sweep needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// Flows due before it are over.
+    pub now_ns: i64,
+    /// Flows due before it may be over at their next packet.
+    pub next_ns: i64,
+    pub idle_ns: i64,
+}
+
+impl FlowTable {
+    /// Whether `flow` is over before a packet of `time_ns`, which then is of another.
+    #[inline(always)]
+    pub(super) fn ends_before(&mut self, flow: u32, time_ns: i64) -> bool {
+        (self.is_careful || self.is_doubtful(flow)) && self.has_ended_before(flow, time_ns)
+    }
+
+    /// Whether `flow` may be over before its next packet.
+    #[inline(always)]
+    pub fn is_doubtful(&self, flow: u32) -> bool {
+        self.group(flow).flows.is_doubtful(index_in_group(flow))
+    }
+
+    #[inline(never)]
+    fn has_ended_before(&mut self, flow: u32, time_ns: i64) -> bool {
+        let is_over = self.is_over_at(flow, time_ns);
+        self.group_mut(flow).flows.set_doubtful(index_in_group(flow), is_over);
+        is_over
+    }
+
+    /// Whether a packet of `time_ns` cannot refer to a known flow.
+    pub fn is_over_at(&self, flow: u32, time_ns: i64) -> bool {
+        let (flows, index) = (&self.group(flow).flows, index_in_group(flow));
+        flows.has_left(index) || flows.at(index).due_ns(self.idle_ns).is_some_and(|due_ns| due_ns < time_ns)
+    }
+
+    /// Find the flows that are over, and mark those that may be before the next sweep.
+    pub fn sweep(&mut self, sweep: Sweep) -> Vec<u32> {
+        let mut over = Vec::new();
+        for number in self.here().collect::<Vec<_>>() {
+            let index = index_in_group(number);
+            let flows = &mut self.group_mut(number).flows;
+            if flows.is_over(index) {
+                continue;
+            }
+            let flow = flows.at(index);
+            let Some(due_ns) = flow.due_ns(sweep.idle_ns) else { continue };
+            if flow.is_replaced || due_ns < sweep.now_ns {
+                over.push(number);
+            } else if due_ns < sweep.next_ns {
+                let key = flow.key();
+                flows.set_doubtful(index, true);
+                self.forget_recent(number, &key);
+            }
+        }
+        over
+    }
+
+    /// Evaluate what a flow that is over counted, if it can leave; returns whether it can.
+    pub fn finish_leaving(&mut self, number: u32) -> bool {
+        let flow = self.get_mut(number);
+        if flow.may_leave() {
+            flow.finish();
+        }
+        flow.can_leave()
+    }
+
+    /// End the last interval of a flow.
+    pub fn finish_interval(&mut self, number: u32) {
+        self.group_mut(number).finish_interval(index_in_group(number));
+    }
+
+    pub fn is_careful(&self) -> bool {
+        self.is_careful
+    }
+
+    /// Let no packet belong to a flow any more, and keep its state in little memory unless other flows may still
+    /// refer to it.
+    pub fn settle(&mut self, number: u32) {
+        self.unregister(number);
+        let index = index_in_group(number);
+        let group = self.group_mut(number);
+        group.flows.set_over(index);
+        if group.flows.at(index).can_leave() {
+            self.leave(number);
+        }
+    }
+
+    fn leave(&mut self, number: u32) {
+        let index = index_in_group(number);
+        let flow = self.group_mut(number).settle_flow(index);
+        let tunnels = self.tunnelled.take_tunnels(number);
+        SettledFlow { index: index as u8, flow, tunnels }.encode(&mut self.group_mut(number).settled.states);
+        self.live -= 1;
+    }
+
+    /// Keep all flows in little memory, after the last packet and when all were evaluated.
+    pub fn settle_rest(&mut self) {
+        self.forget_keys();
+        for number in self.here().collect::<Vec<_>>() {
+            if self.get(number).can_leave() {
+                self.leave(number);
+            }
+            if index_in_group(number) == FLOWS - 1 {
+                self.shrink();
+            }
+        }
+        self.shrink();
+    }
+
+    /// Give back the memory of flows that left.
+    pub fn shrink(&mut self) {
+        for group in self.groups.get_mut(self.first_group..).unwrap_or_default() {
+            let room = group.shrink();
+            self.room += room.unwrap_or(0);
+            if group.settled.states.len() >= MAX_STATES || room.is_some() {
+                let states = std::mem::take(&mut group.settled.states);
+                group.settled.chunks.push(self.settled.put_away(&states));
+            }
+        }
+        while self.groups.get(self.first_group).is_some_and(|group| group.flows.have_left()) {
+            self.first_group += 1;
+        }
+    }
+
+    /// Why the states of flows that left could not be written to a file.
+    pub fn spool_failure(&self) -> Option<&io::Error> {
+        self.settled.failure()
+    }
+
+    /// Give all flows, in the order of their first packet, to `take`.
+    pub fn for_each(&self, mut take: impl FnMut(u32, &Flow)) -> io::Result<()> {
+        for (number, group) in (0..).zip(&self.groups) {
+            let first = number << GROUP_BITS;
+            let mut left: Vec<Option<Flow>> = Vec::new();
+            self.read_group(group, |settled| {
+                left.resize_with(FLOWS, || None);
+                left[usize::from(settled.index)] = Some(settled.flow);
+            })?;
+            let mut here = group.flows.indices().peekable();
+            for index in 0..group.flows.opened() {
+                match left.get_mut(index).and_then(Option::take) {
+                    Some(flow) => take(first + index as u32, &flow),
+                    None if here.next_if_eq(&index).is_some() => {
+                        take(first + index as u32, group.flows.at(index))
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Read those of the `wanted` flows that left.
+    pub fn load(&self, wanted: impl Iterator<Item = u32>) -> io::Result<LoadedFlows> {
+        let mut loaded = LoadedFlows::default();
+        if self.live() == self.len() {
+            return Ok(loaded);
+        }
+        let mut groups: HashMap<usize, FlowSet> = HashMap::new();
+        for number in wanted.filter(|&number| number < self.len() as u32) {
+            let index = index_in_group(number);
+            if self.group(number).flows.has_left(index) {
+                groups.entry((number >> GROUP_BITS) as usize).or_default().set(index, true);
+            }
+        }
+        for (at, wanted) in groups {
+            self.read_group(&self.groups[at], |settled| {
+                if wanted.has(settled.index.into()) {
+                    loaded.insert(((at as u32) << GROUP_BITS) + u32::from(settled.index), settled);
+                }
+            })?;
+        }
+        Ok(loaded)
+    }
+
+    fn read_group(&self, group: &FlowGroup, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+        for &chunk in &group.settled.chunks {
+            self.settled.read(chunk, &mut take)?;
+        }
+        decode(&group.settled.states, take)
+    }
+}

@@ -1,0 +1,176 @@
+//! The state of flows that are over, until tables show it: encoded, packed, and beyond a bound in a temporary file.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use super::nameless_file::nameless_file;
+use crate::flow::Flow;
+use crate::packet::tunnel::Tunnel;
+
+/// Packed bytes that stay in memory.
+const IN_MEMORY: usize = 16 << 20;
+
+/// A flow that is over.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SettledFlow {
+    /// Its index among its neighbours.
+    pub index: u8,
+    pub flow: Flow,
+    /// What carried the first packet of each side.
+    pub tunnels: [Option<Box<Tunnel>>; 2],
+}
+
+impl SettledFlow {
+    /// Append the encoded state to `states`.
+    pub fn encode(&self, states: &mut Vec<u8>) {
+        let before = states.len();
+        match postcard::to_io(self, &mut *states) {
+            Ok(_) => {}
+            // A vector takes everything.
+            Err(_) => states.truncate(before),
+        }
+    }
+}
+
+/// States of neighbours that were put away together.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    at: u64,
+    bytes: u32,
+}
+
+/// Neighbours that left: what was put away, and encoded states that wait for it.
+#[derive(Debug, Default)]
+pub struct SettledNeighbours {
+    pub chunks: SmallVec<[Chunk; 1]>,
+    pub states: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub struct SettledFlows {
+    /// Bytes after which the memory is written to a file of `folder`.
+    most_in_memory: usize,
+    folder: PathBuf,
+    /// What follows in the file, or all of it before there is one.
+    memory: Vec<u8>,
+    file: Option<File>,
+    /// Bytes in the file.
+    written: u64,
+    /// Why the file was given up: the rest stays in memory.
+    failure: Option<io::Error>,
+}
+
+impl Default for SettledFlows {
+    fn default() -> Self {
+        Self::new(env::temp_dir(), IN_MEMORY)
+    }
+}
+
+impl SettledFlows {
+    fn new(folder: PathBuf, most_in_memory: usize) -> Self {
+        Self { most_in_memory, folder, memory: Vec::new(), file: None, written: 0, failure: None }
+    }
+
+    /// Put states away.
+    pub fn put_away(&mut self, states: &[u8]) -> Chunk {
+        let packed = compress_prepend_size(states);
+        let chunk = Chunk { at: self.written + self.memory.len() as u64, bytes: packed.len() as u32 };
+        self.memory.extend_from_slice(&packed);
+        if self.memory.len() >= self.most_in_memory && self.failure.is_none() {
+            self.failure = self.write().err();
+        }
+        chunk
+    }
+
+    /// Why the rest could not be written to a file.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(nameless_file(&self.folder)?),
+        };
+        // At its place, so that what a failed attempt wrote does not count.
+        file.write_all_at(&self.memory, self.written)?;
+        self.written += self.memory.len() as u64;
+        self.memory.clear();
+        Ok(())
+    }
+
+    /// Give each flow of a chunk to `take`.
+    pub fn read(&self, chunk: Chunk, take: impl FnMut(SettledFlow)) -> io::Result<()> {
+        let Chunk { at, bytes } = chunk;
+        let states = match (at.checked_sub(self.written), &self.file) {
+            (Some(start), _) => {
+                let packed = self.memory.get(start as usize..start as usize + bytes as usize);
+                decompress_size_prepended(packed.unwrap_or_default())
+            }
+            (None, Some(file)) => {
+                let mut packed = vec![0; bytes as usize];
+                file.read_exact_at(&mut packed, at)?;
+                decompress_size_prepended(&packed)
+            }
+            (None, None) => return Err(io::ErrorKind::NotFound.into()),
+        };
+        decode(&states.map_err(io::Error::other)?, take)
+    }
+}
+
+/// Give each flow of encoded states to `take`.
+pub fn decode(mut states: &[u8], mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+    while !states.is_empty() {
+        let (flow, rest) = postcard::take_from_bytes(states).map_err(io::Error::other)?;
+        take(flow);
+        states = rest;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::event::Endpoints;
+    use crate::packet::key::{FlowKey, Side};
+
+    /// A flow by its number, encoded.
+    fn state(number: u32) -> Vec<u8> {
+        let mut states = Vec::new();
+        let ends = Endpoints { protocol: 6, src: number.into(), ..Endpoints::default() };
+        let flow = Flow::new(FlowKey::of(&ends).0, Side::Low, number);
+        SettledFlow { index: number as u8, flow, tunnels: [None, None] }.encode(&mut states);
+        states
+    }
+
+    fn check(mut settled: SettledFlows) -> SettledFlows {
+        let chunks: Vec<Chunk> =
+            (0..200).map(|number| settled.put_away(&[state(number), state(number + 1)].concat())).collect();
+        for (number, chunk) in (0..200).zip(chunks).rev() {
+            let mut found = Vec::new();
+            settled.read(chunk, |settled| found.push((settled.index, settled.flow.source))).unwrap();
+            assert_eq!(found, [number, number + 1].map(|number: u32| (number as u8, number)));
+        }
+        settled
+    }
+
+    #[test]
+    fn test_states_are_read_from_memory_and_from_the_file() {
+        let settled = check(SettledFlows::new(env::temp_dir(), 1_000));
+        assert!(settled.written > 0 && !settled.memory.is_empty());
+        assert!(check(SettledFlows::new(env::temp_dir(), usize::MAX)).file.is_none());
+    }
+
+    #[test]
+    fn test_without_a_file_states_stay_in_memory() {
+        let settled = check(SettledFlows::new("/nowhere".into(), 1_000));
+        assert!(settled.failure().is_some() && settled.written == 0);
+    }
+}
