@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+_MANY_ROWS: Final = 400_000
+"""Rows of flows after which a pass leaves a lot of free memory."""
+
 ROWS_AT_ONCE: Final = 64
 """Rows that are Python objects at one time, a megabyte: a table of flows shows only a few."""
 
@@ -167,6 +170,14 @@ class StackedTable:
                 yield table, start, min(start + most, len(table))
 
 
+def _return_memory() -> None:
+    """Give memory that a pass has freed back to the system, where the C library keeps it."""
+    import ctypes
+
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
+
+
 class Pass:
     """One pass over all inputs, which runs in threads of its own from the start.
 
@@ -230,6 +241,8 @@ class Pass:
         if self._failure is not None:
             raise self._failure
         analyses = [analysis for analysis in self._results if analysis is not None]
+        if sum(len(analysis.table("flows")) for analysis in analyses) > _MANY_ROWS:
+            _return_memory()
         return PassResult(
             _numbered_through(analyses),
             [problem for _, problem in sorted(self._refusals.items())],

@@ -80,6 +80,8 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     # an input that can be read only once must collect everything now
     kept: tuple[TableName, ...] = (*_TABLES, "hops") if trace.is_network else _TABLES
     reading = trace.read("flows", "bins", *kept, *(_SAMPLES if trace.is_read_once else ()))
+    # its pass needs as much memory as the first one, so it comes before frames of all flows
+    link = _link(trace, reading) if flow is None else None
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
@@ -103,7 +105,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
         loss_course=None
         if samples is None
         else loss_course_of(flows, samples.table("losses").frame(), is_one),
-        link=_link(trace, flows, reading) if flow is None else None,
+        link=link,
         joined=trace.is_joined,
         clock=reading.clock,
         made_with=_made_with(trace),
@@ -129,13 +131,15 @@ def _made_with(trace: Trace) -> str:
     return f"tfrctrace {__version__}: `tfrctrace report{''.join(options)}`"
 
 
-def _link(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> LinkTables | None:
+def _link(trace: Trace, reading: PassResult) -> LinkTables | None:
     """Return the hosts of all flows over time."""
     import polars as pl
 
     from tfrctrace.trace.gather_link import gather_link
 
-    hosts = pl.concat([flows["src"], flows["dst"].alias("src")]).unique()
+    hosts = pl.Series("src", dtype=pl.String)
+    for ends in reading.table("flows").frames(("src", "dst")):
+        hosts = pl.concat([hosts, ends["src"], ends["dst"].alias("src")]).unique()
     return gather_link(trace, hosts, reading.sources)
 
 
