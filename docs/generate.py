@@ -1,27 +1,28 @@
 """Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
-`results.schema.json`, and the output in the README.
+`results.schema.json`, the manual pages, and the output in the README.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import subprocess
 import sys
-import typing
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrctrace.commands.options.grouped_help import heading, in_order
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from command_list import EXIT_STATUS, Command, commands
+from manual_pages import manual_page, program_page
+
+from tfrctrace.commands.options.grouped_help import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from typer.models import CommandInfo, ParameterInfo
+    from collections.abc import Callable, Iterator
 
     from tfrctrace.parsers.schema import Column
 
@@ -66,13 +67,6 @@ the same program. `tfrctrace --install-completion` makes the shell complete comm
 
 | exit status | means |
 |---|---|
-| 0 | done |
-| 1 | done, a check failed |
-| 2 | wrong usage |
-| 3 | an input could not be read; each is named on standard error, the rest was analysed |
-| 70 | a bug of tfrctrace |
-| 71 | the machine refused memory, threads or open files |
-| 130 | interrupted |
 """
 
 METRICS_HEAD = """\
@@ -111,91 +105,10 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An argument or option of a command, as its function declares it."""
-
-    names: tuple[str, ...]
-    """Spellings of an option; empty for an argument."""
-    value: str
-    """What stands for the value: a metavar or the choices; empty for a flag."""
-    help: str
-    default: str
-    heading: str
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command, as Typer knows it."""
-
-    name: str
-    help: str
-    example: str
-    parameters: tuple[Parameter, ...]
-
-    @property
-    def options(self) -> list[Parameter]:
-        """Parameters with a name."""
-        return [parameter for parameter in self.parameters if parameter.names]
-
-    @property
-    def arguments(self) -> list[Parameter]:
-        """Parameters without."""
-        return [parameter for parameter in self.parameters if not parameter.names]
-
-
-def commands() -> list[Command]:
-    """Return the commands, in the order of `tfrctrace --help`."""
-    from tfrctrace.cli import program
-
-    return [_command(info) for info in program().registered_commands]
-
-
-def _command(info: CommandInfo) -> Command:
-    function = info.callback
-    assert function is not None
-    hints = typing.get_type_hints(function, include_extras=True)
-    parameters = inspect.signature(function).parameters.values()
-    return Command(
-        name=info.name or function.__name__,
-        help=inspect.getdoc(function) or "",
-        example=(info.epilog or "").removeprefix("Example: "),
-        parameters=tuple(_parameter(hints[parameter.name], parameter.default) for parameter in parameters),
-    )
-
-
-def _parameter(hint: object, default: object) -> Parameter:
-    kind, declared = typing.get_args(hint)
-    # In `Annotated[..., Option("--output", "-o")]` Typer keeps the first spelling where defaults used to be.
-    spellings = (declared.default, *(declared.param_decls or ()))
-    names = tuple(name for name in spellings if isinstance(name, str) and name.startswith("-"))
-    return Parameter(
-        names, _value(kind, declared), declared.help or "", _default(declared, default), heading(declared)
-    )
-
-
-def _default(declared: ParameterInfo, default: object) -> str:
-    if isinstance(declared.show_default, str):
-        return declared.show_default
-    if default is inspect.Parameter.empty:
-        return "required"
-    return "" if default is None or default is False else f"`{default}`"
-
-
-def _value(kind: object, declared: ParameterInfo) -> str:
-    if kind is bool:
-        return ""
-    choices = [choice for part in (kind, *typing.get_args(kind)) for choice in _choices(part)]
-    return " ".join(f"`{choice}`" for choice in choices) or str(declared.metavar)
-
-
-def _choices(kind: object) -> tuple[str, ...]:
-    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
-
-
 def cli_page() -> str:
     """Return the page of all commands and their options."""
-    return CLI_HEAD + "".join(_command_section(command) for command in commands())
+    statuses = "".join(f"| {status} | {meaning} |\n" for status, meaning in EXIT_STATUS.items())
+    return CLI_HEAD + statuses + "".join(_command_section(command) for command in commands())
 
 
 def _command_section(command: Command) -> str:
@@ -268,13 +181,15 @@ def metrics_page() -> str:
     return METRICS_HEAD + "".join(rows)
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "docs/columns.md": columns_page,
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
     "docs/results.schema.json": results_schema,
     "docs/all-metrics.md": metrics_page,
     "README.md": readme,
+    "docs/man/tfrctrace.1": program_page,
+    **{f"docs/man/tfrctrace-{one.name}.1": partial(manual_page, one) for one in commands()},
 }
 
 
@@ -297,6 +212,7 @@ def main() -> int:
         print("usage: generate.py [--check]", file=sys.stderr)
         return 2
     for name, make in PAGES.items():
+        (ROOT / name).parent.mkdir(exist_ok=True)
         (ROOT / name).write_text(make())
     return 0
 

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -83,6 +85,23 @@ def test_help_of_the_program_names_the_documented_commands_and_options(
         help_text = capsys.readouterr().out
         for option in command.options:
             assert any(name in help_text for name in option.names), option.names
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "man").iterdir()), ids=lambda page: page.name)
+def test_manual_pages_are_clean_and_name_every_option(generate: ModuleType, page: Path) -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    command = ["groff", "-man", "-Tutf8", "-P-cbou", "-ww", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    for one in generate.commands():
+        if page.stem in {"tfrctrace", f"tfrctrace-{one.name}"}:
+            names = (
+                [f"tfrctrace-{one.name}(1)"]
+                if page.stem == "tfrctrace"
+                else sum((o.names for o in one.options), ())
+            )
+            assert all(name in done.stdout for name in names)
 
 
 def test_every_column_is_documented() -> None:

@@ -127,7 +127,11 @@ def test_a_wheel_holds_exactly_the_modules_of_the_tree(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         libraries = {name for name in names if name.endswith((".so", ".pyd", ".dylib"))}
-        assert names - libraries == set(installed_files())
+        pages = {name for name in names if "/share/man/man1/" in name}
+        assert {Path(name).name for name in pages} == {
+            path.name for path in (ROOT / "docs" / "man").iterdir()
+        }
+        assert names - libraries - pages == set(installed_files())
         assert len(libraries) == 1
         assert libraries.pop().startswith("tfrctrace/parsers/_native.abi3.")
 
@@ -135,7 +139,7 @@ def test_a_wheel_holds_exactly_the_modules_of_the_tree(wheel):
 def test_a_wheel_puts_one_name_into_site_packages(wheel):
     with zipfile.ZipFile(wheel) as archive:
         top_level = {name.split("/")[0] for name in archive.namelist()}
-    assert {name for name in top_level if not name.endswith(".dist-info")} == {"tfrctrace"}
+    assert {name for name in top_level if not name.endswith((".dist-info", ".data"))} == {"tfrctrace"}
 
 
 def test_one_wheel_is_for_python_3_11_and_later(wheel):
