@@ -88,7 +88,7 @@ def batch(
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Analyse thousands of captures, each once, and keep the results in a folder.
+    """Analyse thousands of captures once each, into a folder.
 
     Rotated files are found and read as one capture. Started again, it does what is missing: nothing, if no
     file is new. A file that cannot be read costs nothing else; the exit status is 3 then.

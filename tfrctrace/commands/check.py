@@ -134,6 +134,7 @@ def check(
     from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.printers.gate import annotation_lines, gate_status, write_gate, write_summary
+    from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import Cache
 
     _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
@@ -169,6 +170,7 @@ def check(
     if write_baseline is not None:
         with open_text_output(write_baseline) as file:
             plan.write_baseline(file, runs, version=__version__)
+        console.note(f"baseline of {counted(len(runs), 'run')} written to `{write_baseline}`")
     if summary is not None:
         with open_text_output(summary) as file:
             write_summary(file, verdicts, head, reading.zone)

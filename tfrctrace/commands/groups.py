@@ -120,7 +120,7 @@ def groups(
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Sum up traffic, RTT, losses and connection failures of hosts, networks, ports or inputs over time.
+    """Sum up traffic, RTT and losses by host or port over time.
 
     The text table shows the most used columns; the other formats have all of them, one row for each
     direction of a group in each interval.

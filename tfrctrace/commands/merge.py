@@ -24,7 +24,7 @@ def merge(
     ],
     quiet: Quiet = False,
 ) -> int:
-    """Merge results of shards, or of machines with captures of their own.
+    """Merge the results of batches, of shards or machines.
 
     The merged folder is what one batch over all captures would have written, byte for byte.
     """
