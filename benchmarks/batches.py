@@ -88,7 +88,7 @@ def kills(files: int, times: int, folder: Path) -> None:
     for number in range(times):
         with subprocess.Popen(batch(folder / "captures", folder / "cut"), start_new_session=True) as running:
             try:
-                running.wait(random.Random(number).uniform(0.5, 1.5) * max(whole_s / times, 1.0))
+                running.wait(random.Random(number).uniform(0.2, 0.9) * max(whole_s / times, 1.0))
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
                 killed += 1

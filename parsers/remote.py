@@ -118,17 +118,23 @@ class RemoteFile:
         self._etag = etag
         self._parts: Iterator[bytes] | None = None
         self._part = memoryview(b"")
+        self.has_failed = False
+        """Whether the store did not give all of it, whatever a decompressor makes of that."""
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; none at the end."""
-        with _plain_errors(self._url):
-            if self._parts is None:
-                self._parts = self._fetched()
-            while not self._part:
-                part = next(self._parts, None)
-                if part is None:
-                    return b""
-                self._part = memoryview(part)
+        try:
+            with _plain_errors(self._url):
+                if self._parts is None:
+                    self._parts = self._fetched()
+                while not self._part:
+                    part = next(self._parts, None)
+                    if part is None:
+                        return b""
+                    self._part = memoryview(part)
+        except OSError:
+            self.has_failed = True
+            raise
         taken, self._part = self._part[:size], self._part[size:]
         return bytes(taken)
 

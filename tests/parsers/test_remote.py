@@ -239,6 +239,20 @@ def test_a_batch_reads_a_bucket_once(run, store, tmp_path, write_capture, conver
     assert "1 chain, 1 of several files" in outcome.err
 
 
+def test_an_object_that_cannot_be_read_to_its_end_has_no_result(run, store, tmp_path, monkeypatch):
+    monkeypatch.setattr("tfrctrace.parsers.remote._FIRST_RANGE", 10_000)
+    store.objects["/bucket/link.pcapng.gz"] = SAMPLE
+    line = ["batch", "s3://bucket/link.pcapng.gz", "-o", "results", "--endpoint", store.url, "-j", "1"]
+    store.etags = ["one", "one", "one", "two", "one"]
+    outcome = run(*line)
+    assert (outcome.status, "1 chain, 0 done before, 1 failed" in outcome.err) == (NOT_READ, True), (
+        outcome.err
+    )
+    assert not list((tmp_path / "results").rglob("*.parquet"))
+    outcome = run(*line, "--retry", "failed")
+    assert (outcome.status, "1 chain, 0 done before; results" in outcome.err) == (0, True), outcome.err
+
+
 def test_what_needs_a_file_refuses_an_object(run, store):
     outcome = run("flows", "--pair", f"{store.url}/a.pcap", f"{store.url}/b.pcap")
     assert "is no file, but a pair is read twice" in outcome.err

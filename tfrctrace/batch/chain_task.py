@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TABLES: Final = ("flows", "groups", "group_buckets")
 """Tables that are written of each chain."""
 
+_INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
+"""Problems that another time may not have: what was read before them is no result."""
+
 _NO_NUMBERS: Final = frozenset({"join", "endpoint", "anonymous"})
 """Reading options on which no number depends."""
 
@@ -176,10 +179,13 @@ class ChainTask:
         missing = missing_files([file.name for file in files]) if len(files) > 1 else None
         result = PassResult([analysis], [missing] if missing else [], settings)
         changed = [input_problem(file.name, "changed", why) for file in files if (why := file.change())]
-        if result.read_nothing or changed:
+        was_interrupted = any(problem["kind"] in _INTERRUPTIONS for problem in result.problems) or any(
+            isinstance(source, tuple) and getattr(source[1], "has_failed", False) for source in sources
+        )
+        if result.read_nothing or changed or was_interrupted:
             raise InputError(self._publishable([*changed, *result.problems], settings))
-        folder = ResultsFolder(self.plan.folder)
-        rows = {name: folder.write_table(self.key, name, result.table(name)) for name in TABLES}
+        folder, key = ResultsFolder(self.plan.folder), self.key
+        rows = {name: folder.write_table(key, name, result.table(name)) for name in TABLES}
         digests = {file.name: _digest(file, progress.digest(file.path)) for file in files}
         return {
             "failed": False,

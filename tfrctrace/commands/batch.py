@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tfrctrace.batch.chains import Chain
     from tfrctrace.batch.run_batch import BatchResult, FoundChains, Shard
 
+_MADE_OF: Final = {"label": "flow", "site": "host"}
+
 _REMOTE_JOBS_PER_CORE: Final = 4
 
 _PROBLEMS_SHOWN: Final = 20
@@ -145,9 +147,12 @@ def _plan(
     from tfrctrace.parsers.reading_settings import read_settings
     from tfrctrace.runs.cache import program_digest
 
+    if by in _MADE_OF:
+        raise UsageError(
+            f"a batch cannot group by `{by}`",
+            hint=f"group by `{_MADE_OF[by]}`, of which groups by {by} are made afterwards",
+        )
     grouping = parse_grouping(by, every)
-    if grouping.by == "label":
-        raise UsageError("a batch cannot group by `label`", hint="group by `flow`, and label its rows")
     arguments = reading.arguments()
     read_settings(arguments)  # what is wrong with options is said once, and not of each chain
     return BatchPlan(

@@ -8,9 +8,15 @@ import os
 import random
 import shutil
 from pathlib import Path
+from tempfile import mkdtemp
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrctrace.batch.merge_results import merge_results
+from tfrctrace.batch.results_folder import ResultsFolder
 
 ROOT = Path(__file__).parents[3]
 NOT_READ = 3
@@ -247,15 +253,29 @@ def test_workers_shards_and_merged_folders_make_the_same_bytes(run, farm, tmp_pa
     assert {name: text for name, text in shared.items() if not name.startswith("shards/")} == expected
 
 
-def test_merging_may_be_done_in_any_order_and_twice(run, farm, tmp_path, contents):
+def test_any_parts_in_any_order_merge_to_the_whole(run, farm, tmp_path, contents):
+    (farm / "empty.pcap").write_bytes(b"")
+    (farm / "note.txt").write_text("no capture")
     batch(run, "farm", "-o", "one")
-    for number in range(1, 5):
-        batch(run, "farm", "-o", f"part-{number}", "--shard", f"{number}/4")
-    run("merge", "part-4", "part-2", "-o", "some")
-    run("merge", "part-1", "part-3", "part-1", "-o", "others")
-    run("merge", "some", "others", "-o", "all")
-    run("merge", "all", "some", "-o", "all")
-    assert contents(tmp_path / "all") == contents(tmp_path / "one")
+    whole = ResultsFolder(str(tmp_path / "one"))
+    records, problems, expected = list(whole.records()), whole.index_problems(), contents(tmp_path / "one")
+    parts_of = st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=7, max_size=7)
+
+    @given(parts_of, st.permutations(range(3)), st.integers(0, 2))
+    @settings(max_examples=25)
+    def merged_is_whole(places, order, twice):
+        folder = Path(mkdtemp(dir=tmp_path))
+        for part in range(3):
+            own = ResultsFolder(str(folder / str(part)))
+            own.prepare()
+            chosen = [record for record, parts in zip(records, places, strict=True) if part in parts]
+            for record in chosen:
+                own.copy_chain(record["key"], whole)
+            own.write_index(chosen, problems)
+        merge_results([str(folder / str(part)) for part in (*order, twice)], str(folder / "merged"))
+        assert contents(folder / "merged") == expected
+
+    merged_is_whole()
 
 
 def test_results_that_do_not_fit_are_not_merged(run, farm, tmp_path):
@@ -328,6 +348,13 @@ def test_an_executor_of_the_user_does_the_work(run, farm, tmp_path, contents):
     }.items():
         outcome = run("batch", "farm", "-o", "three", "--executor", text)
         assert (outcome.status, words in outcome.err) == (WRONG_USAGE, True), outcome.err
+
+
+@pytest.mark.parametrize(("by", "of"), [("label", "flow"), ("site", "host")])
+def test_groups_that_are_made_of_others_are_refused(run, farm, by, of):
+    outcome = batch(run, "farm", "-o", "results", "--by", by)
+    assert outcome.status == WRONG_USAGE
+    assert f"group by `{of}`" in outcome.err
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "a/3", "3", "3/", "-1/3", "1/0"])
