@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
@@ -165,6 +164,8 @@ class _SetMetrics:
         self._assumptions = assumptions
         self._up_down = up_down
         self._base = _base_windows(competing.windows, bins.width_ns or competing.windows.width_ns)
+        from concurrent.futures import ThreadPoolExecutor
+
         # numpy lets other threads run while it adds up; parts come back in their order
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             parts = list(pool.map(self._measure_part, bins.parts(competing.flows)))

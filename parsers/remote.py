@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tfrctrace.base.errors import UsageError
 
@@ -70,6 +67,8 @@ def is_remote(name: str) -> bool:
 
 def public_url(url: str) -> str:
     """Return a URL without its query and password, which are kept for requests."""
+    from urllib.parse import urlsplit, urlunsplit
+
     parts = urlsplit(url)
     shown = urlunsplit(parts._replace(query="", fragment="", netloc=parts.netloc.rpartition("@")[2]))
     if parts.query:
@@ -85,6 +84,8 @@ def url_with_query(url: str) -> str:
 
 def listed_objects(prefix: str, access: StoreAccess | None) -> list[RemoteObject]:
     """Return the objects whose URLs begin with `prefix`, which ends in `/`."""
+    from urllib.parse import urlsplit
+
     import obstore  # pyright: ignore[reportMissingImports]
 
     if urlsplit(prefix).scheme in {"http", "https"}:
@@ -164,6 +165,8 @@ class RemoteFile:
 
     def _ranges(self, start: int, size: int) -> Iterator[bytes]:
         """Give the ranges in order, of which some are fetched ahead."""
+        from concurrent.futures import ThreadPoolExecutor
+
         waiting: deque[Future[bytes]] = deque()
         length = _FIRST_RANGE
         with ThreadPoolExecutor(_AHEAD, thread_name_prefix="tfrctrace-store") as pool:
@@ -195,6 +198,8 @@ class RemoteFile:
 
 def _bucket_and_path(url: str) -> tuple[str, str]:
     """Return the store of a URL and the path in it; of a web server the store is the folder of the file."""
+    from urllib.parse import unquote, urlsplit, urlunsplit
+
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"}:
         return f"{parts.scheme}://{parts.netloc}", unquote(parts.path.lstrip("/"))
@@ -203,6 +208,9 @@ def _bucket_and_path(url: str) -> tuple[str, str]:
 
 
 def _store(root: str, access: StoreAccess) -> Any:  # noqa: ANN401  one of obstore's
+    from datetime import timedelta
+    from urllib.parse import urlsplit
+
     from obstore.store import HTTPStore, from_url  # pyright: ignore[reportMissingImports]
 
     client: Any = {

@@ -5,3 +5,10 @@ a chain. `results_folder.py` keeps what is done, so that a batch goes on where i
 performs what is missing by the engine of `tfrctrace.runs`, `merge_results.py` unites folders, and
 `write_lake.py` writes their tables by date and link.
 """
+
+from __future__ import annotations
+
+from typing import Literal
+
+Chaining = Literal["auto", "names", "none"]
+"""How files become chains: by names, contents and times; by names alone; each by itself."""

@@ -11,8 +11,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.batch.capture_files import CaptureFile, left_out
 from tfrctrace.parsers.sources import COMPRESSION_SUFFIXES, natural_key
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-
-Chaining = Literal["auto", "names", "none"]
+    from tfrctrace.batch import Chaining
 
 _AT_ONCE_NS: Final = 10**9
 """Captures that begin within this time, of which only the start is known, ran side by side."""
@@ -109,6 +107,8 @@ def _apart(extents: list[Extent]) -> Iterator[list[Extent]]:
 
 def _is_chain(extents: list[Extent]) -> bool:
     """Return whether most files begin where the one before ended; a few may overlap or leave a gap."""
+    from statistics import median
+
     timed = [one for one in extents if one.start_ns is not None]
     if not timed:
         return False

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.batch import Chaining
     from tfrctrace.batch.chain_task import BatchPlan
-    from tfrctrace.batch.chains import Chain, Chaining
+    from tfrctrace.batch.chains import Chain
     from tfrctrace.parsers.remote import StoreAccess
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.engine import Progress

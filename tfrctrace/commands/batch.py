@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.batch.chains import Chaining
+from tfrctrace.batch import Chaining
 from tfrctrace.commands.console import NOT_READ, Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import ExecutorName, Jobs

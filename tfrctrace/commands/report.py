@@ -14,7 +14,6 @@ from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Jobs, OptionalTraces, RawText, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
-from tfrctrace.commands.pages import write_pages
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
@@ -135,6 +134,8 @@ def report(
         make_folder(save_to)
     anonymizer = anonymity.anonymizer(console)
     if pages is not None:
+        from tfrctrace.commands.pages import write_pages
+
         write_pages(
             traces,
             pages,
