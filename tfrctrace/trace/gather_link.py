@@ -38,8 +38,10 @@ def gather_link(trace: Trace, hosts: pl.Series, sources: Sequence[Mapping[str, A
     from tfrctrace.metrics.link import interval_ns, link_tables
     from tfrctrace.trace.gather_groups import gather_groups
 
+    if trace.is_pair:
+        sources = sources[:1]  # whose clock times are of
     span_ns = _common_span_ns(sources, is_one=trace.is_joined)
-    if trace.is_read_once or trace.is_pair or hosts.is_empty() or not span_ns:
+    if trace.is_read_once or hosts.is_empty() or not span_ns:
         return None
     by, groups = _grouped_by(hosts)
     packets = sum(source["packets"] for source in sources)

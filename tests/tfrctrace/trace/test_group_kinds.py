@@ -190,3 +190,15 @@ def test_delay_under_load_in_all_forms(run):
     written = pl.read_csv(io.StringIO(run("groups", "--under-load", "--format", "csv", TWO_FLOWS).out))
     assert [row["loaded_samples"] for row in rows] == written["loaded_samples"].to_list()
     assert run("groups", "--capacity", "1M", TWO_FLOWS).err.startswith("error: `--capacity` needs")
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.base.errors.TfrctraceWarning")
+def test_the_page_of_a_pair_begins_with_its_link_over_time():
+    pair = [PAIR / f"ns3-p2p-randloss-nosack-{end}.pcap.gz" for end in ("0-1", "1-1")]
+    trace = tfrctrace.open(pair, pair=True, clock_offset="0s")
+    report = trace.report_parts(title="pair")
+    summary = next(section for section in report.sections if section.key == "summary")
+    assert summary.overview is not None
+    course = trace.results().link.course.filter(side="all")
+    assert course["packets"].sum() == trace.flows["packets"].sum()
+    assert len(course) > 20
