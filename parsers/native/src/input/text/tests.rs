@@ -60,7 +60,7 @@ fn at_once(format: TextFormat, text: &[u8]) -> Outputs {
     let (mut packets, mut batch) = (Vec::new(), Batch::new(3));
     while packets.is_empty() || batch.is_full() {
         batch.clear();
-        trace.fill(&mut batch).unwrap();
+        trace.fill(&mut batch, None).unwrap();
         packets.extend(batch.items().map(|item| {
             let packet = item.to_packet();
             shown(&packet, batch.extras().sack(packet.network.tcp.options.sack))
