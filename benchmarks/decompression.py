@@ -54,14 +54,15 @@ def main() -> None:
             for suffix, path in files.items():
                 own[suffix] = min(own[suffix], processor_s([*flows, str(path)]))
                 if suffix in TOOLS:
-                    tool = TOOLS[suffix][0]
-                    tools[suffix] = min(tools[suffix], processor_s([tool, "-dc", str(path)]))
+                    alone = [TOOLS[suffix][0], "-dc", str(path)]
+                    tools[suffix] = min(tools[suffix], processor_s(alone))
         print("| input | file | tfrctrace | of it decompression | the tool alone |\n|---|--:|--:|--:|--:|")
         for suffix, path in files.items():
             more = own[suffix] - own["plain"]
-            tool = f"{tools[suffix]:.2f} ({TOOLS[suffix][0]})" if suffix in TOOLS else ""
+            by_tool = f"{tools[suffix]:.2f} ({TOOLS[suffix][0]})" if suffix in TOOLS else ""
             extra = f"{more:.2f}" if suffix in TOOLS else ""
-            print(f"| {suffix} | {path.stat().st_size / 1e6:.0f} MB | {own[suffix]:.2f} | {extra} | {tool} |")
+            size = f"{path.stat().st_size / 1e6:.0f} MB"
+            print(f"| {suffix} | {size} | {own[suffix]:.2f} | {extra} | {by_tool} |")
 
 
 if __name__ == "__main__":
