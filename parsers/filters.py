@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import FilterError, TfrctraceError
+from tfrctrace.parsers.display_filters import as_capture_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,7 @@ def _compile(expression: str, link_type: int, snap_length: int) -> list[Instruct
     with _empty_capture(link_type, snap_length or LARGEST_SNAP_LENGTH) as handle:
         if pcap.pcap_compile(handle, ctypes.byref(program), source, _OPTIMISE, _NETMASK) != 0:
             reason: bytes = pcap.pcap_geterr(handle)
-            raise FilterError(expression, reason.decode(errors="replace"))
+            raise FilterError(expression, reason.decode(errors="replace"), as_capture_filter(expression))
         try:
             return [(i.code, i.jt, i.jf, i.k) for i in program.instructions[: program.length]]
         finally:

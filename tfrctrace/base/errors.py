@@ -104,13 +104,15 @@ class InputError(TfrctraceError):
 
 
 class FilterError(TfrctraceError):
-    """A capture filter that libpcap rejects; `reason` is libpcap's message."""
+    """A capture filter that libpcap rejects; `reason` is libpcap's message, `proposal` what may be meant."""
 
-    hint = "the syntax is tcpdump's, see `man pcap-filter`"
-
-    def __init__(self, expression: str, reason: str) -> None:
+    def __init__(self, expression: str, reason: str, proposal: str | None = None) -> None:
         self.expression = expression
         self.reason = reason
+        self.proposal = proposal
+        self.hint = "the syntax is tcpdump's, see `man pcap-filter`"
+        if proposal is not None:
+            self.hint = f"this is Wireshark's syntax; tcpdump's is `{proposal}`"
         super().__init__(f"filter `{expression}`: {reason}")
 
 

@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import tfrctrace
 from tfrctrace.base.errors import FilterError
+from tfrctrace.parsers.display_filters import as_capture_filter
 from tfrctrace.parsers.filters import CompiledFilter, _libpcap, bundled_libraries
 from tfrctrace.parsers.reading_settings import ReadSettings
 
@@ -289,3 +291,49 @@ def test_a_filter_is_compiled_for_each_link_type_of_a_file(conversation, tmp_pat
     counts = {(row["src_port"], row["packets"]) for row in analysis.table("flows").rows() if row["packets"]}
     one_way = len([frame for frame in conversation() if frame[26:30] == bytes([192, 0, 2, 1])])
     assert counts == {(40_001, one_way), (40_002, one_way)}
+
+
+DISPLAY_FILTERS = {
+    "tcp.port == 5201": "tcp port 5201",
+    "ip.addr==192.0.2.2&&tcp.dstport eq 8080": "ip host 192.0.2.2 and tcp dst port 8080",
+    "ip.src == 192.0.2.0/24 and !udp": "ip src net 192.0.2.0/24 and not udp",
+    "tcp.port != 8080": "(tcp and not tcp port 8080)",
+    "udp or tcp.port == 5201 and ip.dst == 192.0.2.1": "(udp) or (tcp port 5201 and ip dst host 192.0.2.1)",
+    "(udp || tcp.srcport == 8080) && ip": "(((udp) or (tcp src port 8080)) and ip)",
+    "ipv6.addr == 2001:db8::1 || icmp": "ip6 host 2001:db8::1 or icmp",
+}
+
+
+@pytest.mark.parametrize(("display_filter", "capture_filter"), DISPLAY_FILTERS.items())
+def test_what_is_proposed_for_a_display_filter_takes_the_same_packets(
+    display_filter, capture_filter, pytestconfig
+):
+    assert as_capture_filter(display_filter) == capture_filter
+    if shutil.which("tshark") is None or shutil.which("zstd") is None:
+        pytest.skip("tshark or zstd is not installed")
+    path = pytestconfig.rootpath / "sample_traces" / "mixed.pcap.zst"
+    # tshark also takes packets that an ICMP error quotes
+    content = subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout
+    shown = subprocess.run(
+        ["tshark", "-n", "-r", "-", "-Y", f"({display_filter}) && !icmp"],
+        input=content,
+        capture_output=True,
+        check=True,
+    )
+    trace = tfrctrace.open(path, filter=f"({capture_filter}) and not icmp")
+    assert sum(frame.height for frame in trace.packets()) == shown.stdout.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "expression", ["tcp prt 80", "tcp.flags.syn == 1", "tcp.port > 80", "tcp.port ==", "frame.len < 9"]
+)
+def test_nothing_is_proposed_for_what_tcpdump_cannot_say(expression):
+    assert as_capture_filter(expression) is None
+
+
+def test_a_display_filter_is_refused_with_a_proposal(run, pytestconfig):
+    done = run(
+        "flows", pytestconfig.rootpath / "sample_traces" / "two-flows.pcapng.gz", "-f", "tcp.port == 80"
+    )
+    assert done.status == 2
+    assert "hint:  this is Wireshark's syntax; tcpdump's is `tcp port 80`\n" in done.err
