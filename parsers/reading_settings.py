@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.stretch import Stretch
     from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.filters.capture_filters import CompiledFilter
     from tfrctrace.parsers.logs import LogOwner
     from tfrctrace.parsers.pairing import Pair
 
@@ -179,7 +179,7 @@ def read_settings(
 def _compiled(expression: str | None) -> "CompiledFilter | None":
     if expression is None:
         return None
-    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.filters.capture_filters import CompiledFilter
 
     return CompiledFilter(expression)
 

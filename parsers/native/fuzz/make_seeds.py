@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.parsers.filters import CompiledFilter
+from tfrctrace.parsers.filters.capture_filters import CompiledFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,8 +12,8 @@ import pytest
 
 import tfrctrace
 from tfrctrace.base.errors import FilterError
-from tfrctrace.parsers.display_filters import as_capture_filter
-from tfrctrace.parsers.filters import CompiledFilter, _libpcap, bundled_libraries
+from tfrctrace.parsers.filters.capture_filters import CompiledFilter, _libpcap, bundled_libraries
+from tfrctrace.parsers.filters.display_filters import as_capture_filter
 from tfrctrace.parsers.reading_settings import ReadSettings
 
 ETHERNET, RAW, COOKED, COOKED_2, NULL, PPP = 1, 101, 113, 276, 0, 9

@@ -20,7 +20,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
 from tfrctrace.parsers import _native
-from tfrctrace.parsers.filters import CompiledFilter
+from tfrctrace.parsers.filters.capture_filters import CompiledFilter
 from tfrctrace.parsers.reading_settings import ReadSettings
 
 WIFI = Path(__file__).resolve().parent.parent.parent / "data" / "wifi"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import FilterError, TfrctraceError
-from tfrctrace.parsers.display_filters import as_capture_filter
+from tfrctrace.parsers.filters.display_filters import as_capture_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
