@@ -144,6 +144,8 @@ impl FlowGroup {
         }
         let room = self.pool.size() + self.pool.room();
         (self.pool, self.intervals) = (Pool::with_room(0), None);
+        // They hold nothing, but each of a hundred thousand groups a kilobyte.
+        (self.full, self.sacks) = (Vec::new(), Vec::new());
         Some(room)
     }
 

@@ -19,7 +19,7 @@ use neighbours::{FLOWS, FlowSet, GROUP_BITS};
 use settled_flows::{SettledFlow, decode};
 
 /// Encoded states of a group that wait to be put away.
-const MAX_STATES: usize = 1 << 14;
+const MAX_STATES: usize = 1 << 16;
 
 /// Flows that left, by number, as far as they were read.
 pub type LoadedFlows = HashMap<u32, SettledFlow>;
