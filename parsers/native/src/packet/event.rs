@@ -361,6 +361,7 @@ impl Reason {
         match self {
             Self::Cut => "cut by the snap length".into(),
             Self::Malformed => "malformed".into(),
+            Self::Unknown(number @ 0..0x0600) if layer == Layer::Tunnel => format!("tunnel protocol 0x{number:04x}"),
             Self::Unknown(number) if matches!(layer, Layer::Link | Layer::Tunnel) => link_protocol(number),
             Self::UnknownLinkType(number) => format!("link type {number}"),
             Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
@@ -379,6 +380,10 @@ fn link_protocol(number: u32) -> String {
     let name = match number {
         0..0x0600 => "802.2 LLC",
         0x0806 => "ARP",
+        0x8021 => "IPCP",
+        0x8035 => "RARP",
+        0x8057 => "IPV6CP",
+        0x80fd => "CCP",
         0x8137 => "IPX",
         0x8847 | 0x8848 => "MPLS",
         0x8863 => "PPPoE discovery",
@@ -387,6 +392,10 @@ fn link_protocol(number: u32) -> String {
         0x88cc => "LLDP",
         0x88e5 => "MACsec",
         0x88f7 => "PTP",
+        0xc021 => "LCP",
+        0xc023 => "PAP",
+        0xc025 => "LQR",
+        0xc223 => "CHAP",
         _ => return format!("EtherType 0x{number:04x}"),
     };
     name.into()

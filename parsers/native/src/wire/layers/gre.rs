@@ -58,6 +58,10 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
                 let is_ip = behind.captured.first().is_some_and(|first| first >> 4 == 4);
                 return Ok((Next::Ip, if is_ip { behind } else { behind.behind(4) }));
             }
+            // No EtherType, and no length as in a frame either: 0 is a keepalive, 0xfe is OSI's network layer.
+            if protocol < 0x0600 {
+                return Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(protocol.into()) });
+            }
             Ok((Next::EtherType(protocol), behind))
         }
     }

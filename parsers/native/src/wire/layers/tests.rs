@@ -63,6 +63,20 @@ fn test_a_first_outer_fragment_knows_where_the_inner_payload_begins() {
 }
 
 #[test]
+fn test_a_gre_keepalive_is_neither_llc_nor_a_packet() {
+    let bytes = ipv4(47, &[0, 0, 0, 0]);
+    let (is_ip, stop, network, _) = decoded(Next::EtherType(IPV4), &bytes, bytes.len() as u32);
+    assert!(is_ip && network.tunnel.is_none());
+    assert_eq!(stop.map(|stop| stop.reason.words(stop.layer)).as_deref(), Some("tunnel protocol 0x0000"));
+}
+
+#[test]
+fn test_negotiation_of_ppp_is_named() {
+    let (_, stop, ..) = decoded(Next::Ppp, &[0xc0, 0x21, 1, 1, 0, 4], 6);
+    assert_eq!(stop.map(|stop| stop.reason.words(stop.layer)).as_deref(), Some("LCP"));
+}
+
+#[test]
 fn test_the_given_port_comes_before_the_registered_one() {
     let ports = TunnelPorts::with(&[(4789, udp_port::UdpTunnel::Geneve), (8472, udp_port::UdpTunnel::Vxlan)]);
     assert_eq!(ports.of(1, 4789), Some(udp_port::UdpTunnel::Geneve));
