@@ -361,7 +361,9 @@ impl Reason {
         match self {
             Self::Cut => "cut by the snap length".into(),
             Self::Malformed => "malformed".into(),
-            Self::Unknown(number @ 0..0x0600) if layer == Layer::Tunnel => format!("tunnel protocol 0x{number:04x}"),
+            Self::Unknown(number @ 0..0x0600) if layer == Layer::Tunnel => {
+                format!("tunnel protocol 0x{number:04x}")
+            }
             Self::Unknown(number) if matches!(layer, Layer::Link | Layer::Tunnel) => link_protocol(number),
             Self::UnknownLinkType(number) => format!("link type {number}"),
             Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
