@@ -30,8 +30,9 @@ def _column(column: pl.Series) -> pd.Series[Any]:
     if kind.is_numeric() or kind == pl.Duration or (kind == pl.Boolean and not column.null_count()):
         return pd.Series(column.to_numpy())
     if isinstance(kind, pl.Datetime):
-        times = pd.Series(column.to_numpy())
-        return times if kind.time_zone is None else times.dt.tz_localize("UTC").dt.tz_convert(kind.time_zone)
+        times = pd.DatetimeIndex(column.to_numpy())
+        zone = kind.time_zone
+        return pd.Series(times if zone is None else times.tz_localize("UTC").tz_convert(zone))
     # pandas 3 has a type for text, pandas 2 has not
     text = pd.Series(["text"]).dtype if kind == pl.String else object
     return pd.Series(column.to_list(), dtype=text)

@@ -13,7 +13,7 @@ import contextlib
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.output import make_folder, open_output
@@ -38,7 +38,7 @@ _KEY_CHARACTERS: Final = frozenset("0123456789abcdef")
 class ResultsFolder:
     """Results of chains, by their keys."""
 
-    keeps_failures: Final = True
+    keeps_failures: ClassVar[bool] = True
 
     def __init__(self, path: str, *, retry_failed: bool = False) -> None:
         """Use the folder `path`; with `retry_failed` chains that failed count as not done."""

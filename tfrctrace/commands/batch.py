@@ -118,6 +118,7 @@ def batch(
     every_ns = None if watch is None else parse_duration_ns(watch)
     workers = chosen_workers(executor, jobs or _jobs_for(found))
     known: list[Chain] | None = None
+    status = console.exit_status
     while True:
         if found.chains != known:
             known = found.chains

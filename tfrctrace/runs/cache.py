@@ -16,7 +16,7 @@ import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.reports.output import open_output, remove_stale_parts
 
@@ -132,7 +132,7 @@ def program_files() -> list[str]:
 class Cache:
     """Records in files of one folder."""
 
-    keeps_failures: Final = False
+    keeps_failures: ClassVar[bool] = False
     """A run that could not be read may be there the next time."""
 
     def __init__(self, folder: str) -> None:

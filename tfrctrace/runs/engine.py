@@ -6,7 +6,7 @@ import multiprocessing
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tfrctrace.base.errors import TfrctraceError, input_problem
 from tfrctrace.base.interruptible import first_finished
@@ -45,10 +45,8 @@ class Task(Protocol):
 class Store(Protocol):
     """Where records are kept."""
 
-    @property
-    def keeps_failures(self) -> bool:
-        """Whether what failed is not tried again."""
-        ...
+    keeps_failures: ClassVar[bool]
+    """Whether what failed is not tried again."""
 
     def get(self, key: str) -> Record | None:
         """Return the record of `key`; None if it is missing, damaged, or to be made again."""
