@@ -34,7 +34,8 @@ UNCHANGED_COLUMNS = (
     # words of ours
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
     | {"class", "evidence", "spurious", "limit", "phase", "unit", "p_from", "rtt_method", "mode", "finding"}
-    | {"end", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports", "reason", "fate"}
+    | {"end", "ended", "outside", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports"}
+    | {"reason", "fate"}
     # what a user calls flows, what a program calls its variables, a simulation its agents
     | {"label", "name", "agent"}
     # durations of groups
