@@ -217,6 +217,18 @@ def test_a_broken_run_is_named_and_the_rest_is_done(perform_study, study_folder,
     assert summary.filter(pl.col("quantity") == "fairness")["runs"].to_list() == [2]
 
 
+def test_what_many_runs_have_is_one_note_of_the_page(perform_study, study_folder, tmp_path):
+    for name in ("red-n2-1", "red-n2-2", "red-n4-1"):
+        (study_folder / "runs" / f"{name}.tr.xz").write_bytes(b"\xfd7zXZ\x00 but broken")
+    done = perform_study(study_folder / "study.toml", "-o", "results")
+    assert done.err.count("error: `runs/red-n") == 3
+    page = (tmp_path / "results" / "report.html").read_text()
+    assert re.findall(r">(runs/red-[^<]*)</bdi>:[^<]*, and so in 2 more runs", page) == [
+        "runs/red-n2-1.tr.xz"
+    ]
+    assert page.count("data are damaged") == 1
+
+
 def test_a_study_of_which_no_run_can_be_read_is_an_error(perform_study, tmp_path):
     (tmp_path / "a.tr").write_text("nothing")
     (tmp_path / "study.toml").write_text('[runs]\nfiles = "*.tr"\n[[quantity]]\nmetric = "jain"')

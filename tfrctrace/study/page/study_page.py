@@ -11,6 +11,7 @@ from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
+from tfrctrace.runs.problems import OF_OPTIONS
 from tfrctrace.study.page.paper_table import paper_section
 from tfrctrace.study.results.paper_rows import (
     confidence_text,
@@ -89,10 +90,16 @@ def _claim_facts(results: StudyResults) -> Iterator[Fact]:
 
 
 def _notes(problems: Sequence[Problem]) -> Iterator[Note]:
-    for problem in problems[:_MOST_NOTES]:
-        yield problem_note(problem)
-    if len(problems) > _MOST_NOTES:
-        yield Note("info", (f"{counted(len(problems) - _MOST_NOTES, 'more caveat')} not shown.",))
+    """Give a note for each problem; one that many runs have is there once, and names the first."""
+    alike: dict[tuple[str, str, str | None], list[Problem]] = {}
+    for problem in problems:
+        option = problem["source"] if problem["kind"] in OF_OPTIONS else None
+        alike.setdefault((problem["kind"], problem["message"], option), []).append(problem)
+    for first, *more in list(alike.values())[:_MOST_NOTES]:
+        others = f", and so in {counted(len(more), 'more run')}" if more else ""
+        yield problem_note({**first, "message": first["message"] + others})
+    if len(alike) > _MOST_NOTES:
+        yield Note("info", (f"{counted(len(alike) - _MOST_NOTES, 'more caveat')} not shown.",))
 
 
 def _claims(results: StudyResults, *, has_paper: bool) -> Section | None:
