@@ -130,8 +130,8 @@ $(STAMPS)/venv:
 $(STAMPS)/build: $(STAMPS)/venv constraints.txt pyproject.toml
 	@$(call listed,["build-system"]["requires"]) > $(STAMPS)/build.txt
 	@grep -v uplot $(STAMPS)/build.txt | $(FIRST_INSTALL) --requirement /dev/stdin
-	@# Only its two files are needed, and not IPython, on which it depends.
-	@grep uplot $(STAMPS)/build.txt | $(FIRST_INSTALL) --no-deps --requirement /dev/stdin
+	@# Only its two files are needed, and not IPython, on which it depends: so it is not in the environment itself.
+	@grep uplot $(STAMPS)/build.txt | $(FIRST_INSTALL) --no-deps --target $(STAMPS)/uplot --upgrade --requirement /dev/stdin
 	@touch $@
 
 # A part of what the core is made from that is the same whether or not there is a Python yet.
@@ -143,7 +143,7 @@ $(STAMPS)/crates: Cargo.toml Cargo.lock
 
 $(STAMPS)/core: $(STAMPS)/crates $(STAMPS)/build $(CORE)
 	@echo "building and installing tfrctrace (minutes the first time)"
-	@SETUPTOOLS_RUST_CARGO_PROFILE=quick $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@PYTHONPATH=$(CURDIR)/$(STAMPS)/uplot SETUPTOOLS_RUST_CARGO_PROFILE=quick $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/libraries: $(STAMPS)/build constraints.txt pyproject.toml
