@@ -135,11 +135,14 @@ impl HalfConnection {
         self.window_end <= self.acknowledged
     }
 
-    /// Whether a segment begins with the byte of the last probe, and has new data: the sender goes
-    /// on from SND.UNA, whether or not the probe's byte fitted (RFC 9293 section 3.8.6.1).
-    pub(super) fn is_probe_with_more(&self, start: i64, end: i64, repeated: u32) -> bool {
+    /// Whether a segment begins with the byte of the last probe, and otherwise data
+    /// beyond all seen: the sender goes on from SND.UNA, whether or not the probe's byte fitted
+    /// (RFC 9293 section 3.8.6.1).
+    pub(super) fn is_probe_with_more(&self, placed: &Placement) -> bool {
         let probe_end = self.recovery.as_ref().and_then(|_| self.rare_counts().last_probe_end);
-        repeated == 1 && probe_end == Some(start + 1) && end > start + 1
+        let after_first = placed.start + 1;
+        let repeats_the_first = placed.repeated == 1 && placed.late == 0 && placed.end > after_first;
+        repeats_the_first && probe_end == Some(after_first)
     }
 
     /// A sender that probed for window has data to send. If it probes again, it has not received

@@ -102,12 +102,12 @@ impl HalfConnection {
         outcome.out_of_order = late_bytes > 0 && outcome.repeated_bytes == 0;
         // Without a finding requested, it still holds that of the previous segment.
         outcome.finding = None;
-        if self.is_probe_with_more(start, end, outcome.repeated_bytes) {
+        let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
+        let is_last = occupied >= known.end;
+        let placed = Placement { start, end, is_last, repeated, late: late_bytes, opening };
+        if self.is_probe_with_more(&placed) {
             // The window opened. The byte of the probe is no retransmission.
-        } else if outcome.repeated_bytes > 0 || outcome.out_of_order {
-            let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
-            let is_last = occupied >= known.end;
-            let placed = Placement { start, end, is_last, repeated, late: late_bytes, opening };
+        } else if repeated > 0 || outcome.out_of_order {
             outcome.finding = Some(self.classify(&placed, segment, pool));
         } else if segment.payload == 0 && occupied <= known.end {
             outcome.finding = self.classify_control(segment, occupied, pool);
