@@ -37,7 +37,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust fuzz lint licences format corpus models links studies bench bench-check docs screenshot clean
+.PHONY: help setup demo test test-rust properties fuzz lint licences format corpus models links studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -55,6 +55,10 @@ test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
 
 test-rust: ## run the tests of the core
 	cargo test --locked
+
+properties: $(STAMPS)/tfrctrace $(STAMPS)/test ## check each property with thousands of new draws (takes an hour)
+	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --target-dir target/properties
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist worksteal $$(grep -rl 'from hypothesis import' tests)
 
 fuzz: ## run each fuzz target until it covers no more code (options: make fuzz FUZZ='pair ns2 --seconds 600')
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)

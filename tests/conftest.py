@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-# A busy machine is slow, not wrong.
-settings.register_profile("tfrctrace", deadline=None)
-settings.load_profile("tfrctrace")
+# A busy machine is slow, not wrong. A gate draws the same examples each time: it judges the change, not chance.
+settings.register_profile("drawn", deadline=None)
+settings.register_profile("gate", parent=settings.get_profile("drawn"), derandomize=True)
+settings.register_profile("many", parent=settings.get_profile("drawn"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "drawn"))
 
 CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
 CLIENT_MAC, SERVER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
