@@ -96,6 +96,8 @@ class Table:
         """Return rows `start` to `stop` as a table, without a copy."""
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Return rows as dictionaries, for small tables."""
+    def largest_flows(self, column: str, limit: int, *, total: bool) -> list[tuple[float, int, int]]:
+        """Return value, first row and end of the flows with the largest sum or maximum of a column."""
     def csv(self, start: int = 0, stop: int | None = None, *, raw: bool = False) -> bytes:
         """Return rows as lines of CSV (RFC 4180), without the names of the columns.
 

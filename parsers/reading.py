@@ -88,6 +88,18 @@ class StackedTable:
                     break
                 before += len(table)
 
+    def largest_flows(self, column: str, limit: int | None, *, total: bool) -> Iterator[list[dict[str, Any]]]:
+        """Give the rows of each of the `limit` flows with the largest sum or maximum of a column."""
+        most = len(self) if limit is None else limit
+        found = [
+            (-value, number, start, end)
+            for number, table in enumerate(self._tables)
+            for value, start, end in table.largest_flows(column, most, total=total)
+        ]
+        for _, number, start, end in sorted(found)[:most]:
+            rows = self._tables[number].rows(start, end)
+            yield list(map(self._anonymizer.row, rows)) if self._anonymizer else rows
+
     def csv(self, *, raw: bool = False) -> Iterator[bytes]:
         """Give the rows as lines of CSV, many at a time, without the names of the columns.
 

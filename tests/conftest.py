@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-# A busy machine is slow, not wrong. A gate draws the same examples each time: it judges the change, not chance.
+# A busy machine is slow, not wrong. A gate draws the same examples each time: it judges a change, not chance.
 settings.register_profile("drawn", deadline=None)
 settings.register_profile("gate", parent=settings.get_profile("drawn"), derandomize=True)
 settings.register_profile("many", parent=settings.get_profile("drawn"), max_examples=2_000)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.reports.conversations import ends, is_near_receiver
 from tfrctrace.reports.input_volume import has_packets
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     counted,
     enumerated,
@@ -20,29 +23,25 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
     from tfrctrace.base.timezones import TimeZone
 
 
 NS_PER_S: Final = 1_000_000_000
 
-_ROOM_FOR_ALL: Final = 105
-"""Columns of a terminal that hold every column of the table with IPv4 addresses."""
-
-_HEADINGS: Final = ("flow", "from → to", "packets", "bytes", "goodput", "retrans.", "RTT p50 / p95")
-_DELIVERY_HEADINGS: Final = ("PDR", "delay mean / p95")
-"""Width of two more columns, where a trace shows both ends."""
-_ENDS: Final = 1
-"""The column that names the ends; all others are numbers."""
-_GAP: Final = "  "
+_INDENT: Final = " " * 6
+"""Before the ends of a flow on a line of their own."""
 
 _SOURCES_SHOWN: Final = 5
+
+Flow = Sequence[Mapping[str, Any]]
+"""The rows of the directions of one flow, the larger first."""
 
 
 def write_flows(
     file: TextIO,
-    flows: Sequence[Sequence[Mapping[str, Any]]],
+    flows: Sequence[Flow],
     sources: Sequence[Mapping[str, Any]],
     *,
     total: int,
@@ -53,18 +52,14 @@ def write_flows(
     """Write the sources and a table of `flows`, each given as the rows of its directions.
 
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
-    columns) the table is made to fit by folding; without one every flow has its two lines.
+    columns) the table is made to fit by further lines and by less columns; addresses and numbers stay whole.
     """
+    flows = [sorted(flow, key=lambda row: -row["wire_bytes"]) for flow in flows]
     lines = list(_captured([source for source in sources if source["format"]], zone))
-    if flows and width is None:
-        lines += ["", *_unfolded(flows), ""]
-    for line in lines:
+    if flows:
+        lines += ["", *_fitting_table(flows, width, dim=file.isatty()), ""]
+    for line in (*lines, *_seen_from(flows), _counted(len(flows), total, order)):
         file.write(line + "\n")
-    if flows and width is not None:
-        _write_folded(file, flows, width)
-    for line in _seen_from(flows):
-        file.write(line + "\n")
-    file.write(_counted(len(flows), total, order) + "\n")
 
 
 def _captured(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None) -> Iterator[str]:
@@ -96,75 +91,98 @@ def _facts(source: Mapping[str, Any], zone: TimeZone | None) -> Iterator[str]:
         yield f"{format_count(source['outside_packets'])} outside of the stretch of time"
 
 
-def _unfolded(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Give the lines of a table for a pipe or a file: as wide as it must be, without styles.
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns with numbers."""
 
-    It does without rich, which takes longer to load than a small capture takes to read.
-    """
-    lines = [_headings(flows), *_lines(flows, narrow=False)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for number, cells in enumerate(lines):
-        aligned = [
-            cell.ljust(width) if index == _ENDS else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        yield _GAP.join(aligned).rstrip()
+    percentiles: bool
+    """Whether p95 stands beside a median or a mean."""
+    pdr: bool = False
+    delay: bool = False
+    """Whether these are among them, which only a trace of both ends shows."""
+
+    def headings(self) -> tuple[str, ...]:
+        p95 = " / p95" if self.percentiles else ""
+        headings = ("packets", "bytes", "goodput", "retrans.", f"RTT p50{p95}")
+        return (*headings, *(("PDR",) if self.pdr else ()), *((f"delay mean{p95}",) if self.delay else ()))
+
+    def cells(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        delay = self._times_ms(row["delay_mean_ms"], row["delay_p95_ms"])
+        return (
+            format_count(row["packets"]),
+            format_bytes(row["wire_bytes"]),
+            format_rate_bps(row["goodput_bps"]),
+            format_count(row["retransmitted_packets"]),
+            self._times_ms(row["rtt_p50_ms"], row["rtt_p95_ms"]),
+            *((format_share(row["pdr"]),) if self.pdr else ()),
+            *((delay,) if self.delay else ()),
+        )
+
+    def _times_ms(self, first: float | None, p95: float | None) -> str:
+        """Return two times, both known or both unknown."""
+        if not self.percentiles or first is None or p95 is None:
+            return format_ms(first)
+        return f"{format_ms(first).removesuffix(' ms')} / {format_ms(p95)}"
+
+
+def _fitting_table(flows: Sequence[Flow], width: int | None, *, dim: bool) -> Iterator[str]:
+    """Give the lines of the fullest table that `width` holds; where none fits, of the narrowest."""
+    pdr, delay = (
+        any(row[column] is not None for flow in flows for row in flow) for column in ("pdr", "delay_mean_ms")
+    )
+    complete = _Columns(True, pdr, delay)
+    table = _with_ends_beside(flows, complete)
+    if width is not None:
+        narrower = (complete, _Columns(False, pdr, delay), _Columns(False))
+        tables = [table, *(_with_ends_above(flows, columns, width) for columns in narrower)]
+        table = next((each for each in tables if max(map(len, each)) <= width), tables[-1])
+    room = max(map(len, table))
+    for number, line in enumerate(table):
+        is_back = line.lstrip().startswith("←")
+        yield f"\x1b[2m{line}\x1b[0m" if dim and is_back else line
         if number == 0:
-            yield "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+            yield "─" * room
+    if (pdr and "PDR" not in table[0]) or (delay and "delay" not in table[0]):
+        yield ""
+        yield "PDR and delay need a wider terminal; `| less -S` shows them"
 
 
-def _write_folded(file: TextIO, flows: Sequence[Sequence[Mapping[str, Any]]], width: int) -> None:
-    """Write a table for a terminal of `width` columns: addresses fold, numbers do not."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    narrow = width < _ROOM_FOR_ALL
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for index, heading in enumerate(_headings(flows)):
-        if index == _ENDS:
-            table.add_column(heading, overflow="fold")
-        else:
-            style = "bold" if index == 0 else None
-            table.add_column(
-                _narrow(heading) if narrow else heading, justify="right", no_wrap=True, style=style
-            )
-    for cells in _lines(flows, narrow=narrow):
-        # as text, so that nothing in it is taken for markup; only the first direction has a number
-        table.add_row(*map(Text, cells), style=None if cells[0] else "dim")
-    console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
-    console.print()
-    console.print(table)
-    console.print()
+def _with_ends_beside(flows: Sequence[Flow], columns: _Columns) -> list[str]:
+    """Return headings and a line for each direction: the first names the flow, the second has its state."""
+    rows: list[tuple[str, ...]] = [("flow", "from → to", *columns.headings())]
+    for there, *back in flows:
+        rows.append((str(there["flow"]), printable(ends(there)), *columns.cells(there)))
+        rows += (("", printable(f"  ← {_kind(there)}"), *columns.cells(row)) for row in back)
+    return aligned(rows, left={1})
 
 
-def _headings(flows: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
-    return (*_HEADINGS, *_DELIVERY_HEADINGS) if _show_delivery(flows) else _HEADINGS
-
-
-def _show_delivery(flows: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
-    return any(row["pdr"] is not None for flow in flows for row in flow)
-
-
-def _lines(flows: Sequence[Sequence[Mapping[str, Any]]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
-    """Give the lines of the table below its headings."""
-    delivery = _show_delivery(flows)
+def _with_ends_above(flows: Sequence[Flow], columns: _Columns, width: int) -> list[str]:
+    """Return headings and for each flow a line with its ends, and a line for each direction below it."""
+    rows = [("flow", "", *columns.headings())]
+    rows += (
+        ("", arrow, *columns.cells(row)) for flow in flows for arrow, row in zip("→←", flow, strict=False)
+    )
+    heading, *directions = aligned(rows, left={1})
+    numbers = iter(directions)
+    lines = [heading]
     for flow in flows:
-        for row, cells in zip(flow, _cells(flow, narrow=narrow), strict=True):
-            yield (*cells, *_delivery(row, narrow=narrow)) if delivery else cells
+        lines += _named(flow[0], width)
+        lines += (next(numbers) for _ in flow)
+    return lines
 
 
-def _cells(flow: Sequence[Mapping[str, Any]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
-    """Give a line for each direction; the first names the flow, the second has its state."""
-    there = flow[0]
-    yield (str(there["flow"]), printable(ends(there)), *_numbers(there, narrow=narrow))
-    for back in flow[1:]:
-        yield ("", printable(f"  ← {_kind(there)}"), *_numbers(back, narrow=narrow))
-
-
-def _narrow(heading: str) -> str:
-    return heading.removesuffix(" / p95")
+def _named(row: Mapping[str, Any], width: int) -> Iterable[str]:
+    """Give number, ends and kind of a flow: on one line if it fits, else on as few as hold them whole."""
+    line = f"{row['flow']:>4}"
+    separator = "  "
+    sender, receiver = printable(ends(row)).split(" → ", 1)
+    for part in (f"{sender} →", receiver, f"({printable(_kind(row))})"):
+        if len(line) + len(separator) + len(part) > width and line.strip():
+            yield line
+            line, separator = _INDENT, ""
+        line += separator + part
+        separator = " "
+    yield line
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -173,33 +191,9 @@ def _kind(row: Mapping[str, Any]) -> str:
     return ", ".join(word.replace("_", " ") for word in words if word)
 
 
-def _numbers(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
-    return (
-        format_count(row["packets"]),
-        format_bytes(row["wire_bytes"]),
-        format_rate_bps(row["goodput_bps"]),
-        format_count(row["retransmitted_packets"]),
-        _pair_ms(row["rtt_p50_ms"], row["rtt_p95_ms"], narrow=narrow),
-    )
-
-
-def _delivery(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
-    return (
-        format_share(row["pdr"]),
-        _pair_ms(row["delay_mean_ms"], row["delay_p95_ms"], narrow=narrow),
-    )
-
-
-def _pair_ms(first: float | None, second: float | None, *, narrow: bool) -> str:
-    """Return two times, both known or both unknown; only the first where there is no room."""
-    if narrow or first is None or second is None:
-        return format_ms(first)
-    return f"{format_ms(first).removesuffix(' ms')} / {format_ms(second)}"
-
-
-def _seen_from(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:
     """Give a line with the number of flows captured near the receiver, which limits two columns."""
-    near = sum(is_near_receiver(max(flow, key=lambda row: row["wire_bytes"])) for flow in flows)
+    near = sum(is_near_receiver(flow[0]) for flow in flows)
     if near:
         yield (
             f"{counted(near, 'flow')} captured near the receiver: RTT is its own delay, "
@@ -211,7 +205,7 @@ def _counted(shown: int, total: int, order: str) -> str:
     if not total:
         return "no TCP or UDP flow"
     if shown == total:
-        return counted(total, "flow")
+        return counted(total, "flow") if total == 1 else f"{counted(total, 'flow')}, {order}"
     return (
         f"{format_count(shown)} of {counted(total, 'flow')}, {order}; "
         "`--limit 0` shows all, `--format csv` writes every column of all"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import sys
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -17,7 +15,7 @@ from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Mapping
     from typing import BinaryIO, TextIO
 
     from tfrctrace.base.errors import Problem
@@ -40,7 +38,12 @@ def flows(
     *,
     result: OutputOptions,
     sort: Annotated[
-        SortKey | None, output_option("--sort", help="Order of the text table, largest first (except flow).")
+        SortKey | None,
+        output_option(
+            "--sort",
+            show_default="bytes",
+            help="Order of the text table, largest first; `flow`: by first packet.",
+        ),
     ] = None,
     limit: Annotated[
         int | None,
@@ -81,7 +84,7 @@ def flows(
     _last[:] = [flow_pass]
     result.write(
         table=lambda file: _write_text(
-            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit, hops, zone=zone
+            file, flow_pass, sort or "bytes", DEFAULT_LIMIT if limit is None else limit, hops, zone=zone
         ),
         json=lambda file: _write_json(file, flow_pass, trace.warnings, hops),
         rows=lambda file, form: _write_rows(file, flow_pass, form, raw=result.raw),
@@ -93,11 +96,6 @@ def _load_table() -> None:
     """Import the modules that print the table while the core is reading."""
     import tfrctrace.reports.output
     import tfrctrace.reports.printers.flows  # noqa: F401
-
-    if sys.stdout.isatty():
-        import rich.box
-        import rich.console
-        import rich.table  # noqa: F401
 
 
 def _write_text(
@@ -115,7 +113,7 @@ def _write_text(
 
     write_flows(
         file,
-        _select_flows(reading.table("flows").rows(), sort, limit or None),
+        _select_flows(reading.table("flows"), sort, limit or None),
         reading.sources,
         total=reading.flow_count,
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
@@ -158,36 +156,19 @@ def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parqu
         write_table(file, form, table.parts(), empty_table("flows"))
 
 
-def _select_flows(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) -> list[Flow]:
+def _select_flows(table: StackedTable, sort: SortKey, limit: int | None) -> list[Flow]:
     """Return the first `limit` flows in the order of `sort`; equal ones in order of first packet."""
-    flows = _by_flow(rows)
     if sort == "flow":
-        return list(islice(flows, limit))
-    key = _KEYS[sort]
-    if limit is None:
-        return sorted(flows, key=key, reverse=True)
-    return heapq.nlargest(limit, flows, key=key)
+        return [list(rows) for _, rows in islice(groupby(table.rows(), key=itemgetter("flow")), limit)]
+    column, total = _KEYS[sort]
+    return list(table.largest_flows(column, limit, total=total))
 
 
-def _by_flow(rows: Iterable[dict[str, Any]]) -> Iterator[Flow]:
-    """Yield the rows of each flow, which are adjacent in the table."""
-    for _, directions in groupby(rows, key=itemgetter("flow")):
-        yield list(directions)
-
-
-def _sum_of(column: str) -> Callable[[Flow], float]:
-    return lambda flow: sum(row[column] or 0 for row in flow)
-
-
-def _largest(column: str) -> Callable[[Flow], float]:
-    # unknown values come last
-    return lambda flow: max(-1.0 if row[column] is None else row[column] for row in flow)
-
-
-_KEYS: Final[Mapping[SortKey, Callable[[Flow], float]]] = {
-    "bytes": _sum_of("wire_bytes"),
-    "packets": _sum_of("packets"),
-    "goodput": _largest("goodput_bps"),
-    "retransmissions": _sum_of("retransmitted_packets"),
-    "rtt": _largest("rtt_p50_ms"),
+_KEYS: Final[Mapping[SortKey, tuple[str, bool]]] = {
+    "bytes": ("wire_bytes", True),
+    "packets": ("packets", True),
+    "goodput": ("goodput_bps", False),
+    "retransmissions": ("retransmitted_packets", True),
+    "rtt": ("rtt_p50_ms", False),
 }
+"""The column of an order, and whether it is summed over both directions."""

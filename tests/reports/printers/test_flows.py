@@ -89,16 +89,44 @@ def test_where_a_trace_shows_both_ends_delivery_stands_in_two_more_columns():
     assert re.split(r"  +", lines[5])[-3:] == ["–", "–", "–"]
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_a_terminal_is_never_overrun_and_nothing_is_cut(width):
     long = {"src": "2001:db8:1234:5678:9abc:def0:1234:5678", "dst": "2001:db8:8765:4321:9abc:def0:1234:5678"}
     text = shown(((ROW | long, BACK),), width=width)
     table = text[text.index("flow ") :].splitlines()[:-1]
     assert max(map(len, table)) <= width
     assert "…" not in text
-    ends = "".join(line[6:].split("  ")[0].strip() for line in table[2:-2])
-    for address in long.values():
-        assert address in ends
+    for address, port in zip(long.values(), (40000, 5201), strict=True):
+        assert f"[{address}]:{port}" in text
+    for number in ("12,345", "17.8 MB", "4.91 Mbit/s", "28", "32.1"):
+        assert number in text
+
+
+def test_a_narrow_terminal_gets_the_ends_above_the_directions():
+    assert shown(width=80).splitlines()[2:8] == [
+        "flow     packets    bytes      goodput  retrans.   RTT p50 / p95",
+        "─" * 64,
+        "   1  10.0.0.1:40000 → 10.0.0.2:5201 (tcp, half closed)",
+        "      →   12,345  17.8 MB  4.91 Mbit/s        28  32.1 / 45.0 ms",
+        "      ←    6,210   414 kB            –         0               –",
+        "",
+    ]
+    assert "  32.1 ms\n" in shown(width=60)
+
+
+def test_columns_that_a_terminal_does_not_hold_are_named():
+    delivered = {"pdr": 0.9771, "delay_mean_ms": 128.2, "delay_p95_ms": 190.4}
+    flows = ((ROW | delivered, BACK),)
+    hint = "PDR and delay need a wider terminal"
+    assert hint in shown(flows, width=60)
+    for width in (80, 100, 120):
+        assert hint not in shown(flows, width=width)
+        assert "97.7 %" in shown(flows, width=width)
+
+
+def test_the_direction_with_more_bytes_leads():
+    download = shown(((BACK, ROW),), width=80).splitlines()
+    assert download[4:7] == shown(width=80).splitlines()[4:7]
 
 
 def test_a_pipe_gets_each_flow_in_two_lines_however_long_the_addresses_are():

@@ -4,58 +4,57 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+import tfrctrace
 from tfrctrace.commands.flows import _select_flows as chosen
 
+SAMPLES = Path(__file__).resolve().parents[3] / "sample_traces"
 
-def rows(*flows):
-    """Give the two rows of each flow, with some columns of the way there."""
-    empty = {
-        "wire_bytes": 0,
-        "packets": 0,
-        "goodput_bps": None,
-        "retransmitted_packets": None,
-        "rtt_p50_ms": None,
-    }
-    for number, columns in enumerate(flows, 1):
-        yield {"flow": number, "direction": "fwd"} | empty | columns
-        yield {"flow": number, "direction": "rev"} | empty
+
+@pytest.fixture(scope="module")
+def flow_pass():
+    samples = [SAMPLES / name for name in ("two-flows.pcapng.gz", "mixed.pcap.zst")]
+    return tfrctrace.open(samples).read("flows")
 
 
 def numbers(flows):
     return [flow[0]["flow"] for flow in flows]
 
 
-def test_without_an_order_the_first_flows_are_shown():
-    assert numbers(chosen(rows({}, {}, {}), "flow", 2)) == [1, 2]
-
-
-def test_both_directions_stay_together():
-    assert [len(flow) for flow in chosen(rows({}, {}), "flow", None)] == [2, 2]
+def test_in_order_of_first_packet_the_first_flows_are_shown(flow_pass):
+    assert numbers(chosen(flow_pass.table("flows"), "flow", 2)) == [1, 2]
 
 
 @pytest.mark.parametrize(
-    ("sort", "column"),
+    ("sort", "value"),
     [
-        ("bytes", "wire_bytes"),
-        ("packets", "packets"),
-        ("goodput", "goodput_bps"),
-        ("retransmissions", "retransmitted_packets"),
-        ("rtt", "rtt_p50_ms"),
+        ("bytes", pl.col("wire_bytes").sum()),
+        ("packets", pl.col("packets").sum()),
+        ("goodput", pl.col("goodput_bps").max()),
+        ("retransmissions", pl.col("retransmitted_packets").sum()),
+        ("rtt", pl.col("rtt_p50_ms").max()),
     ],
 )
-@pytest.mark.parametrize("limit", [2, None])
-def test_the_largest_come_first_and_the_unknown_last(sort, column, limit):
-    flows = chosen(rows({column: 5}, {column: None}, {column: 7}), sort, limit)
-    assert numbers(flows) == [3, 1, 2][:limit]
-
-
-def test_equal_flows_stay_in_order_of_their_first_packet():
-    assert numbers(chosen(rows({"packets": 5}, {"packets": 5}, {"packets": 5}), "packets", 2)) == [1, 2]
-    assert numbers(chosen(rows({"packets": 5}, {"packets": 5}, {"packets": 6}), "packets", None)) == [3, 1, 2]
+@pytest.mark.parametrize("limit", [1, 5, None])
+def test_the_largest_come_first_and_equal_ones_in_order_of_their_first_packet(flow_pass, sort, value, limit):
+    flows = flow_pass.table("flows").frame()
+    known = pl.col("_value").is_not_null()
+    ordered = (
+        flows.group_by("flow")
+        .agg(value.alias("_value"), retransmitted=pl.col("retransmitted_packets").count())
+        # the sum of nothing is unknown
+        .with_columns(
+            pl.when(known & ((pl.col("retransmitted") > 0) | (sort != "retransmissions"))).then("_value")
+        )
+        .sort("_value", "flow", descending=[True, False], nulls_last=True)
+    )
+    found = chosen(flow_pass.table("flows"), sort, limit)
+    assert numbers(found) == ordered["flow"].to_list()[:limit]
+    assert [row["direction"] for flow in found for row in flow] == ["fwd", "rev"] * len(found)
 
 
 @pytest.fixture

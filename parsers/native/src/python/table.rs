@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::tables::files::csv_json::{RowFormat, safe_cell, written};
+use crate::tables::largest::{Over, largest_flows};
 use crate::tables::{RowRange, Rows, SelectedColumns};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -69,6 +70,19 @@ impl Table {
         let schema = self.rows.schema().map_err(arrow_error)?;
         let stream = BatchStream { rows: Arc::clone(&self.rows), schema, next: 0 };
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
+    }
+
+    #[pyo3(signature = (column, limit, *, total))]
+    fn largest_flows(
+        &self,
+        py: Python<'_>,
+        column: &str,
+        limit: usize,
+        total: bool,
+    ) -> PyResult<Vec<(f64, usize, usize)>> {
+        let over = if total { Over::Sum } else { Over::Max };
+        let found = py.detach(|| largest_flows(&*self.rows, column, over, limit)).map_err(arrow_error)?;
+        Ok(found.into_iter().map(|(value, rows)| (value, rows.start, rows.end)).collect())
     }
 
     #[pyo3(signature = (start = 0, stop = None))]

@@ -9,6 +9,7 @@ pub mod files;
 mod flows;
 mod groups;
 mod hops;
+pub mod largest;
 mod losses;
 pub mod packets;
 pub mod replay;
