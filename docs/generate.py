@@ -1,5 +1,5 @@
 """Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
-`results.schema.json`, the manual pages, and the output in the README.
+`results.schema.json`, the manual pages, the output in the README, and what a trace has in `python.md`.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -160,6 +160,28 @@ def readme() -> str:
     return text[: shown.start(2)] + printed + text[shown.end(2) :]
 
 
+def python_page() -> str:
+    """Return the page on Python with the table of what a trace has as it is now."""
+    from tfrctrace import Trace
+
+    text = (ROOT / "docs" / "python.md").read_text()
+    before, rest = text.split(TRACE_TABLE)
+    after = rest[rest.index("\n\n") + 1 :]
+    names = [name for name in sorted(object.__new__(Trace).__dir__()) if not name.startswith("_")]
+    rows = "".join(f"| `{name}` | {_first_sentence(getattr(Trace, name))} |\n" for name in names)
+    return before + TRACE_TABLE + rows + after
+
+
+def _first_sentence(member: object) -> str:
+    lines = (member.__doc__ or "").split("\n\n")[0].split()
+    return _cell(re.split(r"(?<=[^.])\. ", " ".join(lines))[0].removesuffix("."))
+
+
+TRACE_TABLE = """\
+| `trace.` | |
+|---|---|
+"""
+
 SUBJECTS = {
     "flow": "flow",
     "set": "set",
@@ -188,6 +210,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/results.schema.json": results_schema,
     "docs/all-metrics.md": metrics_page,
     "README.md": readme,
+    "docs/python.md": python_page,
     "docs/man/tfrctrace.1": program_page,
     **{f"docs/man/tfrctrace-{one.name}.1": partial(manual_page, one) for one in commands()},
 }

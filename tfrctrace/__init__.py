@@ -11,6 +11,7 @@
 Every column is explained in `tfrctrace.parsers.schema`; times are ns, rates bit/s.
 """
 
+from tfrctrace.base.datetimes import with_datetimes
 from tfrctrace.base.errors import (
     FilterError,
     InputError,
@@ -40,4 +41,9 @@ __all__ = [
     "__version__",
     "open",
     "to_pandas",
+    "with_datetimes",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -78,6 +78,12 @@ OF_SETS: Final = frozenset({"fairness", "burstiness", "retries", "phy-rate", "si
 """Kinds that compare flows or show radio links: they cannot be drawn of one flow."""
 
 
+def check_kind(kind: str) -> None:
+    """Raise `UsageError` if there is no such kind."""
+    if kind not in KINDS:
+        raise UsageError(f"there is no figure of kind `{kind}`", hint=f"kinds: {', '.join(KINDS)}")
+
+
 def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
     """Return the figures of `kind`, those of the first trace and the largest flow first."""
     start = KINDS[kind].key

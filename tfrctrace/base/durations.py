@@ -1,11 +1,15 @@
-"""Durations as users write them: `500ms`, `1s`, `2.5 min`."""
+"""Durations as users write them: `500ms`, `1s`, `2.5 min`, `1h30m`."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 _NS_OF_UNIT: Final = {
     "ns": 1,
@@ -13,29 +17,49 @@ _NS_OF_UNIT: Final = {
     "us": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
+    "m": 60_000_000_000,
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
 }
 _ZERO: Final = r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*"
-_DURATION: Final = r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
+_PART: Final = r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
 _LONGEST_NS: Final = 2**63 - 1
 
 
-def parse_duration_ns(text: str) -> int:
-    """Return a duration in ns. It must be positive and a whole number of ns."""
+def parse_duration_ns(duration: str | timedelta, argument: str = "") -> int:
+    """Return a duration in ns. It must be positive and a whole number of ns.
+
+    The text has a number and a unit, or several from the longest unit to the shortest. `argument` names it
+    in the error.
+    """
+    text = duration if isinstance(duration, str) else _seconds_text(duration)
+    of_argument = f"`{argument}`: " if argument else ""
+    parts = re.findall(_PART, text, re.ASCII) if re.fullmatch(f"(?:{_PART})+", text, re.ASCII) else []
+    units = [_NS_OF_UNIT.get(unit, 0) for _, unit in parts]
+    if not units or 0 in units or any(unit <= next_one for unit, next_one in pairwise(units)):
+        raise UsageError(
+            f"{of_argument}`{text}` is not a duration",
+            hint="write a number and a unit, such as `500ms`, `1s` or `1h30m`",
+        )
     from decimal import Decimal
 
-    match = re.fullmatch(_DURATION, text, re.ASCII)
-    if not match or match[2] not in _NS_OF_UNIT:
-        raise UsageError(
-            f"`{text}` is not a duration", hint="write a number and a unit, such as `500ms` or `1s`"
-        )
-    nanoseconds = Decimal(match[1]) * _NS_OF_UNIT[match[2]]
+    nanoseconds = sum(Decimal(number) * unit for (number, _), unit in zip(parts, units, strict=True))
     if not 0 < nanoseconds <= _LONGEST_NS or nanoseconds != int(nanoseconds):
         raise UsageError(
-            f"`{text}` is not a duration of 1 ns or more", hint="units are ns, us, ms, s, min and h"
+            f"{of_argument}`{text}` is not a duration of 1 ns or more",
+            hint="units are ns, us, ms, s, m or min, h and d",
         )
     return int(nanoseconds)
+
+
+def _seconds_text(duration: object) -> str:
+    """Return a `timedelta` in whole microseconds; anything else as it is, which is no duration."""
+    from datetime import timedelta
+
+    if isinstance(duration, timedelta):
+        return f"{duration // timedelta(microseconds=1)}us"
+    return str(duration)
 
 
 def duration_text(nanoseconds: int) -> str:

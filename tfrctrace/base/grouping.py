@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 MAX_ROWS: Final = 4_000_000
 """Rows of groups of one trace, about 250 bytes each; packets of further ones are counted as left out."""
@@ -50,7 +53,7 @@ class Grouping:
         return (_MADE_OF.get(self.by, self.by), self.prefixes, self.every_ns, MAX_ROWS)
 
 
-def parse_grouping(by: str, every: str | None = None, inventory: str | None = None) -> Grouping:
+def parse_grouping(by: str, every: str | timedelta | None = None, inventory: str | None = None) -> Grouping:
     """Return the grouping that texts such as `host`, `prefix/16` or `prefix/16/48` and `1min` describe."""
     from tfrctrace.base.durations import parse_duration_ns
 
@@ -64,7 +67,7 @@ def parse_grouping(by: str, every: str | None = None, inventory: str | None = No
             "groups by site need an inventory" if kind == "site" else "an inventory names sites",
             hint="group by `site`, and name the file of networks (docs/groups.md#inventory)",
         )
-    every_ns = None if every is None else parse_duration_ns(every)
+    every_ns = None if every is None else parse_duration_ns(every, "every")
     return Grouping(kind, _prefixes(by, lengths), every_ns, inventory)
 
 

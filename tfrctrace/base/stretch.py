@@ -107,7 +107,7 @@ def parse_stretch(since: str | None, until: str | None, last: str | None, zone: 
     if last is not None:
         if since is not None or until is not None:
             raise UsageError("the last part of a trace has no other ends", hint="leave out the start and end")
-        return Stretch(last_ns=parse_duration_ns(last), zone=zone)
+        return Stretch(last_ns=parse_duration_ns(last, "last"), zone=zone)
     if since is None and until is None:
         return None
     stretch = Stretch(

@@ -9,17 +9,20 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.elements import TIME
-from tfrctrace.reports.figures.kinds import OF_SETS, WINDOWED, check_found, figures_of
+from tfrctrace.reports.figures.kinds import OF_SETS, WINDOWED, check_found, check_kind, figures_of
 from tfrctrace.trace.report_data import gather_results, loss_course_of
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from tfrctrace.reports.elements import Figure
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.trace.trace import Trace
 
 
-def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) -> list[Figure]:
+def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | timedelta | None) -> list[Figure]:
     """Return the figures of `kind` for `Trace.plot`. Raises `UsageError` if there is none."""
+    check_kind(kind)
     if flow is not None and kind in OF_SETS:
         raise UsageError(f"a figure of kind `{kind}` shows all flows", hint="leave the flow out")
     if window is not None and kind not in WINDOWED:
@@ -27,7 +30,7 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
             f"a figure of kind `{kind}` has no windows",
             hint=f"kinds with windows: {', '.join(sorted(WINDOWED))}",
         )
-    window_ns = None if window is None else parse_duration_ns(window)
+    window_ns = None if window is None else parse_duration_ns(window, "window")
     is_of_report = flow is None and window_ns is None
     results = trace.results() if is_of_report else gather_results(trace, flow, window_ns)
     if flow is not None and results.flows.is_empty():

@@ -11,6 +11,7 @@ from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
 
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.trace.trace import StrPath
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def open(
     paths: StrPath | Iterable[StrPath],
     *,
-    bin_width: str | None = None,
+    bin_width: str | timedelta | None = None,
     anonymize: bool | bytes = False,
     **reading: Unpack[ReadingArguments],
 ) -> Trace:
@@ -54,7 +55,7 @@ def open(
     return Trace(
         inputs,
         settings,
-        bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
+        bin_ns=None if bin_width is None else parse_duration_ns(bin_width, "bin_width"),
     )
 
 

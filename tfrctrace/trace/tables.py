@@ -9,6 +9,7 @@ from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import timedelta
 
     import polars as pl
 
@@ -153,7 +154,7 @@ class Tables(Passes):
         self._report_problems(batches.problems)
         return spool
 
-    def throughput(self, width: str) -> pl.DataFrame:
+    def throughput(self, width: str | timedelta) -> pl.DataFrame:
         """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.
 
         Between the first and the last packet of a direction a bin without packets is a row with 0.
@@ -161,7 +162,7 @@ class Tables(Passes):
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.flow.throughput import throughput_series
 
-        return throughput_series(self._bins_of_width(parse_duration_ns(width)))
+        return throughput_series(self._bins_of_width(parse_duration_ns(width, "width")))
 
     def retransmission_timeout(self, *, method: str = "ack", min_rto_ms: float = 1000) -> pl.DataFrame:
         """Return SRTT, RTTVAR and RTO (RFC 6298, ms) after each RTT sample of each flow and direction.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,13 +35,38 @@ if TYPE_CHECKING:
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import Basis, MeasuredMetrics
+    from tfrctrace.trace.one_flow import Flow
     from tfrctrace.trace.tables import TableName
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
+Duration = str | timedelta
+"""A duration as a text such as `"500ms"`, or as Python has it."""
 
 SHOWN_FLOWS: Final = 25
 """Flows that a styled table shows, unless the caller says otherwise."""
+
+
+_FOR_THE_PROGRAM: Final = frozenset(
+    {
+        "agents",
+        "counted",
+        "counted_frames",
+        "is_network",
+        "is_read_once",
+        "open_loop",
+        "packet_batches",
+        "packet_spool",
+        "publishable",
+        "read",
+        "read_groups",
+        "report_parts",
+        "settings",
+        "table",
+        "zero_ns",
+    }
+)
+"""What commands take from a trace, and a person at a prompt does not."""
 
 
 class Trace(Tables):
@@ -78,6 +104,20 @@ class Trace(Tables):
         )
         return overview(results, title=self.name)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _FOR_THE_PROGRAM]
+
+    def flow(self, number: int) -> Flow:
+        """Return one flow, with its rows of every table: `trace.flow(2).rtt`."""
+        from tfrctrace.trace.one_flow import Flow
+
+        return Flow(self, number)
+
+    @property
+    def hosts(self) -> pl.DataFrame:
+        """What each host sent and received: packets, bytes, RTT, losses, connections (`groups("host")`)."""
+        return self.groups("host").rows
+
     def to_pandas(self, table: TableName = "flows") -> pd.DataFrame:
         """Return a table as a frame of pandas: the flows, one row for each flow and direction, or another."""
         return to_pandas(self.table(table).frame())
@@ -95,8 +135,8 @@ class Trace(Tables):
     def measure(
         self,
         *names: str,
-        window: str = "1s",
-        warmup: str | None = None,
+        window: Duration = "1s",
+        warmup: Duration | None = None,
         basis: Basis = "goodput",
         labels: Iterable[str] = (),
         only_labelled: bool = False,
@@ -104,7 +144,7 @@ class Trace(Tables):
         most_flows: int | None = None,
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
-        step: str | None = None,
+        step: Duration | None = None,
         sparse_share: float = SPARSE_SHARE,
         columns: Iterable[str] | None = None,
     ) -> MeasuredMetrics:
@@ -140,11 +180,11 @@ class Trace(Tables):
         given = Assumptions(
             capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
             weights=weight or {},
-            step_ns=None if step is None else parse_duration_ns(step),
+            step_ns=None if step is None else parse_duration_ns(step, "step"),
         )
         rules = self._rules(labels)
-        window_ns = parse_duration_ns(window)
-        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
+        window_ns = parse_duration_ns(window, "window")
+        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
@@ -185,7 +225,7 @@ class Trace(Tables):
     def groups(
         self,
         by: str = "host",
-        every: str | None = None,
+        every: Duration | None = None,
         *,
         labels: Iterable[str] = (),
         inventory: StrPath | None = None,
@@ -206,7 +246,12 @@ class Trace(Tables):
         return gather_groups(self, parse_grouping(by, every, named), tuple(labels))
 
     def delays_under_load(
-        self, by: str = "link", every: str = "1s", *, labels: Iterable[str] = (), capacity: str | None = None
+        self,
+        by: str = "link",
+        every: Duration = "1s",
+        *,
+        labels: Iterable[str] = (),
+        capacity: str | None = None,
     ) -> list[LoadedDelay]:
         """Return the round-trip times of groups while the link is idle, and while it is loaded.
 
@@ -270,7 +315,7 @@ class Trace(Tables):
             algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings
         )
         choice = RecordingOptions(
-            rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
+            rtt_ms=None if rtt is None else parse_duration_ns(rtt, "rtt") / NS_PER_MS,
             segment_bytes=segment_bytes,
             simulate=simulate,
             least_packets=least_packets,
@@ -395,7 +440,7 @@ class Trace(Tables):
         path: StrPath | None = None,
         *,
         flow: int | None = None,
-        window: str | None = None,
+        window: Duration | None = None,
         style: PaperStyle = "ieee",
         width: Width = "single",
     ) -> Drawing:

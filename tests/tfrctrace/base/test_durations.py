@@ -1,5 +1,7 @@
 """Durations as people write them."""
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,11 @@ from tfrctrace.base.errors import UsageError
         ("0.1s", 100_000_000),
         ("1.5 min", 90_000_000_000),
         ("2h", 7_200_000_000_000),
+        ("2m", 120_000_000_000),
+        ("1h30m", 5_400_000_000_000),
+        ("1 h 30 min 0.5 s", 5_400_500_000_000),
+        ("3d", 259_200_000_000_000),
+        (timedelta(minutes=2, microseconds=1), 120_000_001_000),
     ],
 )
 def test_a_duration_is_a_number_and_a_unit(text, nanoseconds):
@@ -25,11 +32,32 @@ def test_a_duration_is_a_number_and_a_unit(text, nanoseconds):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "ms", "-1s", "1 lightyear", "1e3s", "0ms", "0.1ns", "٣s", "1s2", "9" * 30 + "s"]
+    "text",
+    [
+        "",
+        "5",
+        "ms",
+        "-1s",
+        "1 lightyear",
+        "1e3s",
+        "0ms",
+        "0.1ns",
+        "٣s",
+        "1s2",
+        "9" * 30 + "s",
+        "30m1h",
+        "1m1min",
+        5,
+    ],
 )
 def test_what_is_no_duration_is_wrong_usage(text):
     with pytest.raises(UsageError, match="is not a duration"):
         parse_duration_ns(text)
+
+
+def test_the_argument_is_named():
+    with pytest.raises(UsageError, match="`window`: `soon` is not a duration"):
+        parse_duration_ns("soon", "window")
 
 
 @given(st.integers(min_value=1, max_value=2**63 - 1))

@@ -116,9 +116,9 @@ class MeasuringOptions:
         check_sparse_share(self.sparse_share)
         if self.capacity is not None:
             parse_capacity_bps(self.capacity)
-        for duration in (self.window, self.warmup, self.step):
-            if duration is not None:
-                parse_duration_ns(duration)
+        for option in ("window", "warmup", "step"):
+            if (duration := getattr(self, option)) is not None:
+                parse_duration_ns(duration, f"--{option}")
         for rule in self.label or ():
             parse_rule(rule)
 

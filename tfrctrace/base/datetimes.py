@@ -1,0 +1,41 @@
+"""Times that Python and people read, beside the integers that are exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TIMES: Final = frozenset({"start_ns", "end_ns", "time_ns", "sent_ns", "received_ns", "lost_ns"})
+"""Columns of all tables with a point in time; other columns in ns are durations."""
+
+_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
+"""Times of a simulation count from its start and are shorter than this."""
+
+
+def with_datetimes(frame: pl.DataFrame, timezone: str = "UTC") -> pl.DataFrame:
+    """Return `frame` with a column `start` beside `start_ns`, and so on, after all others.
+
+    They are `Datetime` in `timezone` (a name such as `Europe/Berlin`); times of a simulation, which counts
+    from its start, are `Duration`.
+    """
+    import polars as pl
+
+    from tfrctrace.base.errors import UsageError
+    from tfrctrace.base.timezones import parse_timezone
+
+    if parse_timezone(timezone) is None:
+        raise UsageError(
+            f"`{timezone}` is not a time zone of a column",
+            hint="write `UTC` or a name such as `Europe/Berlin`",
+        )
+    added = []
+    for name in (name for name in frame.columns if name in TIMES):
+        is_since_start = ((largest := frame[name].max()) is not None) and largest < _YEAR_NS  # type: ignore[operator]
+        time = pl.col(name).alias(name.removesuffix("_ns"))
+        if is_since_start:
+            added.append(time.cast(pl.Duration("ns")))
+        else:
+            added.append(time.cast(pl.Datetime("ns", "UTC")).dt.convert_time_zone(timezone))
+    return frame.with_columns(added)
