@@ -9,7 +9,7 @@ import typer
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import DONE
-from tfrctrace.commands.options.common import OutputFile
+from tfrctrace.commands.options.common import Force, OutputFile, check_output_places
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.contention import JamMode
@@ -189,6 +189,7 @@ def capacity(
     ] = False,
     form: Annotated[CapacityFormat, output_option("--format", help="Output format.")] = "table",
     output: OutputFile = "-",
+    force: Force = False,
 ) -> int:
     """Compute the capacity of each station of an 802.11 network.
 
@@ -201,6 +202,7 @@ def capacity(
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
+    check_output_places((output, draw), [] if scenario is None else [scenario], force=force)
     settings = CellSettings(
         preset=preset,
         phy=phy,

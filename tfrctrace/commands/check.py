@@ -12,7 +12,7 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.commands.options.common import Jobs, OutputFile, Traces, check_output_places
+from tfrctrace.commands.options.common import Force, Jobs, OutputFile, Traces, check_output_places
 from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -112,6 +112,7 @@ def check(
     measuring: MeasuringOptions,
     form: Annotated[GateFormat, output_option("--format", help="Output format.")] = "table",
     output: OutputFile = "-",
+    force: Force = False,
     jobs: Jobs = None,
     cache: Annotated[
         str | None,
@@ -152,7 +153,7 @@ def check(
         unknown=unknown,
         measured_with=measuring_facts(measuring, reading),
     )
-    check_output_places((output, junit, summary, write_baseline), traces)
+    check_output_places((output, junit, summary, write_baseline), traces, force=force)
     console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
     kept = None if cache is None else Cache(cache)
     runs = measured_runs(

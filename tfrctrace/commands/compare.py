@@ -10,6 +10,7 @@ import typer
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import (
+    Force,
     Jobs,
     OutputFile,
     Quiet,
@@ -78,6 +79,7 @@ def compare(
         ),
     ] = None,
     output: OutputFile = "-",
+    force: Force = False,
     raw: RawText = False,
     filter: Filter = None,
     input_format: Format = None,
@@ -108,7 +110,7 @@ def compare(
     if limit is not None and form not in {"table", "markdown"}:
         raise UsageError(f"`--limit` applies to tables for people, but the format is {form}")
     measuring.check(metric or [])
-    check_output_place(output, [first, second])
+    check_output_place(output, [first, second], force=force)
     check_raw(form, raw=raw)
     console = Console(quiet=quiet, strict=strict)
     plan = MeasuringPlan(

@@ -11,7 +11,14 @@ import typer
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import MaxSamples, RawText, Traces, check_output_place, check_raw
+from tfrctrace.commands.options.common import (
+    Force,
+    MaxSamples,
+    RawText,
+    Traces,
+    check_output_place,
+    check_raw,
+)
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
@@ -52,6 +59,7 @@ def convert(
         TableFormat | None,
         output_option("--format", help="Output format; default: from the suffix of -o."),
     ] = None,
+    force: Force = False,
     raw: RawText = False,
     bin_width: Annotated[
         str | None,
@@ -75,7 +83,7 @@ def convert(
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
     check_raw(chosen, raw=raw)
-    check_output_place(output, traces)
+    check_output_place(output, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(
         traces,

@@ -8,7 +8,7 @@ import typer
 
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, check_output_place
+from tfrctrace.commands.options.common import Force, Traces, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.figures.kinds import PlotKind
@@ -25,6 +25,7 @@ def plot(
     output: Annotated[
         str, output_option("--output", "-o", metavar="FILE", help="An .svg, .pdf or .png file.")
     ],
+    force: Force = False,
     flow: Annotated[
         int | None,
         typer.Option(
@@ -56,7 +57,7 @@ def plot(
     first is drawn and the others are listed.
     """
     image_form(output)
-    check_output_place(output, traces)
+    check_output_place(output, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     with console.printing_warnings():

@@ -11,7 +11,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Jobs, OptionalTraces, RawText, check_output_place
+from tfrctrace.commands.options.common import Force, Jobs, OptionalTraces, RawText, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
@@ -69,6 +69,7 @@ def report(
             help="Output file; .md writes Markdown, - is standard output.",
         ),
     ] = None,
+    force: Force = False,
     title: Annotated[
         str | None,
         output_option("--title", metavar="TEXT", help="Title of the report; default: the capture's name."),
@@ -111,7 +112,7 @@ def report(
         others = {"--from": saved, "--results": save_to}
         _refuse_together(others, "--limits", "saved results hold no intervals to judge: read the trace")
     path = output or default_name([] if anonymity.is_enabled else traces)
-    check_output_place(path, traces)
+    check_output_place(path, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
         others = {

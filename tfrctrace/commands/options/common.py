@@ -6,11 +6,12 @@ import dataclasses
 import functools
 import inspect
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import UsageError, printable
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
@@ -91,21 +92,52 @@ OutputFile = Annotated[
 ]
 
 
-def check_output_place(output: str, traces: list[str]) -> None:
-    """Raise if the result cannot be written to `output`, or would overwrite a capture."""
+Force = Annotated[bool, output_option("--force", help="Overwrite -o even if it is a trace.")]
+
+
+def check_output_place(output: str, traces: list[str], *, force: bool = False) -> None:
+    """Raise if the result cannot be written to `output`, or would overwrite an input or another trace.
+
+    A result can be made again, a trace cannot: on a terminal the user is asked, else `force` is needed.
+    """
     check_output(output)
     for trace in traces:
         if os.path.exists(output) and os.path.exists(trace) and os.path.samefile(output, trace):
             raise UsageError(
                 f"`{output}` is an input and cannot be overwritten", hint="choose another name for `-o`"
             )
+    if not force and _holds_a_trace(output) and not _is_confirmed(output):
+        raise UsageError(
+            f"`{output}` is a trace and is not overwritten",
+            hint="choose another name for `-o`, or add `--force`",
+        )
 
 
-def check_output_places(outputs: Iterable[str | None], traces: list[str]) -> None:
+def _holds_a_trace(path: str) -> bool:
+    """Return whether a file has packets or samples; a table of packets is a result of ours."""
+    from tfrctrace.parsers._native import capture_extent, is_trace
+
+    try:
+        if not (os.path.isfile(path) and is_trace(path)):
+            return False
+        summary, _, _ = capture_extent(path)
+    except OSError:
+        return False
+    return summary["format"] != "packets" and summary["start_ns"] is not None
+
+
+def _is_confirmed(path: str) -> bool:
+    """Ask on a terminal whether to overwrite a file."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return typer.confirm(printable(f"`{path}` is a trace. Overwrite it?"), err=True)
+
+
+def check_output_places(outputs: Iterable[str | None], traces: list[str], *, force: bool = False) -> None:
     """Check each result as `check_output_place` does, and raise if two of them have the same place."""
     places: set[str] = set()
     for output in filter(None, outputs):
-        check_output_place(output, traces)
+        check_output_place(output, traces, force=force)
         place = output if output == STANDARD_OUTPUT else os.path.realpath(output)
         if place in places and place != os.devnull:
             raise UsageError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.options.common import OutputFile, RawText, check_output_place, check_raw
+from tfrctrace.commands.options.common import Force, OutputFile, RawText, check_output_place, check_raw
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.reports.output import STANDARD_OUTPUT
 
@@ -36,6 +36,7 @@ class OutputOptions:
         output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
     ] = None
     output: OutputFile = "-"
+    force: Force = False
     raw: RawText = False
 
     @property
@@ -45,7 +46,7 @@ class OutputOptions:
 
     def check(self, traces: list[str]) -> None:
         """Raise if the result cannot be written there, before the traces are read."""
-        check_output_place(self.output, traces)
+        check_output_place(self.output, traces, force=self.force)
         check_raw(self.chosen, raw=self.raw)
         if self.chosen == "parquet" and self.output == STANDARD_OUTPUT and sys.stdout.isatty():
             raise UsageError(
