@@ -75,6 +75,13 @@ class Heading:
     meaning: str = ""
     is_prose: bool = False
     """Whether cells are sentences, which take several lines."""
+    are_ends: bool = False
+    """Whether cells are two addresses, which break only between them."""
+
+
+def ends_heading(meaning: str) -> Heading:
+    """Return the head of a column with sender and receiver."""
+    return Heading("From → to", numeric=False, meaning=meaning, are_ends=True)
 
 
 FLOW_HEADING: Final = Heading("Flow", meaning="number of the conversation, as in the table of flows")

@@ -59,7 +59,8 @@ def test_a_stale_page_is_noticed(
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
-    (tmp_path / "README.md").write_text((ROOT / "README.md").read_text())  # by hand, with a part that is made
+    for page in ("README.md", "docs/python.md"):  # by hand, with a part that is made
+        (tmp_path / page).write_text((ROOT / page).read_text())
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["generate.py"])
     assert generate.main() == 0

@@ -336,7 +336,8 @@ def _row(row: Row, headings: tuple[Heading, ...], details: str) -> str:
 
 
 def _attributes(cell: Cell, heading: Heading) -> str:
-    css = ' class="number"' if heading.numeric else ' class="prose"' if heading.is_prose else ""
+    kinds = {"number": heading.numeric, "prose": heading.is_prose, "ends": heading.are_ends}
+    css = next((f' class="{kind}"' for kind, holds in kinds.items() if holds), "")
     return css if cell.sort is None else f'{css} data-sort="{cell.sort:.15g}"'
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
-from tfrctrace.reports.elements import FLOW_HEADING, Cell, Figure, Heading, Row, Section, Span, TableView
+from tfrctrace.reports.elements import (
+    FLOW_HEADING,
+    Cell,
+    Figure,
+    Heading,
+    Row,
+    Section,
+    Span,
+    TableView,
+    ends_heading,
+)
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure, most_delivered
 from tfrctrace.reports.units import counted, format_count, format_ms, format_share
 
@@ -18,7 +28,7 @@ _MOST_ROWS: Final = 200
 
 _HEADINGS: Final = (
     FLOW_HEADING,
-    Heading("From → to", numeric=False, meaning="the direction of the packets"),
+    ends_heading("the direction of the packets"),
     Heading("Sent", meaning="packets that left the sender, retransmissions included"),
     Heading("Arrived", meaning="packets that reached the receiver, each counted once"),
     Heading("Lost", meaning="packets that never arrived; below, the drops that the trace shows"),

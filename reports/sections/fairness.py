@@ -11,7 +11,17 @@ from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.metrics.sets.fairness import jain_over_time
 from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
 from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
-from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.elements import (
+    FLOW_HEADING,
+    Cell,
+    Curve,
+    Figure,
+    Heading,
+    Row,
+    Section,
+    TableView,
+    ends_heading,
+)
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -47,7 +57,7 @@ _COMPETED: Final = (
 
 _HEADINGS: Final = (
     FLOW_HEADING,
-    Heading("From → to", numeric=False, meaning="the direction of the data"),
+    ends_heading("the direction of the data"),
     Heading("Group", numeric=False, meaning="label, or the transport"),
     Heading("Rate", meaning="goodput in the common time of the flows"),
     Heading("Share", meaning="share of the sum of the rates of the set"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import ends, flow_anchor
-from tfrctrace.reports.elements import Cell, Heading, Row, TableView
+from tfrctrace.reports.elements import Cell, Heading, Row, TableView, ends_heading
 from tfrctrace.reports.units import (
     MISSING,
     format_bytes,
@@ -28,8 +28,9 @@ MOST_FLOWS: Final = 1000
 
 _HEADINGS: Final = (
     Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),
-    Heading("From → to", numeric=False, meaning="the direction that carried more bytes"),
-    Heading("State", numeric=False, meaning="connection state at the end of the capture"),
+    ends_heading(
+        "the direction that carried more bytes; transport, state at the end, label, and the trace of several"
+    ),
     Heading("Start", meaning="first packet, from the start of its trace"),
     Heading("Duration", meaning="from first to last packet of the direction"),
     Heading("Packets", meaning="packets in the capture"),
@@ -62,15 +63,13 @@ def flow_table(
     headings = (
         *_HEADINGS,
         *(_DELIVERY_HEADINGS if delivery else ()),
-        *((Heading("Trace", numeric=False, meaning="the input"),) if several else ()),
     )
     rows = tuple(
         Row(
             flow_anchor(pair.lead["flow"]),
             (
-                *_flow_cells(pair, starts_ns),
+                *_flow_cells(pair, starts_ns, several=several),
                 *(_delivery_cells(pair) if delivery else ()),
-                *((Cell(pair.lead["source"]),) if several else ()),
             ),
         )
         for pair in conversations
@@ -91,7 +90,7 @@ def _flow_caption(shown: int, flows: int) -> str:
     )
 
 
-def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int]) -> tuple[Cell, ...]:
+def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], *, several: bool) -> tuple[Cell, ...]:
     lead = pair.lead
     begins = [row["start_ns"] for row in (lead, pair.back) if row and row["start_ns"] is not None]
     started_s = (
@@ -99,8 +98,7 @@ def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int]) -> tuple[Cell,
     )
     return (
         Cell(str(lead["flow"]), sort=lead["flow"]),
-        Cell(ends(lead), _transport(lead)),
-        Cell(_state(lead)),
+        Cell(ends(lead), _kind(lead, several=several)),
         Cell(MISSING if started_s is None else format_duration_s(started_s), sort=started_s),
         _both_directions(pair, "duration_s", format_duration_s),
         _both_directions(pair, "packets", format_count),
@@ -128,13 +126,11 @@ def _both_directions(pair: Conversation, column: str, written: Callable[[Any], s
     return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
 
 
-def _transport(row: dict[str, Any]) -> str:
-    name = str(row["transport"]).upper()
-    return f"{name}, {row['label']}" if row["label"] else name
-
-
-def _state(row: dict[str, Any]) -> str:
-    return str(row["state"]).replace("_", "-") if row["state"] else MISSING
+def _kind(row: dict[str, Any], *, several: bool) -> str:
+    """Return transport, state and label of a flow, and its trace if there are several."""
+    state = row["state"] and row["state"].replace("_", "-")
+    words = (row["transport"].upper(), state, row["label"], row["source"] if several else None)
+    return ", ".join(word for word in words if word)
 
 
 def _retransmitted(row: dict[str, Any] | None) -> str:

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
-from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView, Term, Words
+from tfrctrace.reports.elements import (
+    FLOW_HEADING,
+    Cell,
+    Heading,
+    Row,
+    Section,
+    TableView,
+    Term,
+    Words,
+    ends_heading,
+)
 from tfrctrace.reports.figures.loss_curves import loss_figure
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS
 from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
@@ -147,7 +157,7 @@ def losses_section(
         _caption(len(shown), flows.select(is_troubled.sum()).item()),
         (
             FLOW_HEADING,
-            Heading("From → to", numeric=False, meaning="the direction of the data"),
+            ends_heading("the direction of the data"),
             *(count.heading for count in counts),
             Heading("Captured at", numeric=False, meaning="where the data of this direction was captured"),
         ),

@@ -14,7 +14,17 @@ from tfrctrace.reports.conversations import (
     largest_directions,
     of_direction,
 )
-from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.elements import (
+    FLOW_HEADING,
+    Cell,
+    Curve,
+    Figure,
+    Heading,
+    Row,
+    Section,
+    TableView,
+    ends_heading,
+)
 from tfrctrace.reports.units import (
     counted,
     format_count,
@@ -53,7 +63,7 @@ _READING_RTP: Final = (
 
 _HEADINGS: Final = (
     FLOW_HEADING,
-    Heading("From → to", numeric=False, meaning="the direction of the data"),
+    ends_heading("the direction of the data"),
     Heading("Reports", meaning="feedback packets about this direction"),
     Heading("Loss events", meaning="losses within a round-trip time count as one (RFC 5348 section 5.2)"),
     Heading("p", meaning="loss event rate in the last report"),

@@ -391,7 +391,7 @@ def test_joined_files_share_one_figure(small_trace):
     assert len(figures) == 1
     assert [curve.x for curve in figures[0].curves] == [(0.05,), (3.05,)]
     assert [
-        row.cells[3].text
+        row.cells[2].text
         for row in section(report_on(two_files(small_trace), joined=True), "flows").tables[0].rows
     ] == [
         "0 s",
@@ -413,7 +413,7 @@ def test_many_traces_are_not_all_drawn_and_the_report_says_so(small_trace):
 def test_the_table_leads_with_the_heavier_direction(two_flows):
     rows = section(report_on(two_flows), "flows").tables[0].rows
     assert [row.key for row in rows] == ["flow-1", "flow-2", "flow-3"]
-    bytes_cell = rows[0].cells[6]
+    bytes_cell = rows[0].cells[5]
     assert (bytes_cell.text, bytes_cell.back, bytes_cell.sort) == ("40.0 kB", "1.00 kB", 40_000.0)
 
 
@@ -429,7 +429,7 @@ def test_a_download_is_shown_in_the_direction_of_its_data(small_trace):
 
 def test_what_cannot_be_known_is_a_dash_and_sorts_last(two_flows):
     udp = section(report_on(two_flows), "flows").tables[0].rows[2]
-    assert (udp.cells[9].text, udp.cells[9].sort) == ("–", None)
+    assert (udp.cells[8].text, udp.cells[8].sort) == ("–", None)
 
 
 def test_ipv6_addresses_with_a_port_are_bracketed(small_trace):
@@ -442,7 +442,7 @@ def test_ipv6_addresses_with_a_port_are_bracketed(small_trace):
 def test_a_label_of_the_user_is_shown_with_the_flow(small_trace):
     report = report_on(small_trace().source().flow(1, label="reno").bin(1, 0))
     assert curves(report)[0].label.startswith("1 reno: ")
-    assert section(report, "flows").tables[0].rows[0].cells[1].back == "TCP, reno"
+    assert section(report, "flows").tables[0].rows[0].cells[1].back == "TCP, closed, reno"
 
 
 def test_thousands_of_flows_are_cut_and_the_caption_says_how_to_get_all(small_trace):
