@@ -23,7 +23,7 @@ def with_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         return variables
     lasting = pl.col("time_ns").is_between(pl.col("_start_ns"), pl.col("_end_ns"))
     directions = (
-        flows.filter(pl.col("transport").is_in(["tcp", "udp"]))
+        flows.filter(pl.col("transport").is_in(["tcp", "udp", "quic"]))
         .group_by("flow", maintain_order=True)
         .agg(pl.col("start_ns").min().alias("_start_ns"), pl.col("end_ns").max().alias("_end_ns"))
         .join(flows.select("flow", "direction", *ENDS), on="flow")

@@ -24,6 +24,7 @@ from tfrctrace.reports.sections.hops import hops_section
 from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
 from tfrctrace.reports.sections.objectives import bad_stretches_ns, objectives_section, verdicts
 from tfrctrace.reports.sections.pair import pair_section
+from tfrctrace.reports.sections.quic import quic_section
 from tfrctrace.reports.sections.replay import replay_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import summary
@@ -109,6 +110,7 @@ def build_report(
             traces=traces,
             course=results.loss_course,
         ),
+        quic_section(flows),
         tfrc_section(traces, results, flows),
         replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),

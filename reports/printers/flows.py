@@ -186,9 +186,9 @@ def _named(row: Mapping[str, Any], width: int) -> Iterable[str]:
 
 
 def _kind(row: Mapping[str, Any]) -> str:
-    """Return transport, state and label of a flow."""
-    words = (row["transport"], row["state"], row["label"])
-    return ", ".join(word.replace("_", " ") for word in words if word)
+    """Return transport, state, server name and label of a flow."""
+    state = (row["state"] or "").replace("_", " ")
+    return ", ".join(filter(None, (row["transport"], state, row.get("server_name"), row["label"])))
 
 
 def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:

@@ -127,9 +127,10 @@ def _both_directions(pair: Conversation, column: str, written: Callable[[Any], s
 
 
 def _kind(row: dict[str, Any], *, several: bool) -> str:
-    """Return transport, state and label of a flow, and its trace if there are several."""
+    """Return transport, state, server name and label of a flow, and its trace if there are several."""
     state = row["state"] and row["state"].replace("_", "-")
-    words = (row["transport"].upper(), state, row["label"], row["source"] if several else None)
+    names = (row.get("server_name"), row["label"], row["source"] if several else None)
+    words = (row["transport"].upper(), state, *names)
     return ", ".join(word for word in words if word)
 
 

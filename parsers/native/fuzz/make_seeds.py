@@ -6,6 +6,7 @@ Run `.venv/bin/python parsers/native/fuzz/make_seeds.py`. Past crashes (`crash-*
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import re
 import struct
@@ -152,6 +153,24 @@ TOKENS: Final = {
         b"\x10\x00",
         b"\x01\x02\x03\x04",
         b"REMB",
+    ],
+    "quic": [
+        *(
+            bytes([first]) + b"\x00\x00\x00\x01" for first in (0xC0, 0xD0, 0xE0, 0xF0)
+        ),  # long headers of version 1
+        b"\xd0\x6b\x33\x43\xcf",
+        b"\x80\x00\x00\x00\x00",  # version negotiation
+        b"\x04AAAA\x04BBBB",
+        b"\x04BBBB\x04CCCC",
+        b"\x40CCCC",  # short headers with both values of the spin bit
+        b"\x60CCCC",
+        b"\x40BBBB",
+        b"\x60BBBB",
+        b"\x06\x00\x40",  # frames: CRYPTO, ACK
+        b"\x02\x00\x00\x00\x00",
+        b"\x01\x00\x00\xed\x03\x03",  # a client hello, extensions of names and protocols
+        b"\x00\x00\x00\x0e\x00\x0c\x00",
+        b"\x00\x10\x00\x05\x00\x03\x02h3",
     ],
     "tunnel": [
         b"\x08\x00",  # EtherTypes: IPv4, IPv6, VLAN tags, MPLS, bridged Ethernet, ERSPAN II and III, NSH, PBB
@@ -313,6 +332,15 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     client = packets[0][12:16]
     yield "dccp", with_lengths(bytes([packet[12:16] != client]) + packet[24:] for packet in packets)
     yield "rtp", with_lengths(packet[42:] for packet in capture("rtp/gstreamer-sender.pcap.gz", 60).packets)
+    vectors = json.loads((DATA / "vectors" / "quic_initial.json").read_text())
+    hello = bytes.fromhex(vectors[0]["expect"]["frames"])[:245]
+    # a client that moves after a while, and bits that spin
+    spins = [
+        bytes([side | number // 30 << 6, 0x40 | (number // 5 % 2) << 5]) + ids
+        for number in range(60)
+        for side, ids in ((0, b"CCCC"), (1, b"BBBB"))
+    ]
+    yield "quic", with_lengths([hello, *spins])
     mixed = capture("captures/linux-udp-vs-tcp-snd.pcap.gz", 400).packets
     yield "datagram", with_lengths(packet[42:] for packet in mixed[:400] if packet[23:24] == b"\x11")
     yield "datagram", with_lengths(packet[1:] for packet in tfrc_datagrams() if packet[:1] == b"\x00")

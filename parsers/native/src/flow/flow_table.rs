@@ -10,6 +10,7 @@ use super::ends::settled_flows::SettledFlows;
 use super::flow_group::FlowGroup;
 use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
+use super::quic::paths::QuicPaths;
 use super::tunnelled_flows::TunnelledFlows;
 use crate::packet::batch::Item;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
@@ -41,6 +42,7 @@ pub struct FlowTable {
     others: HashTable<(FlowKey, u32)>,
     /// Those in tunnels, which are in the other tables only if packets outside of a tunnel are theirs too.
     pub(super) tunnelled: TunnelledFlows,
+    pub(super) quic_paths: QuicPaths,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
     pub(super) groups: Vec<FlowGroup>,
@@ -102,6 +104,7 @@ impl FlowTable {
             plain: HashTable::new(),
             others: HashTable::new(),
             tunnelled: TunnelledFlows::default(),
+            quic_paths: QuicPaths::default(),
             // Seeded for each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
@@ -280,6 +283,13 @@ impl FlowTable {
         };
         self.recent[slot] = flow;
         Some(Found { flow, side })
+    }
+
+    /// Whether the last packet with a like key was of the flow with this one.
+    #[inline(always)]
+    pub(super) fn is_recent(&self, key: &FlowKey) -> bool {
+        let recent = self.recent[key.slot() % RECENT];
+        recent != NO_FLOW && self.get(recent).key() == *key
     }
 
     /// Whether a packet of `side` cannot belong to a known flow although it has its five-tuple.
@@ -485,6 +495,7 @@ impl FlowTable {
             }
         }
         self.tunnelled.unregister(&key, number);
+        self.quic_paths.unregister(number);
     }
 
     /// Let look-ups find no flow any more.

@@ -16,6 +16,7 @@ pub mod numbered_datagrams;
 pub mod observation;
 pub mod outstanding;
 mod queued_packet;
+pub mod quic;
 mod ring_index;
 pub mod rtp;
 pub mod rtt_statistics;
@@ -44,8 +45,10 @@ pub use fragments::Fragments;
 use numbered_datagrams::{NumberedDatagram, NumberingDetector};
 use outstanding::Pool;
 use queued_packet::QueuedPacket;
+use quic::QuicFlow;
 use rtp::RtpFlow;
 use rtt_statistics::{LogHistogram, RttStatistics};
+use tcp::ecn::Ecn;
 use tcp::vantage::Vantage;
 use tcp::{Connection, Outcome, Segment, Sight};
 use tfrc::{TfrcFlow, TfrcSamples};
@@ -145,6 +148,8 @@ pub struct Flow {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct NonTcpState {
     rarities: [RareCounts; 2],
+    /// Codepoints of the packets of each side.
+    ecn: [Ecn; 2],
     #[serde(skip)]
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
@@ -153,6 +158,8 @@ pub struct NonTcpState {
     /// RTP and RTCP, if any datagram may be that.
     #[serde(skip)]
     pub rtp: Option<Box<RtpFlow>>,
+    /// QUIC, if any datagram may be that.
+    pub quic: Option<Box<QuicFlow>>,
     /// TFRC over UDP with a user-defined layout.
     #[serde(skip)]
     pub layout_flow: Option<Box<LayoutFlow>>,
@@ -222,6 +229,11 @@ impl Flow {
         self.non_tcp.as_ref()?.rtp.as_deref()
     }
 
+    /// QUIC, if it was recognised.
+    pub fn quic(&self) -> Option<&QuicFlow> {
+        self.non_tcp.as_ref()?.quic.as_deref().filter(|quic| quic.is_recognised())
+    }
+
     /// TFRC over UDP with a user-defined layout.
     pub fn layout_flow(&self) -> Option<&LayoutFlow> {
         self.non_tcp.as_ref()?.layout_flow.as_deref()
@@ -237,7 +249,7 @@ impl Flow {
         let opener = match (&self.tcp, self.dccp()) {
             (Some(tcp), _) => tcp.opener(),
             (None, Some(dccp)) => dccp.opener(),
-            (None, None) => None,
+            (None, None) => self.quic().and_then(QuicFlow::client),
         };
         opener.unwrap_or(self.first)
     }
@@ -283,6 +295,17 @@ impl Flow {
         self.non_tcp.as_ref().map_or_else(RareCounts::default, |non_tcp| non_tcp.rarities[side as usize])
     }
 
+    /// Codepoints of congestion notification in the packets of `side`, of other flows than TCP.
+    pub fn ecn(&self, side: Side) -> Ecn {
+        self.non_tcp.as_ref().map_or_else(Ecn::default, |state| state.ecn[side as usize])
+    }
+
+    fn note_codepoint(&mut self, side: Side, codepoint: u8) {
+        if codepoint != 0 {
+            self.non_tcp_mut().ecn[side as usize].note_codepoint(codepoint);
+        }
+    }
+
     fn rare_mut(&mut self, side: Side) -> &mut RareCounts {
         &mut self.non_tcp_mut().rarities[side as usize]
     }
@@ -317,6 +340,7 @@ impl Flow {
             // Every datagram is new as far as its header shows.
             (Some(payload), None) => {
                 outcome.new_bytes = payload;
+                self.note_codepoint(side, network.ecn);
                 if network.transport == Transport::Dccp {
                     self.on_dccp(side, packet, extras, pool, outcome);
                 }
@@ -431,6 +455,9 @@ impl Flow {
 
     /// Evaluate packet numbers. Call once, after the last packet.
     pub fn finish(&mut self) {
+        if let Some(state) = self.non_tcp_if_any() {
+            state.quic = state.quic.take().filter(|quic| quic.is_recognised());
+        }
         // If another source has shown both ends, that is better than numbers.
         if let Some(connection) = self.dccp().filter(|_| self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
@@ -606,7 +633,8 @@ impl Flow {
         }
         let of_rtp = || self.rtp()?.direction(side).rtt.as_deref();
         let of_layout = || self.layout_flow()?.half(side).rtt.as_deref();
-        of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
+        let of_quic = || self.quic()?.direction(side).rtt.as_deref();
+        of_layout().or_else(of_rtp).or_else(of_quic).map(|(rtt, sketch)| (rtt, sketch))
     }
 
     /// A segment with data that `side` sent at `sent_ns` did not arrive.
@@ -722,7 +750,10 @@ impl Flow {
         // Not in a closure, which is not always inlined.
         let is_counted = match &mut self.tcp {
             Some(connection) => connection.on_segment(side, segment, pool, outcome),
-            None => true,
+            None => {
+                self.note_codepoint(side, segment.ip.ecn);
+                true
+            }
         };
         if is_counted {
             self.directions[side as usize].count(segment.time_ns, wire_bytes, Some(segment.payload));

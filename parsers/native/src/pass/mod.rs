@@ -6,6 +6,7 @@ mod borrowed_rtt;
 mod collect;
 mod cut_flows;
 pub mod datagram_layout;
+mod datagrams;
 mod finish;
 mod flow_ends;
 mod groups;
@@ -19,7 +20,6 @@ mod pair;
 mod runs;
 mod simulator_events;
 mod source_problems;
-mod tfrc_layout;
 mod tunnelled;
 pub mod wifi_links;
 
@@ -31,6 +31,7 @@ use crate::error::Problem;
 use crate::flow::bins::{BinWidth, Bins};
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::dccp::ccid::CcidAssumptions;
+use crate::flow::quic::client_hellos::ClientHellos;
 use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::classify::class::Classification;
 use crate::flow::tcp::details::DetailsByFlow;
@@ -46,7 +47,7 @@ use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
 use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::{OutsideFlows, Stretch};
-use crate::packet::event::{Endpoints, Network, NodeLayer, Packet, Transport};
+use crate::packet::event::{Network, NodeLayer, Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::frame::Frame;
@@ -163,6 +164,8 @@ named_enum! {
         Counter = "ccval",
         /// A value echoed by a receiver's report, less the time it was held.
         Report = "report",
+        /// Edges of QUIC's spin bit (RFC 9000 section 17.4).
+        SpinBit = "spin",
     }
 }
 
@@ -247,6 +250,7 @@ pub struct Analysis {
     /// Connections whose round-trip time other flows may use.
     lenders: RttSources,
     sessions: Sessions,
+    client_hellos: ClientHellos,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
     pub link_samples: BoundedSamples<LinkSample>,
@@ -303,6 +307,7 @@ impl Analysis {
             },
             lenders: RttSources::default(),
             sessions: Sessions::default(),
+            client_hellos: ClientHellos::default(),
             links: WifiLinks::default(),
             link_samples: BoundedSamples::new(options.collects("link_samples"), options.max_samples),
             variables: BoundedSamples::new(true, options.max_samples),
@@ -486,37 +491,6 @@ impl Analysis {
                 None
             }
         }
-    }
-
-    /// Examine the payload of a datagram for RTP or a number.
-    #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
-        let aside = packet.network.head;
-        let head = extras.head(aside);
-        if self.groups.is_some() {
-            self.take_dns(found, packet, head.bytes());
-        }
-        let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
-        let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
-        let forced = match self.options.dissect.iter().find(is_meant).copied() {
-            Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
-            Some((port, DatagramLayout::Tfrc(layout))) => {
-                return self.take_layout(found, packet, extras, (port, &layout));
-            }
-            Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, extras, Some(given));
-            }
-            None => {
-                self.take_rtp(found, packet, extras, None);
-                None
-            }
-        };
-        let follower = self.follower(found);
-        let samples = &mut self.tfrc;
-        let flow = self.flows.get_mut(found.flow);
-        flow.on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
-            follower.follow_numbered(tfrc, numbered, samples);
-        });
     }
 
     /// Pass a DCCP packet to the TFRC ends that it concerns.

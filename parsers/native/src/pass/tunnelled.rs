@@ -15,6 +15,13 @@ impl Analysis {
         network: &Network,
         extras: &PacketExtras,
     ) -> Option<Found> {
+        if network.transport == Transport::Udp
+            && self.flows.has_quic_ids()
+            && let Some(found) = self.flows.find_quic_path(packet, network, extras)
+        {
+            self.backlog.settle(found.flow, &mut self.flows);
+            return Some(found);
+        }
         if network.lane.is_outside() && !self.flows.has_tunnels() {
             let found = self.flows.find_or_open(packet, network, self.source)?;
             if let Some(vlan) = extras.tunnel(network.tunnel) {

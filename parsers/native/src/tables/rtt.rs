@@ -33,7 +33,7 @@ impl<'a> Row<'a> for SampleRow<'a, RttSample> {
             "method",
             "",
             "how it was measured: `ack` (Karn's rule), `timestamp` (echo, RFC 7323), `handshake`, \
-             `ccval` (window counter, RFC 4342) or `report` (RTCP's echo)",
+             `ccval` (window counter, RFC 4342), `report` (RTCP's echo) or `spin` (QUIC's spin bit)",
         )
         .name(|row| Some(row.sample.method.name())),
         column(

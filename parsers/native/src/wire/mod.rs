@@ -18,6 +18,7 @@ mod link_header;
 mod nflog;
 mod prism;
 pub mod probe;
+pub mod quic;
 mod radiotap;
 pub mod rtcp;
 pub mod rtp;

@@ -1,13 +1,15 @@
 //! UDP headers (RFC 768).
 
 use super::rtp::DatagramKind;
-use super::{Bytes, dccp, rtcp, rtp, u16_at};
+use super::{Bytes, dccp, quic, rtcp, rtp, u16_at};
 use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 
 pub const HEADER: usize = 8;
 /// Bytes of a payload that are kept for the RTP header extension: real ones have some dozens.
 const MOST_HEADER: usize = 256;
+/// Bytes that are kept of a datagram of QUIC's handshake: Ethernet carries no more.
+const MOST_HANDSHAKE: usize = 1_500;
 
 /// Decode a UDP header into `network`; a cut header keeps the ports.
 pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
@@ -60,12 +62,14 @@ pub fn payload(bytes: Bytes<'_>) -> Bytes<'_> {
     }
 }
 
-/// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
-/// RTP.
+/// How many bytes of a datagram's payload are kept beyond its head: all of RTCP and of QUIC's handshake, the extension
+/// of RTP.
 pub(super) fn kept_bytes(payload: &[u8]) -> Option<usize> {
-    let wanted = match rtp::kind(payload)? {
-        DatagramKind::Rtcp => rtcp::MOST,
-        DatagramKind::Rtp => rtp::extension_end(payload)?.min(MOST_HEADER),
+    let wanted = match rtp::kind(payload) {
+        Some(DatagramKind::Rtcp) => rtcp::MOST,
+        Some(DatagramKind::Rtp) => rtp::extension_end(payload)?.min(MOST_HEADER),
+        None if quic::is_known_long(payload) => MOST_HANDSHAKE,
+        None => return None,
     };
     Some(wanted.min(payload.len()))
 }

@@ -93,6 +93,8 @@ impl Counts {
             }
             None => {
                 counts.add(Count::GoodputBytes, direction.payload_bytes);
+                counts.add(Count::EctPackets, flow.ecn(side).ect_packets());
+                counts.add(Count::CePackets, flow.ecn(side).ce_packets);
                 if let Some((rtt, _)) = flow.rtt_of_reports(side) {
                     counts.add(Count::RttSumNs, rtt.range.sum_ns());
                 }

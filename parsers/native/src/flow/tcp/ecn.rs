@@ -38,16 +38,25 @@ impl Ecn {
     pub fn note(&mut self, segment: &Segment<'_>) {
         let flags = segment.tcp.flags;
         let is_open = !flags.has(TcpFlags::SYN);
+        self.note_codepoint(segment.ip.ecn);
         for (count, is_one) in [
-            (&mut self.ect0_packets, segment.ip.ecn == ECT_0),
-            (&mut self.ect1_packets, segment.ip.ecn == ECT_1),
-            (&mut self.ce_packets, segment.ip.ecn == CE),
             (&mut self.ece_packets, is_open && flags.has(TcpFlags::ECE)),
             (&mut self.cwr_packets, is_open && flags.has(TcpFlags::CWR)),
         ] {
             *count = count.saturating_add(u32::from(is_one));
         }
         self.has_ae |= is_open && flags.has(TcpFlags::AE);
+    }
+
+    /// Count the codepoint of a packet.
+    pub fn note_codepoint(&mut self, codepoint: u8) {
+        let count = match codepoint {
+            ECT_0 => &mut self.ect0_packets,
+            ECT_1 => &mut self.ect1_packets,
+            CE => &mut self.ce_packets,
+            _ => return,
+        };
+        *count = count.saturating_add(1);
     }
 
     /// Packets of an ECN-capable transport, including marked ones.

@@ -248,11 +248,17 @@ impl Analysis {
                 }
             }
         }
-        self.collect_report_rtt(media, packet, rtt_ns);
+        self.collect_answer_rtt(media, packet, rtt_ns, RttMethod::Report);
     }
 
-    /// Collect the round-trip time of the data of `data` from a report.
-    pub(in crate::pass) fn collect_report_rtt(&mut self, data: Found, packet: &Packet, rtt_ns: u64) {
+    /// Collect the round-trip time of the data of `data` that another packet than TCP's shows.
+    pub(in crate::pass) fn collect_answer_rtt(
+        &mut self,
+        data: Found,
+        packet: &Packet,
+        rtt_ns: u64,
+        method: RttMethod,
+    ) {
         let Found { flow, side } = data;
         if let Some(bins) = &mut self.bins {
             self.outcome.clear();
@@ -260,7 +266,6 @@ impl Analysis {
             bins.add_rtt(flow, side.other(), packet.time_ns, &self.outcome);
         }
         let Packet { time_ns, number: packet, .. } = *packet;
-        let method = RttMethod::Report;
         self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
     }
 }

@@ -15,7 +15,7 @@ impl<'a> FlowRow<'a> {
             )
             .name(|row| Some(row.connection?.ecn_mode()?.name())),
         column("ect_packets", "", "packets whose IP header announces an ECN-capable transport (RFC 3168)")
-            .null_when("as retransmitted_packets, or the trace shows no IP headers")
+            .null_when("no packet's transport header was whole, or the trace shows no IP headers")
             .u64(|row| Some(row.marks()?.ect_packets())),
         column("ect0_packets", "", "packets with ECT(0)")
             .null_when("as ect_packets")
@@ -77,8 +77,12 @@ impl<'a> FlowRow<'a> {
             .u64(|row| Some(row.reported_bytes()?.ect1)),
     ];
 
-    /// Codepoints of its packets. A text without IP headers has no TTL either.
+    /// Codepoints of its packets. A text without IP headers has neither a TTL nor a codepoint of services.
     fn marks(&self) -> Option<Ecn> {
+        if self.connection.is_none() {
+            let shows_ip_headers = self.flow.deliveries().is_none() || self.flow.is_numbered();
+            return self.flow.dscp(self.side).filter(|_| shows_ip_headers).map(|_| self.flow.ecn(self.side));
+        }
         self.half.filter(|half| half.shows_ip_header()).map(|half| half.ecn())
     }
 

@@ -1,6 +1,7 @@
 //! The table of flows.
 
 mod ecn;
+mod quic;
 mod tunnels;
 
 use std::borrow::Cow;
@@ -130,6 +131,7 @@ impl<'a> FlowRow<'a> {
             _ => match self.flow.rtp() {
                 Some(rtp) if rtp.has_media() => "rtp",
                 Some(rtp) if rtp.is_only_rtcp() => "rtcp",
+                _ if self.flow.quic().is_some() => "quic",
                 _ => "udp",
             },
         }
@@ -209,15 +211,20 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn handshake_rtt_ms(&self) -> Option<f64> {
-        let handshake_rtt_ns = match self.dccp() {
-            Some(dccp) => dccp.handshake_rtt_ns,
-            None => self.connection?.handshake_rtt_ns(),
+        let handshake_rtt_ns = match (self.dccp(), self.flow.quic()) {
+            (Some(dccp), _) => dccp.handshake_rtt_ns,
+            (None, Some(quic)) => quic.handshake_rtt_ns(),
+            (None, None) => self.connection?.handshake_rtt_ns(),
         };
         handshake_rtt_ns.filter(|_| self.analysis.has_times).map(|rtt_ns| rtt_ns as f64 / 1e6)
     }
 
     pub(super) fn syn_rtt_ms(&self) -> Option<f64> {
-        let rtt_ns = self.connection?.syn_rtt_ns(self.side).filter(|_| self.analysis.has_times)?;
+        let rtt_ns = match self.flow.quic() {
+            Some(quic) => quic.direction(self.side).first_rtt_ns,
+            None => self.connection?.syn_rtt_ns(self.side),
+        };
+        let rtt_ns = rtt_ns.filter(|_| self.analysis.has_times)?;
         Some(rtt_ns as f64 / 1e6)
     }
 
@@ -275,6 +282,9 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
+        }
+        if let Some(quic) = self.flow.quic() {
+            notes.extend(quic.notes(self.side));
         }
         if let Some(rtp) = self.flow.rtp() {
             notes.extend(rtp.direction(self.side).notes());
@@ -392,6 +402,7 @@ impl<'a> Row<'a> for FlowRow<'a> {
         Self::FLIGHT,
         Self::DELIVERY,
         Self::TFRC,
+        Self::QUIC,
         Self::TUNNEL,
         Self::REMARKS,
     ];
@@ -406,7 +417,7 @@ impl<'a> FlowRow<'a> {
         column(
             "transport",
             "",
-            "`tcp`, `udp`, `dccp`, `rtp`, `rtcp` without RTP, or `tfrc`: a simulator's TFRC, or UDP \
+            "`tcp`, `udp`, `dccp`, `quic`, `rtp`, `rtcp` without RTP, or `tfrc`: a simulator's TFRC, or UDP \
              payloads with a TFRC layout",
         )
         .name(|row| Some(row.transport())),
@@ -543,7 +554,8 @@ impl<'a> FlowRow<'a> {
         column(
             "handshake_rtt_ms",
             "ms",
-            "from SYN to the ACK that completes the handshake, the same from any capture point",
+            "from SYN to the ACK that completes the handshake, the same from any capture point; of QUIC from \
+             the client's first packet to its answer to the server's first",
         )
         .null_when("no complete handshake, or its packets were sent twice")
         .f64(FlowRow::handshake_rtt_ms),
@@ -551,7 +563,8 @@ impl<'a> FlowRow<'a> {
             "syn_rtt_ms",
             "ms",
             "from this side's SYN to its acknowledgement: between the place of the capture and the \
-             other side; both directions' together are handshake_rtt_ms",
+             other side; both directions' together are handshake_rtt_ms; of QUIC from this side's first Initial \
+             packet that is acknowledged",
         )
         .null_when("as handshake_rtt_ms")
         .f64(FlowRow::syn_rtt_ms),
@@ -576,9 +589,10 @@ impl<'a> FlowRow<'a> {
             "",
             "data (and SYN, FIN) of this direction whose acknowledgement gave an RTT (Karn's rule: \
              never of data sent twice or late); of DCCP packets, less the elapsed time that the \
-             receiver reports",
+             receiver reports; of QUIC the first Initial packet, and edges of the spin bit that the other side \
+             answers",
         )
-        .null_when("neither TCP nor DCCP, or as payload_bytes")
+        .null_when("neither TCP, DCCP nor QUIC, QUIC without an answer, or as payload_bytes")
         .u64(|row| Some(row.rtt_range()?.count())),
         column("rtt_min_ms", "ms", "smallest sample")
             .null_when("no sample")

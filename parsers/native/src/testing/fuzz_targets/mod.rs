@@ -15,7 +15,7 @@ pub struct FuzzTarget {
 }
 
 impl FuzzTarget {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self { name: "capture", run: files::capture },
         Self { name: "datagram", run: packets::datagram },
         Self { name: "dccp", run: packets::dccp },
@@ -31,6 +31,7 @@ impl FuzzTarget {
         Self { name: "packet", run: packets::packet },
         Self { name: "packets", run: |bytes| files::named(bytes, "packets") },
         Self { name: "pair", run: files::pair },
+        Self { name: "quic", run: packets::quic },
         Self { name: "replay", run: replay::replay },
         Self { name: "rtp", run: packets::rtp },
         Self { name: "ss", run: |bytes| files::named(bytes, "ss") },

@@ -1,6 +1,5 @@
 //! Passes datagrams with a user-defined layout to TFRC's ends.
 
-use super::Analysis;
 use crate::flow::sequences::NumberArrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
@@ -10,6 +9,7 @@ use crate::flow::tfrc_layout::EchoedPacket;
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
+use crate::pass::{Analysis, RttMethod};
 use crate::tfrc::DataPacket;
 use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
@@ -124,7 +124,7 @@ impl Analysis {
         };
         ends.on_report(at, &reported, &mut self.tfrc);
         if let Some((rtt, _)) = sample {
-            self.collect_report_rtt(of, packet, (rtt * 1e9).round() as u64);
+            self.collect_answer_rtt(of, packet, (rtt * 1e9).round() as u64, RttMethod::Report);
         }
     }
 }

@@ -1,0 +1,49 @@
+//! Passes datagrams that may be QUIC to their flows.
+
+use crate::flow::quic::{AnswerBy, Datagram, Findings};
+use crate::flow::{Found, NonTcpState};
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
+use crate::pass::{Analysis, RttMethod, RttSample};
+use crate::wire::quic::may_begin;
+
+impl Analysis {
+    /// Process a datagram that may be QUIC; returns whether its flow is QUIC.
+    pub(super) fn take_quic(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) -> bool {
+        let payload = extras.payload(packet.network.head);
+        let length = packet.network.payload_bytes.unwrap_or(0) as usize;
+        let flow = self.flows.get_mut(found.flow);
+        let known = flow.non_tcp_if_any().is_some_and(|state| state.quic.is_some());
+        if !known && !may_begin(payload, length) {
+            return false;
+        }
+        let NonTcpState { quic, .. } = flow.non_tcp_mut();
+        let quic = quic.get_or_insert_default();
+        if quic.is_hopeless() {
+            return false;
+        }
+        let datagram = Datagram { time_ns: packet.time_ns, payload, length };
+        let findings = quic.take((found.flow, found.side), &datagram, &mut self.client_hellos);
+        let is_quic = quic.is_recognised();
+        self.take_findings(found.flow, packet, findings);
+        is_quic
+    }
+
+    fn take_findings(&mut self, flow: u32, packet: &Packet, findings: Findings) {
+        for (side, id) in findings.ids {
+            self.flows.register_quic_id(Found { flow, side }, id);
+        }
+        for answer in findings.answers {
+            let method = match answer.by {
+                AnswerBy::Handshake => RttMethod::Ack,
+                AnswerBy::SpinBit => RttMethod::SpinBit,
+            };
+            self.collect_answer_rtt(Found { flow, side: answer.side }, packet, answer.rtt_ns, method);
+        }
+        if let Some((side, rtt_ns)) = findings.handshake {
+            let Packet { time_ns, number: packet, .. } = *packet;
+            let method = RttMethod::Handshake;
+            self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
+        }
+    }
+}
