@@ -63,7 +63,8 @@ Made from the commands themselves by `docs/generate.py`; `tfrctrace COMMAND --he
 
 Results go to standard output or the file named with `-o`, everything else to standard error. A terminal is
 shown colour unless `NO_COLOR` is set, and a progress bar unless `--quiet` is given. `python -m tfrctrace` is
-the same program. `tfrctrace --install-completion` makes the shell complete commands and options.
+the same program. `tfrctrace --install-completion` makes the shell complete commands and options, and
+names of metrics, columns, groups and labels.
 
 | exit status | means |
 |---|---|

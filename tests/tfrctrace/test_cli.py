@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -70,6 +71,30 @@ def test_there_is_completion_for_shells(run, shell):
 def test_commands_are_completed(run):
     environment = {"_TFRCTRACE_COMPLETE": "complete_bash", "COMP_WORDS": "tfrctrace fl", "COMP_CWORD": "1"}
     assert run(environment=environment).out.strip() == "flows"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["metrics", "-m", "jain_with"], {"jain_without_sparse"}),
+        (["metrics", "--by", "host", "-m", "rtt_p9"], {"rtt_p95_ms", "rtt_p99_ms"}),
+        (["groups", "--by", "pre"], {"prefix"}),
+        (["check", "--require", "p95(rtt_p9"], {"p95(rtt_p95_ms)", "p95(rtt_p99_ms)"}),
+        (["check", "--warn", "medi"], {"median("}),
+        (["metrics", "--label", "a=transport t"], {"a=transport tcp", "a=transport tfrc"}),
+        (["metrics", "--label", "a=po"], {"a=port "}),
+        (["metrics", "--label", "mine=port 80", "--weight", "mi"], {"mine="}),
+        (["metrics", "--label", "mine"], set()),
+    ],
+)
+def test_values_of_options_are_completed(run, words, found):
+    environment = {
+        "_TFRCTRACE_COMPLETE": "complete_bash",
+        # the last word is being written, its quote still open
+        "COMP_WORDS": f"{shlex.join(['tfrctrace', *words[:-1]])} '{words[-1]}",
+        "COMP_CWORD": str(len(words)),
+    }
+    assert set(run(environment=environment).out.split("\n")) - {""} == found
 
 
 def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, conversation):

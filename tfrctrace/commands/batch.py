@@ -12,6 +12,7 @@ from tfrctrace.batch import Chaining
 from tfrctrace.commands.console import NOT_READ, Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import ExecutorName, Jobs
+from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import (
     measuring_option,
     other_option,
@@ -55,7 +56,10 @@ def batch(
     by: Annotated[
         str,
         measuring_option(
-            "--by", metavar="WHAT", help="Group flows by host, prefix/16, port, link, dscp or flow."
+            "--by",
+            metavar="WHAT",
+            autocompletion=groupings,
+            help="Group flows by host, prefix/16, port, link, dscp or flow.",
         ),
     ] = "host",
     every: Annotated[

@@ -13,6 +13,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
 from tfrctrace.commands.options.common import Force, Jobs, OutputFile, Traces, check_output_places
+from tfrctrace.commands.options.completion import quantities
 from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -37,12 +38,18 @@ def check(
             "--require",
             "-r",
             metavar="LIMIT",
+            autocompletion=quantities,
             help="Fail unless this holds in every run, e.g. 'p95(rtt_ms) < 80 where port 5201'; repeatable.",
         ),
     ] = None,
     warn: Annotated[
         list[str] | None,
-        typer.Option("--warn", metavar="LIMIT", help="Report a violation without failing; repeatable."),
+        typer.Option(
+            "--warn",
+            metavar="LIMIT",
+            autocompletion=quantities,
+            help="Report a violation without failing; repeatable.",
+        ),
     ] = None,
     limits: Annotated[
         str | None,

@@ -21,6 +21,7 @@ from tfrctrace.commands.options.common import (
     check_output_place,
     check_raw,
 )
+from tfrctrace.commands.options.completion import metric_names
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
@@ -47,7 +48,13 @@ def compare(
     *,
     metric: Annotated[
         list[str] | None,
-        measuring_option("--metric", "-m", metavar="NAME", help="Compare this metric only; repeatable."),
+        measuring_option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            autocompletion=metric_names,
+            help="Compare this metric only; repeatable.",
+        ),
     ] = None,
     groups: Annotated[
         str | None,

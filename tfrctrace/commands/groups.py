@@ -8,6 +8,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -45,6 +46,7 @@ def groups(
         measuring_option(
             "--by",
             metavar="WHAT",
+            autocompletion=groupings,
             show_default="host, or as the objectives",
             help="Group flows by host, prefix (prefix/16), site (of --inventory), port of the server, link "
             "(input), dscp, label (with --label) or flow; frames of 802.11 by station, bssid or channel.",

@@ -8,6 +8,7 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.completion import groupings, metric_names
 from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.output_options import OutputOptions
@@ -25,13 +26,20 @@ def metrics(
     *,
     metric: Annotated[
         list[str] | None,
-        measuring_option("--metric", "-m", metavar="NAME", help="Compute this metric only; repeatable."),
+        measuring_option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            autocompletion=metric_names,
+            help="Compute this metric only; repeatable.",
+        ),
     ] = None,
     by: Annotated[
         str | None,
         measuring_option(
             "--by",
             metavar="WHAT",
+            autocompletion=groupings,
             help="Compute metrics of groups instead: host, prefix/16, port, link, ... (docs/groups.md).",
         ),
     ] = None,

@@ -40,7 +40,7 @@ _SYNTAX: Final = (
 )
 _PERCENTILE: Final = re.compile(r"p([1-9][0-9]?)", re.ASCII)
 _NAME: Final = "[a-z_0-9]+"
-_WRITTEN: Final = ("min", "max", "mean", "sum", "count", "median")
+AGGREGATIONS: Final = ("min", "max", "mean", "sum", "count", "median")
 
 _MORE_IS_BETTER: Final = frozenset(
     {
@@ -220,10 +220,10 @@ def _term(scanner: Scanner, kind_of: Callable[[str], Kind]) -> Term:
     if scanner.accept(r"\("):
         aggregation, name = name, scanner.expect(_NAME, "a name")
         scanner.expect(r"\)", "`)`")
-        if aggregation not in _WRITTEN and not _PERCENTILE.fullmatch(aggregation):
+        if aggregation not in AGGREGATIONS and not _PERCENTILE.fullmatch(aggregation):
             raise UsageError(
                 f"`{scanner.text}` has an unknown aggregation `{aggregation}`",
-                hint=f"there are {', '.join(_WRITTEN)} and percentiles from p1 to p99",
+                hint=f"there are {', '.join(AGGREGATIONS)} and percentiles from p1 to p99",
             )
     kind = kind_of(name)
     if kind == "samples" and not aggregation:

@@ -61,6 +61,8 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "source": ("source",),
     "label": ("label",),
 }
+CONDITION_NAMES: Final = tuple(_COLUMNS)
+
 CONDITION_COLUMNS: Final = frozenset(column for columns in _COLUMNS.values() for column in columns)
 _NUMBERS: Final = {"port", "flow", "flow_id", "dscp", "vni", "teid"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tfrctrace.commands.options.completion import label_rules, weighted_labels
 from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.measuring import LEAST_PACKETS, Basis
@@ -32,6 +33,7 @@ class MeasuringOptions:
         measuring_option(
             "--label",
             metavar="NAME=RULE",
+            autocompletion=label_rules,
             help="Label flows, e.g. 'reno=port 5201'; others are labelled by transport.",
         ),
     ] = None
@@ -66,6 +68,7 @@ class MeasuringOptions:
         measuring_option(
             "--weight",
             metavar="NAME=NUMBER",
+            autocompletion=weighted_labels,
             help="Weight a label in Jain's index, e.g. 'video=2'; others weigh 1.",
         ),
     ] = None
