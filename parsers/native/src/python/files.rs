@@ -22,7 +22,7 @@ pub(super) fn write_parquet(
     schema: &Bound<'_, PyAny>,
     tables: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let file = ParquetFile::new(Content::of(schema)?.schema()?.as_ref()).map_err(failed)?;
+    let file = ParquetFile::new(Content::of(schema)?.schema()?.as_ref());
     write_file(file, write, tables)
 }
 

@@ -30,43 +30,69 @@ const ARRAY_ROWS: usize = 4_096;
 /// differences of times and sequence numbers are smaller.
 const NUMBER_DICTIONARY_BYTES: usize = 8_192;
 
+/// Rows of a file below which nothing is compressed: to prepare zstd for each of 150 columns takes three
+/// times as long as all else, and makes no file of so few rows smaller.
+const COMPRESSED_ROWS: usize = 256;
+
 /// A Parquet file that is being written; its bytes are handed out as they come.
 pub struct ParquetFile {
     schema: SchemaRef,
-    file: SerializedFileWriter<Vec<u8>>,
-    columns: Arc<ArrowRowGroupWriterFactory>,
+    /// Begun with the first row group.
+    begun: Option<BegunFile>,
     pending: RowGroup,
     encoding: VecDeque<JoinHandle<Result<Vec<ArrowColumnChunk>>>>,
     threads: usize,
 }
 
+struct BegunFile {
+    file: SerializedFileWriter<Vec<u8>>,
+    columns: Arc<ArrowRowGroupWriterFactory>,
+}
+
+impl BegunFile {
+    fn new(schema: &SchemaRef, compression: Compression) -> Result<Self> {
+        let options = ArrowWriterOptions::new().with_properties(properties(schema, compression));
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options)?;
+        let (file, columns) = writer.into_serialized_writer()?;
+        Ok(Self { file, columns: Arc::new(columns) })
+    }
+}
+
 impl ParquetFile {
     /// Begin a file with the columns of `schema`.
-    pub fn new(schema: &Schema) -> Result<Self> {
-        let schema = with_plain_text(schema);
-        let options = ArrowWriterOptions::new().with_properties(properties(&schema)?);
-        let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
-        let (file, columns) = writer.into_serialized_writer()?;
-        Ok(Self {
-            schema,
-            file,
-            columns: Arc::new(columns),
+    pub fn new(schema: &Schema) -> Self {
+        Self {
+            schema: with_plain_text(schema),
+            begun: None,
             pending: RowGroup::default(),
             encoding: VecDeque::new(),
             threads: thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        })
+        }
+    }
+
+    /// The file, begun if it was not. What is pending are all of its rows if they are few.
+    fn begun(&mut self) -> Result<&mut BegunFile> {
+        let begun = match self.begun.take() {
+            Some(begun) => begun,
+            None if self.pending.len < COMPRESSED_ROWS => {
+                BegunFile::new(&self.schema, Compression::UNCOMPRESSED)?
+            }
+            None => BegunFile::new(&self.schema, Compression::ZSTD(ZstdLevel::try_new(1)?))?,
+        };
+        Ok(self.begun.insert(begun))
     }
 
     fn take_bytes(&mut self) -> Vec<u8> {
-        std::mem::take(self.file.inner_mut())
+        self.begun.as_mut().map(|begun| std::mem::take(begun.file.inner_mut())).unwrap_or_default()
     }
 
     fn encode_pending(&mut self) -> Result<()> {
         if self.encoding.len() >= self.threads {
             self.append_oldest()?;
         }
+        let columns = Arc::clone(&self.begun()?.columns);
         let group = std::mem::take(&mut self.pending);
-        let (schema, columns) = (Arc::clone(&self.schema), Arc::clone(&self.columns));
+        let schema = Arc::clone(&self.schema);
         let work = move || group.encode(&schema, &columns);
         self.encoding.push_back(thread::Builder::new().name("parquet".into()).spawn(work)?);
         Ok(())
@@ -76,7 +102,7 @@ impl ParquetFile {
         let Some(encoding) = self.encoding.pop_front() else { return Ok(()) };
         let chunks =
             encoding.join().map_err(|_| ParquetError::General("a row group was not encoded".into()))??;
-        let mut group = self.file.next_row_group()?;
+        let mut group = self.begun()?.file.next_row_group()?;
         for chunk in chunks {
             chunk.append_to_row_group(&mut group)?;
         }
@@ -108,14 +134,14 @@ impl TableFile for ParquetFile {
         while !self.encoding.is_empty() {
             self.append_oldest()?;
         }
-        self.file.finish()?;
+        self.begun()?.file.finish()?;
         Ok(self.take_bytes())
     }
 }
 
-fn properties(schema: &Schema) -> Result<WriterProperties> {
+fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(compression)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
     for field in schema.fields() {
@@ -129,7 +155,7 @@ fn properties(schema: &Schema) -> Result<WriterProperties> {
                 .set_column_dictionary_page_size_limit(column, NUMBER_DICTIONARY_BYTES);
         }
     }
-    Ok(properties.build())
+    properties.build()
 }
 
 /// Rows of one row group, in pieces.
