@@ -102,6 +102,10 @@ impl ParquetFile {
         let Some(encoding) = self.encoding.pop_front() else { return Ok(()) };
         let chunks =
             encoding.join().map_err(|_| ParquetError::General("a row group was not encoded".into()))??;
+        self.append(chunks)
+    }
+
+    fn append(&mut self, chunks: Vec<ArrowColumnChunk>) -> Result<()> {
         let mut group = self.begun()?.file.next_row_group()?;
         for chunk in chunks {
             chunk.append_to_row_group(&mut group)?;
@@ -128,11 +132,15 @@ impl TableFile for ParquetFile {
     }
 
     fn finish(mut self) -> Result<Vec<u8>> {
-        if self.pending.len > 0 {
-            self.encode_pending()?;
-        }
+        // The last group in this thread, which would only wait for another.
+        let columns = Arc::clone(&self.begun()?.columns);
+        let last = std::mem::take(&mut self.pending);
+        let last = (last.len > 0).then(|| last.encode(&self.schema, &columns)).transpose()?;
         while !self.encoding.is_empty() {
             self.append_oldest()?;
+        }
+        if let Some(chunks) = last {
+            self.append(chunks)?;
         }
         self.begun()?.file.finish()?;
         Ok(self.take_bytes())
