@@ -171,8 +171,11 @@ class ChainTask:
         collect = frozenset({"flows"})
         sources = [_source(file, settings) for file in files]
         try:
-            read = in_thread(lambda: with_ends(sources, settings, progress))
-            analysis = in_thread(lambda: analyse(sources, read, collect=collect, progress=progress))
+            analysis = in_thread(
+                lambda: analyse(
+                    sources, with_ends(sources, settings, progress), collect=collect, progress=progress
+                )
+            )
         except FilterError as error:
             text = f"filter `{error.expression}` does not fit its link type: {error.reason}"
             raise InputError([input_problem(files[0].name, "filter", text, hint=error.hint)]) from error
