@@ -177,9 +177,21 @@ impl Input {
         Ok(())
     }
 
-    /// The error that ended the input, once all bytes before it are consumed or are too few.
-    pub fn take_error(&self) -> Option<ReadError> {
-        self.ended.clone().flatten()
+    /// The input ends inside of `what`, which begins here and has `need` bytes.
+    #[cold]
+    pub fn cut(&self, what: &str, need: usize) -> ReadError {
+        self.cut_at(self.offset(), what, self.window().len(), need)
+    }
+
+    /// The same of what began at `start`, of which there are `have` bytes.
+    #[cold]
+    pub fn cut_at(&self, start: u64, what: &str, have: usize, need: usize) -> ReadError {
+        let cut = ReadError::cut(start, what, have, need);
+        match &self.ended {
+            // If decompression failed, its error is the cause of the cut.
+            Some(Some(error)) => ReadError { byte: cut.byte, ..error.clone() },
+            _ => cut,
+        }
     }
 
     fn append(&mut self, mut chunk: chunks::Chunk) {

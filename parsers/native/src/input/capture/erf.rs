@@ -93,14 +93,6 @@ impl ErfReader {
     pub fn interfaces(&self) -> &[Interface] {
         &self.interface
     }
-
-    fn cut(&self, what: &str, have: usize, need: usize) -> ReadError {
-        let cut = ReadError::cut(self.input.offset(), what, have, need);
-        match self.input.take_error() {
-            Some(error) => ReadError { byte: cut.byte, ..error },
-            None => cut,
-        }
-    }
 }
 
 impl Records for ErfReader {
@@ -111,7 +103,7 @@ impl Records for ErfReader {
             let bytes = self.input.peek(HEADER)?;
             let have = bytes.len();
             let Some(header) = Header::read(bytes) else {
-                return if have == 0 { Ok(None) } else { Err(self.cut("record header", have, HEADER)) };
+                return if have == 0 { Ok(None) } else { Err(self.input.cut("record header", HEADER)) };
             };
             if header.length < HEADER {
                 let message = format!("record length {}, expected at least {HEADER}", header.length);
@@ -119,7 +111,7 @@ impl Records for ErfReader {
             }
             let have = self.input.peek(header.length)?.len();
             if have < header.length {
-                return Err(self.cut("record", have, header.length));
+                return Err(self.input.cut("record", header.length));
             }
             self.current = header.length;
             if matches!(header.kind & !EXTENDED, PADDING | FACTS) {

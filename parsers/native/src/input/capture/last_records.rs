@@ -17,7 +17,7 @@ const SHORT_WINDOW: u64 = 16 << 10;
 const HEAD: u64 = 64 << 10;
 
 /// Records in a row that are no coincidence.
-const IN_A_ROW: usize = 4;
+const IN_A_ROW: u32 = 4;
 
 /// Blocks of pcapng that are read backwards.
 const MOST_BLOCKS: usize = 64;
@@ -66,18 +66,13 @@ fn part(file: &mut (impl Read + Seek), start: u64, length: u64) -> io::Result<Ve
 
 fn of_pcap(head: &[u8], end: &[u8], is_all: bool) -> Option<LastRecords> {
     let layout = RecordLayout::of(head)?;
-    let last = if is_all { 1 } else { end.len() };
-    let search = |should_be_whole: bool| {
-        (0..last).find(|&start| {
-            layout.records_from(&end[start..]).is_some_and(|(records, is_whole)| {
-                is_whole == should_be_whole && (is_all || records >= IN_A_ROW)
-            })
-        })
-    };
-    let (start, is_whole) =
-        search(true).map(|start| (start, true)).or_else(|| Some((search(false)?, false)))?;
+    let mut rows = layout.rows(end);
+    rows.truncate(if is_all { 1 } else { end.len() });
+    let starts = (0..).zip(&rows).filter_map(|(start, row)| Some((start, (*row)?)));
+    let mut enough = starts.filter(|(_, row)| is_all || row.records >= IN_A_ROW);
+    let (start, row) = enough.clone().find(|(_, row)| row.is_whole).or_else(|| enough.next())?;
     let capture = [&head[..pcap::FILE_HEADER], &end[start..]].concat();
-    Some(LastRecords { capture, is_whole })
+    Some(LastRecords { capture, is_whole: row.is_whole })
 }
 
 fn of_pcapng(head: &[u8], end: &[u8]) -> Option<LastRecords> {
@@ -160,6 +155,12 @@ mod tests {
                 assert_eq!(found(&file[..file.len() - cut]).map(|last| last.is_whole), Some(false), "{cut}");
             }
         }
+    }
+
+    #[test]
+    fn test_records_before_bytes_that_are_none_are_not_followed_from_each_of_them() {
+        let file = [pcap_of(40_000, 1), vec![0xff; 100]].concat();
+        assert!(found(&file).is_none_or(|last| !last.is_whole));
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl PcapReader {
         let bytes = self.input.peek(need)?;
         let have = bytes.len();
         let Some(header) = bytes.first_chunk().filter(|_| have >= need) else {
-            return if have == 0 { Ok(None) } else { Err(self.cut("record header", have, need)) };
+            return if have == 0 { Ok(None) } else { Err(self.input.cut("record header", need)) };
         };
         let header = RecordHeader::read(header, self.variant.big_endian);
         if header.captured > MAX_RECORD {
@@ -158,19 +158,9 @@ impl PcapReader {
         let need = need + header.captured as usize;
         let have = self.input.peek(need)?.len();
         if have < need {
-            return Err(self.cut("record", have, need));
+            return Err(self.input.cut("record", need));
         }
         Ok(Some(header))
-    }
-
-    #[cold]
-    fn cut(&self, what: &str, have: usize, need: usize) -> ReadError {
-        // If decompression failed, its error is the cause of the cut.
-        let cut = ReadError::cut(self.input.offset(), what, have, need);
-        match self.input.take_error() {
-            Some(error) => ReadError { byte: cut.byte, ..error },
-            None => cut,
-        }
     }
 }
 
@@ -214,30 +204,44 @@ impl RecordLayout {
         Variant::of(*header.first_chunk::<4>()?).map(Self)
     }
 
-    /// How many records in a row `bytes` begin with, and whether the last one is whole; None if they are
-    /// no records to their end.
-    pub(super) fn records_from(&self, bytes: &[u8]) -> Option<(usize, bool)> {
+    /// The records that follow each other from each byte of `bytes` on, to their end.
+    pub(super) fn rows(&self, bytes: &[u8]) -> Vec<Option<Row>> {
         let Self(Variant { big_endian, unit_ns, header_length }) = *self;
-        let (mut rest, mut records, mut before) = (bytes, 0, None);
-        while !rest.is_empty() {
-            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else { return Some((records, false)) };
-            let record = RecordHeader::read(header, big_endian);
-            let pause_s = before.map_or(0, |before: u32| record.seconds.abs_diff(before));
-            // Zeros look like records without content.
-            let is_record = (1..=MAX_RECORD).contains(&record.captured)
-                && record.fraction < 1_000_000_000 / unit_ns
-                && pause_s <= PLAUSIBLE_PAUSE_S;
-            if !is_record {
-                return None;
-            }
-            let Some(after) = rest.get(header_length + record.captured as usize..) else {
-                return Some((records, false));
+        let header = |at: usize| {
+            let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<RECORD_HEADER>)?;
+            Some(RecordHeader::read(header, big_endian))
+        };
+        // From behind, so that records which many rows share are looked at once.
+        let mut rows = vec![Some(Row { records: 0, is_whole: true }); bytes.len() + 1];
+        for at in (0..bytes.len()).rev() {
+            let Some(record) = header(at) else {
+                rows[at] = Some(Row { records: 0, is_whole: false });
+                continue;
             };
-            (rest, before) = (after, Some(record.seconds));
-            records += 1;
+            let next = at + header_length + record.captured as usize;
+            let is_near = |after: RecordHeader| record.seconds.abs_diff(after.seconds) <= PLAUSIBLE_PAUSE_S;
+            // Zeros look like records without content.
+            rows[at] = if !(1..=MAX_RECORD).contains(&record.captured)
+                || record.fraction >= 1_000_000_000 / unit_ns
+            {
+                None
+            } else if next > bytes.len() {
+                Some(Row { records: 0, is_whole: false })
+            } else {
+                let behind = rows[next].filter(|_| header(next).is_none_or(is_near));
+                behind.map(|row| Row { records: row.records + 1, ..row })
+            };
         }
-        Some((records, true))
+        rows
     }
+}
+
+/// Records, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub records: u32,
+    /// Whether the last one is whole.
+    pub is_whole: bool,
 }
 
 #[cfg(test)]

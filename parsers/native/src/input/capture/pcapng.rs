@@ -138,7 +138,7 @@ impl PcapngReader {
         let bytes = self.input.peek(8)?;
         let Some(header) = bytes.first_chunk::<8>() else {
             let have = bytes.len();
-            return if have == 0 { Ok(None) } else { Err(self.cut("block header", 8)) };
+            return if have == 0 { Ok(None) } else { Err(self.input.cut("block header", 8)) };
         };
         let kind = u32_at(header, 0, big_endian);
         let length = u32_at(header, 4, big_endian);
@@ -162,7 +162,7 @@ impl PcapngReader {
                 return Err(self.corrupt(format!("{what} of {length} bytes, expected at most {MAX_BLOCK}")));
             }
             if self.input.peek(need)?.len() < need {
-                return Err(self.cut(what, need));
+                return Err(self.input.cut(what, need));
             }
         }
         let block = &self.input.window()[..need];
@@ -296,13 +296,13 @@ impl PcapngReader {
             return Ok(());
         }
         let have = self.input.offset() - start + self.input.window().len() as u64;
-        Err(self.explain_cut(ReadError::cut(start, "block", have as usize, length as usize)))
+        Err(self.input.cut_at(start, "block", have as usize, length as usize))
     }
 
     fn section_header(&mut self) -> Result<(), ReadError> {
         let bytes = self.input.peek(28)?;
         let Some(header) = bytes.first_chunk::<28>() else {
-            return Err(self.cut("section header", 28));
+            return Err(self.input.cut("section header", 28));
         };
         self.big_endian = match &header[8..12] {
             [0x1a, 0x2b, 0x3c, 0x4d] => true,
@@ -390,20 +390,6 @@ impl PcapngReader {
             interface.dropped = Some(dropped);
         }
         Ok(())
-    }
-
-    #[cold]
-    fn cut(&self, what: &str, need: usize) -> ReadError {
-        let have = self.input.window().len();
-        self.explain_cut(ReadError::cut(self.input.offset(), what, have, need))
-    }
-
-    /// If decompression failed, its error is the cause of the cut.
-    fn explain_cut(&self, cut: ReadError) -> ReadError {
-        match self.input.take_error() {
-            Some(error) => ReadError { byte: cut.byte, ..error },
-            None => cut,
-        }
     }
 
     #[cold]

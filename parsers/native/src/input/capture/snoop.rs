@@ -53,14 +53,6 @@ impl SnoopReader {
     pub fn interfaces(&self) -> &[Interface] {
         &self.interface
     }
-
-    fn cut(&self, what: &str, have: usize, need: usize) -> ReadError {
-        let cut = ReadError::cut(self.input.offset(), what, have, need);
-        match self.input.take_error() {
-            Some(error) => ReadError { byte: cut.byte, ..error },
-            None => cut,
-        }
-    }
 }
 
 impl Records for SnoopReader {
@@ -70,7 +62,7 @@ impl Records for SnoopReader {
         let bytes = self.input.peek(RECORD_HEADER)?;
         let have = bytes.len();
         let Some(header) = bytes.first_chunk::<RECORD_HEADER>() else {
-            return if have == 0 { Ok(None) } else { Err(self.cut("record header", have, RECORD_HEADER)) };
+            return if have == 0 { Ok(None) } else { Err(self.input.cut("record header", RECORD_HEADER)) };
         };
         let field = |at| u32_at(header, at, true);
         let [wire_bytes, captured, length, dropped, seconds, microseconds] = [0, 4, 8, 12, 16, 20].map(field);
@@ -83,7 +75,7 @@ impl Records for SnoopReader {
         let have = self.input.peek(need)?.len();
         // Padding at the very end is often left out.
         if have < data_end as usize {
-            return Err(self.cut("record", have, need));
+            return Err(self.input.cut("record", need));
         }
         self.interface[0].dropped = Some(dropped.into());
         self.current = need.min(have);
