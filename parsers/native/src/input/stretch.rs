@@ -10,7 +10,7 @@ use crate::wire;
 use crate::wire::layers::TunnelPorts;
 
 /// Flows outside of the stretch that are remembered: each takes some 50 bytes.
-const REMEMBERED: usize = 1 << 20;
+pub const REMEMBERED: usize = 1 << 20;
 
 /// Times below this are of a simulation, which starts at 0.
 const YEAR_NS: i64 = 365 * 86_400 * 1_000_000_000;
@@ -44,14 +44,37 @@ pub struct OutsideFlows {
     before: HashSet<FlowKey>,
     /// Whether the first packet behind the stretch may belong to a flow of it.
     behind: HashMap<FlowKey, bool>,
+    /// Whether there are more than are remembered.
+    pub has_more: bool,
 }
 
 impl OutsideFlows {
     /// Add those of another source of the trace, which was read later.
     pub fn add(&mut self, later: Self) {
-        self.before.extend(later.before);
-        for (key, goes_on) in later.behind {
-            self.behind.entry(key).or_insert(goes_on);
+        if self.is_empty() {
+            *self = later;
+            return;
+        }
+        self.has_more |= later.has_more;
+        later.before.into_iter().for_each(|key| self.add_before(key));
+        later.behind.into_iter().for_each(|(key, goes_on)| self.add_behind(key, goes_on));
+    }
+
+    fn has_room(&mut self) -> bool {
+        let has_room = self.before.len() + self.behind.len() < REMEMBERED;
+        self.has_more |= !has_room;
+        has_room
+    }
+
+    fn add_before(&mut self, key: FlowKey) {
+        if !self.before.contains(&key) && self.has_room() {
+            self.before.insert(key);
+        }
+    }
+
+    fn add_behind(&mut self, key: FlowKey, goes_on: bool) {
+        if !self.behind.contains_key(&key) && self.has_room() {
+            self.behind.insert(key, goes_on);
         }
     }
 
@@ -129,15 +152,11 @@ impl Clipper {
             return;
         }
         let (key, _) = FlowKey::of(&network.endpoints);
-        let OutsideFlows { before, behind } = &mut self.flows;
-        if before.len() + behind.len() >= REMEMBERED {
-            return;
-        }
         if packet.time_ns < self.stretch.since_ns {
-            before.insert(key);
+            self.flows.add_before(key);
         } else {
             let is_new = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
-            behind.entry(key).or_insert(!is_new);
+            self.flows.add_behind(key, !is_new);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Flows that the stretch of time cuts.
 
 use super::Analysis;
+use crate::error::{ProblemKind, ReadError};
+use crate::input::stretch::REMEMBERED;
 
 named_enum! {
     /// Where a flow has packets outside of the stretch of time.
@@ -24,6 +26,13 @@ impl Analysis {
         let mut outside = std::mem::take(&mut self.outside);
         if outside.is_empty() {
             return;
+        }
+        if outside.has_more {
+            let message = format!(
+                "more than {REMEMBERED} flows outside of the stretch of time: of the others it is not known \
+                 whether it cuts them"
+            );
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message));
         }
         let mut concerned = Vec::new();
         let read = self.flows.for_each(|number, flow| {
