@@ -72,10 +72,10 @@ pub struct FlowGroup {
 
 impl FlowGroup {
     /// A group of no flows, to be cut into intervals of this width.
-    pub fn new(intervals: Option<IntervalWidth>) -> Self {
+    pub fn new(pool: Pool, intervals: Option<IntervalWidth>) -> Self {
         Self {
             flows: Neighbours::new(),
-            pool: Pool::with_room(0),
+            pool,
             full: Vec::new(),
             filling: Buffer::NONE,
             sacks: Vec::new(),
@@ -137,16 +137,14 @@ impl FlowGroup {
         flow
     }
 
-    /// Give back memory that flows which are over needed; returns the room of the pool if none is left.
-    pub fn shrink(&mut self) -> Option<u32> {
+    /// Give back memory that flows which are over needed; returns the pool if none is left.
+    pub fn shrink(&mut self) -> Option<Pool> {
         if !self.flows.shrink() {
             return None;
         }
-        let room = self.pool.size() + self.pool.room();
-        (self.pool, self.intervals) = (Pool::with_room(0), None);
-        // They hold nothing, but each of a hundred thousand groups a kilobyte.
-        (self.full, self.sacks) = (Vec::new(), Vec::new());
-        Some(room)
+        // They hold nothing, but each of a hundred thousand groups behind a flow that stays a kilobyte.
+        (self.full, self.sacks, self.intervals) = (Vec::new(), Vec::new(), None);
+        Some(std::mem::replace(&mut self.pool, Pool::with_room(0)))
     }
 
     /// Pool of unacknowledged data.

@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
 use super::ends::neighbours::GROUP_BITS;
-use super::ends::settled_flows::SettledFlows;
+use super::ends::settled_flows::{Chunks, SettledFlows};
 use super::flow_group::FlowGroup;
 use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
@@ -44,13 +44,15 @@ pub struct FlowTable {
     pub(super) tunnelled: TunnelledFlows,
     pub(super) quic_paths: QuicPaths,
     hasher: DefaultHashBuilder,
-    /// All flows, in order of their first packet.
+    /// All flows, in order of their first packet, without the first groups of which all left.
     pub(super) groups: Vec<FlowGroup>,
+    /// Where the states of the flows in these first groups are.
+    pub(super) before: Vec<Chunks>,
     /// The state of those that left.
     pub(super) settled: SettledFlows,
-    /// The first group with flows.
-    pub(super) first_group: usize,
-    length: u32,
+    /// The memory of groups that left, for new ones.
+    pub(super) spare_pools: Vec<Pool>,
+    pub(super) length: u32,
     /// Flows that did not leave.
     pub(super) live: u32,
     /// The most of them.
@@ -108,8 +110,9 @@ impl FlowTable {
             // Seeded for each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
+            before: Vec::new(),
             settled: SettledFlows::default(),
-            first_group: 0,
+            spare_pools: Vec::new(),
             length: 0,
             live: 0,
             max_live,
@@ -148,28 +151,36 @@ impl FlowTable {
 
     /// A flow, if it did not leave.
     pub fn if_here(&self, flow: u32) -> Option<&Flow> {
-        let flows = &self.group(flow).flows;
+        let flows = &self.groups.get(self.place(flow))?.flows;
         (!flows.has_left(index_in_group(flow))).then(|| flows.at(index_in_group(flow)))
     }
 
     /// The same with its pool, which has space for a packet if any is left.
     #[inline(always)]
     pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
-        let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
+        let place = self.place(flow);
+        let group = &mut self.groups[place];
         if group.pool_mut().room() < NODES_PER_PACKET {
             grant_nodes(&mut self.room, group);
         }
         group.flow_and_pool(index_in_group(flow))
     }
 
+    /// The place of a flow's group in `groups`, which does not exist if all flows of it left.
+    #[inline(always)]
+    pub(super) fn place(&self, flow: u32) -> usize {
+        ((flow >> GROUP_BITS) as usize).wrapping_sub(self.before.len())
+    }
+
     #[inline(always)]
     pub(super) fn group(&self, flow: u32) -> &FlowGroup {
-        &self.groups[(flow >> GROUP_BITS) as usize]
+        &self.groups[self.place(flow)]
     }
 
     #[inline(always)]
     pub fn group_mut(&mut self, flow: u32) -> &mut FlowGroup {
-        &mut self.groups[(flow >> GROUP_BITS) as usize]
+        let place = self.place(flow);
+        &mut self.groups[place]
     }
 
     /// The next packet of `flow` is of `time_ns`: end its interval if that is another,
@@ -187,7 +198,7 @@ impl FlowTable {
 
     /// The first flow of each group of neighbours.
     pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
-        ((self.first_group as u32) << GROUP_BITS..self.length).step_by(1 << GROUP_BITS)
+        ((self.before.len() as u32) << GROUP_BITS..self.length).step_by(1 << GROUP_BITS)
     }
 
     /// What the neighbours of `flow` counted in intervals that ended, and their first number.
@@ -197,12 +208,13 @@ impl FlowTable {
 
     /// Grant a group's pool nodes for the queued packets and one more, if any are left.
     pub fn borrow_pool(&mut self, flow: u32) {
-        grant_nodes(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
+        let place = self.place(flow);
+        grant_nodes(&mut self.room, &mut self.groups[place]);
     }
 
     /// Take back the nodes that a group's pool needs no longer.
     pub fn take_room_back(&mut self, flow: u32) {
-        let pool = self.groups[(flow >> GROUP_BITS) as usize].pool_mut();
+        let pool = self.group_mut(flow).pool_mut();
         let room = pool.take_room();
         pool.add_room(room.min(LOAN));
         self.room += room.saturating_sub(LOAN);
@@ -210,20 +222,19 @@ impl FlowTable {
 
     /// The groups with flows.
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
-        self.groups.get_mut(self.first_group..).unwrap_or_default()
+        &mut self.groups
     }
 
     /// Divide the remaining nodes among the groups by their queued packets. The shares are fixed
     /// here, and not while the groups run, perhaps in several threads.
     pub fn share_room(&mut self) {
-        let groups = self.groups.get_mut(self.first_group..).unwrap_or_default();
-        for group in &mut *groups {
+        for group in &mut self.groups {
             self.room += group.pool_mut().take_room();
         }
         let needed = |group: &FlowGroup| u64::from(group.needed_room());
-        let all_needed: u64 = groups.iter().map(needed).sum();
+        let all_needed: u64 = self.groups.iter().map(needed).sum();
         let room = u64::from(self.room);
-        for group in groups {
+        for group in &mut self.groups {
             let share = (room * needed(group)).checked_div(all_needed).unwrap_or(0);
             // Not more than needed, which is a 32-bit number.
             let share = share.min(needed(group)) as u32;
@@ -234,7 +245,7 @@ impl FlowTable {
 
     /// The flows that did not leave, with their numbers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flow)> {
-        let groups = (0..).zip(&mut self.groups).skip(self.first_group);
+        let groups = (self.before.len() as u32..).zip(&mut self.groups);
         groups.flat_map(|(group, flows)| {
             flows.flows.iter_mut().map(move |(index, flow)| ((group << GROUP_BITS) + index as u32, flow))
         })
@@ -242,7 +253,7 @@ impl FlowTable {
 
     /// Numbers of the flows that did not leave.
     pub fn here(&self) -> impl Iterator<Item = u32> {
-        let groups = (0..).zip(&self.groups).skip(self.first_group);
+        let groups = (self.before.len() as u32..).zip(&self.groups);
         groups.flat_map(|(group, flows)| {
             flows.flows.indices().map(move |index| (group << GROUP_BITS) + index as u32)
         })
@@ -432,7 +443,8 @@ impl FlowTable {
             return None;
         }
         if index_in_group(number) == 0 {
-            self.groups.push(FlowGroup::new(self.intervals));
+            let pool = self.spare_pools.pop().unwrap_or_else(|| Pool::with_room(0));
+            self.groups.push(FlowGroup::new(pool, self.intervals));
         }
         self.group_mut(number).open(Flow::new(*key, side, source));
         self.length += 1;

@@ -124,6 +124,15 @@ impl Pool {
         std::mem::take(&mut self.room)
     }
 
+    /// Forget all nodes, of lists that are no more, and return how many there were or could have been. Their
+    /// memory stays for others.
+    pub fn reset(&mut self) -> u32 {
+        let room = self.size() + self.take_room();
+        self.nodes.clear();
+        self.free = NONE;
+        room
+    }
+
     /// Take the room of a node for something stored elsewhere; false if there is none.
     pub fn reserve(&mut self) -> bool {
         let room = self.room.checked_sub(1);

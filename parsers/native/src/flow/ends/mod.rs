@@ -9,7 +9,6 @@ use std::io;
 
 use super::Flow;
 use super::dccp;
-use super::flow_group::FlowGroup;
 use super::flow_table::{FlowTable, index_in_group};
 use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
@@ -128,8 +127,8 @@ impl FlowTable {
 
     /// Whether a packet of `time_ns` cannot refer to a known flow.
     pub fn is_over_at(&self, flow: u32, time_ns: i64) -> bool {
-        let (flows, index) = (&self.group(flow).flows, index_in_group(flow));
-        flows.has_left(index) || flows.at(index).due_ns(self.idle_ns).is_some_and(|due_ns| due_ns < time_ns)
+        let due_ns = |flow: &Flow| flow.due_ns(self.idle_ns);
+        self.if_here(flow).is_none_or(|flow| due_ns(flow).is_some_and(|due_ns| due_ns < time_ns))
     }
 
     /// Find the flows that are over, and mark those that may be before the next sweep.
@@ -200,7 +199,8 @@ impl FlowTable {
                 self.leave(number);
             }
             if index_in_group(number) == FLOWS - 1 {
-                self.shrink();
+                self.shrink_group(self.place(number));
+                self.spare_pools.clear();
             }
         }
         self.shrink();
@@ -208,16 +208,21 @@ impl FlowTable {
 
     /// Give back the memory of flows that left.
     pub fn shrink(&mut self) {
-        for group in self.groups.get_mut(self.first_group..).unwrap_or_default() {
-            let room = group.shrink();
-            self.room += room.unwrap_or(0);
-            if group.settled.states.len() >= MAX_STATES || room.is_some() {
-                let states = std::mem::take(&mut group.settled.states);
-                group.settled.chunks.push(self.settled.put_away(&states));
-            }
+        (0..self.groups.len()).for_each(|place| self.shrink_group(place));
+        let left = self.groups.iter().take_while(|group| group.flows.have_left()).count();
+        self.before.extend(self.groups.drain(..left).map(|group| group.settled.chunks));
+    }
+
+    fn shrink_group(&mut self, place: usize) {
+        let group = &mut self.groups[place];
+        let pool = group.shrink();
+        if group.settled.states.len() >= MAX_STATES || pool.is_some() {
+            let states = std::mem::take(&mut group.settled.states);
+            group.settled.chunks.push(self.settled.put_away(&states));
         }
-        while self.groups.get(self.first_group).is_some_and(|group| group.flows.have_left()) {
-            self.first_group += 1;
+        if let Some(mut pool) = pool {
+            self.room += pool.reset();
+            self.spare_pools.push(pool);
         }
     }
 
@@ -228,21 +233,16 @@ impl FlowTable {
 
     /// Give all flows, in the order of their first packet, to `take`.
     pub fn for_each(&self, mut take: impl FnMut(u32, &Flow)) -> io::Result<()> {
-        for (number, group) in (0..).zip(&self.groups) {
-            let first = number << GROUP_BITS;
+        for first in (0..self.length).step_by(FLOWS) {
             let mut left: Vec<Option<Flow>> = Vec::new();
-            self.read_group(group, |settled| {
+            self.read_group(first, |settled| {
                 left.resize_with(FLOWS, || None);
                 left[usize::from(settled.index)] = Some(settled.flow);
             })?;
-            let mut here = group.flows.indices().peekable();
-            for index in 0..group.flows.opened() {
+            for (index, number) in (first..self.length).take(FLOWS).enumerate() {
                 match left.get_mut(index).and_then(Option::take) {
-                    Some(flow) => take(first + index as u32, &flow),
-                    None if here.next_if_eq(&index).is_some() => {
-                        take(first + index as u32, group.flows.at(index))
-                    }
-                    None => {}
+                    Some(flow) => take(number, &flow),
+                    None => self.if_here(number).into_iter().for_each(|flow| take(number, flow)),
                 }
             }
         }
@@ -255,27 +255,63 @@ impl FlowTable {
         if self.live() == self.len() {
             return Ok(loaded);
         }
-        let mut groups: HashMap<usize, FlowSet> = HashMap::new();
-        for number in wanted.filter(|&number| number < self.len() as u32) {
-            let index = index_in_group(number);
-            if self.group(number).flows.has_left(index) {
-                groups.entry((number >> GROUP_BITS) as usize).or_default().set(index, true);
+        let mut groups: HashMap<u32, FlowSet> = HashMap::new();
+        for number in wanted.filter(|&number| number < self.length) {
+            if self.if_here(number).is_none() {
+                let first = number >> GROUP_BITS << GROUP_BITS;
+                groups.entry(first).or_default().set(index_in_group(number), true);
             }
         }
-        for (at, wanted) in groups {
-            self.read_group(&self.groups[at], |settled| {
+        for (first, wanted) in groups {
+            self.read_group(first, |settled| {
                 if wanted.has(settled.index.into()) {
-                    loaded.insert(((at as u32) << GROUP_BITS) + u32::from(settled.index), settled);
+                    loaded.insert(first + u32::from(settled.index), settled);
                 }
             })?;
         }
         Ok(loaded)
     }
 
-    fn read_group(&self, group: &FlowGroup, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
-        for &chunk in &group.settled.chunks {
+    /// Give each of the neighbours of `flow` that left to `take`.
+    fn read_group(&self, flow: u32, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+        let settled = self.groups.get(self.place(flow)).map(|group| &group.settled);
+        let before = self.before.get((flow >> GROUP_BITS) as usize);
+        for &chunk in settled.map(|settled| &settled.chunks).or(before).into_iter().flatten() {
             self.settled.read(chunk, &mut take)?;
         }
-        decode(&group.settled.states, take)
+        settled.map_or(Ok(()), |settled| decode(&settled.states, take))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::key::Ipv4Ends;
+    use crate::packet::plain::PlainSegment;
+
+    #[test]
+    fn test_flows_that_left_can_be_read_and_their_groups_take_no_memory() {
+        let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
+        let last = 3 * FLOWS as u32 - 1;
+        for host in 0..=last {
+            let ends = Ipv4Ends { addresses: 1 << 63 | u64::from(host), ports: 3 << 16 | 4 };
+            let found = flows.find_or_open_plain(&PlainSegment { ends, ..PlainSegment::default() }, host);
+            assert_eq!(found.unwrap().flow, host);
+            if index_in_group(host) == FLOWS - 1 {
+                // All but the last one.
+                (host + 1 - FLOWS as u32..host + u32::from(host < last)).for_each(|flow| flows.settle(flow));
+                flows.shrink();
+            }
+        }
+        assert_eq!((flows.groups.len(), flows.before.len(), flows.spare_pools.len()), (1, 2, 0));
+        assert_eq!((flows.live(), flows.if_here(0).is_none(), flows.is_over_at(0, 0)), (1, true, true));
+        let mut sources = Vec::new();
+        flows.for_each(|number, flow| sources.push((number, flow.source))).unwrap();
+        assert_eq!(sources, (0..=last).map(|host| (host, host)).collect::<Vec<_>>());
+        let loaded = flows.load([last, 700, 5].into_iter()).unwrap();
+        assert_eq!((loaded.len(), loaded[&5].flow.source, loaded[&700].flow.source), (2, 5, 700));
+        flows.settle(last);
+        flows.shrink();
+        assert_eq!((flows.groups.len(), flows.before.len(), flows.spare_pools.len()), (0, 3, 1));
     }
 }

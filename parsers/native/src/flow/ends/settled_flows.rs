@@ -14,8 +14,11 @@ use super::nameless_file::nameless_file;
 use crate::flow::Flow;
 use crate::packet::tunnel::Tunnel;
 
-/// Packed bytes that stay in memory.
+/// Packed bytes that stay in memory: beyond them all are in a file.
 const IN_MEMORY: usize = 16 << 20;
+
+/// Packed bytes that are written to the file at a time.
+const AT_A_TIME: usize = 1 << 20;
 
 /// A flow that is over.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,16 +49,20 @@ pub struct Chunk {
     bytes: u32,
 }
 
+/// Where the states of neighbours were put.
+pub type Chunks = SmallVec<[Chunk; 1]>;
+
 /// Neighbours that left: what was put away, and encoded states that wait for it.
 #[derive(Debug, Default)]
 pub struct SettledNeighbours {
-    pub chunks: SmallVec<[Chunk; 1]>,
+    pub chunks: Chunks,
     pub states: Vec<u8>,
 }
 
 #[derive(Debug)]
 pub struct SettledFlows {
-    /// Bytes after which the memory is written to a file of `folder`.
+    /// Bytes after which the memory is written to a file of `folder`, once it has one and before.
+    at_a_time: usize,
     most_in_memory: usize,
     folder: PathBuf,
     /// What follows in the file, or all of it before there is one.
@@ -69,13 +76,13 @@ pub struct SettledFlows {
 
 impl Default for SettledFlows {
     fn default() -> Self {
-        Self::new(env::temp_dir(), IN_MEMORY)
+        Self::new(env::temp_dir(), AT_A_TIME, IN_MEMORY)
     }
 }
 
 impl SettledFlows {
-    fn new(folder: PathBuf, most_in_memory: usize) -> Self {
-        Self { most_in_memory, folder, memory: Vec::new(), file: None, written: 0, failure: None }
+    fn new(folder: PathBuf, at_a_time: usize, most_in_memory: usize) -> Self {
+        Self { at_a_time, most_in_memory, folder, memory: Vec::new(), file: None, written: 0, failure: None }
     }
 
     /// Put states away.
@@ -83,7 +90,8 @@ impl SettledFlows {
         let packed = compress_prepend_size(states);
         let chunk = Chunk { at: self.written + self.memory.len() as u64, bytes: packed.len() as u32 };
         self.memory.extend_from_slice(&packed);
-        if self.memory.len() >= self.most_in_memory && self.failure.is_none() {
+        let most = if self.file.is_some() { self.at_a_time } else { self.most_in_memory };
+        if self.memory.len() >= most && self.failure.is_none() {
             self.failure = self.write().err();
         }
         chunk
@@ -103,6 +111,7 @@ impl SettledFlows {
         file.write_all_at(&self.memory, self.written)?;
         self.written += self.memory.len() as u64;
         self.memory.clear();
+        self.memory.shrink_to(self.at_a_time);
         Ok(())
     }
 
@@ -163,14 +172,14 @@ mod tests {
 
     #[test]
     fn test_states_are_read_from_memory_and_from_the_file() {
-        let settled = check(SettledFlows::new(env::temp_dir(), 1_000));
+        let settled = check(SettledFlows::new(env::temp_dir(), 500, 1_000));
         assert!(settled.written > 0 && !settled.memory.is_empty());
-        assert!(check(SettledFlows::new(env::temp_dir(), usize::MAX)).file.is_none());
+        assert!(check(SettledFlows::new(env::temp_dir(), 500, usize::MAX)).file.is_none());
     }
 
     #[test]
     fn test_without_a_file_states_stay_in_memory() {
-        let settled = check(SettledFlows::new("/nowhere".into(), 1_000));
+        let settled = check(SettledFlows::new("/nowhere".into(), 500, 1_000));
         assert!(settled.failure().is_some() && settled.written == 0);
     }
 }
