@@ -5,7 +5,7 @@ use std::io;
 use super::column::column;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
-use crate::flow::bins::Bin;
+use crate::flow::bins::{Bin, PackedBins};
 use crate::flow::direction_name;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -18,12 +18,12 @@ pub(super) struct TimeBins {
 }
 
 /// A bin of a direction.
-pub struct BinRow<'a> {
+pub struct BinRow {
     flow: u32,
     direction: &'static str,
     start_ns: i64,
     width_ns: i64,
-    bin: &'a Bin,
+    bin: Bin,
     shows_both_ends: bool,
 }
 
@@ -35,7 +35,7 @@ impl TimeBins {
 }
 
 impl PassTable for TimeBins {
-    type Row<'a> = BinRow<'a>;
+    type Row<'a> = BinRow;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut lanes = Vec::new();
@@ -44,7 +44,7 @@ impl PassTable for TimeBins {
             each_flow(analysis, |shown, flow| {
                 let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
-                    let n = bins.lane(flow, side).len();
+                    let n = bins.lane(flow, side).map_or(0, PackedBins::len);
                     if n > 0 {
                         lanes.push((flow, side, total));
                         total += n;
@@ -63,10 +63,10 @@ impl PassTable for TimeBins {
         self.lane_of(row).map(|lane| lane.0)
     }
 
-    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<BinRow<'a>> {
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<BinRow> {
         let &(number, side, before) = self.lane_of(row)?;
         let (bins, flow) = (shown.analysis.bins.as_ref()?, shown.flow(number));
-        let bin = bins.lane(number, side).get(row - before)?;
+        let bin = bins.lane(number, side)?.get(row - before)?;
         Some(BinRow {
             flow: number + first_flow,
             direction: direction_name(side, flow.forward()),
@@ -78,7 +78,7 @@ impl PassTable for TimeBins {
     }
 }
 
-impl<'a> Row<'a> for BinRow<'a> {
+impl<'a> Row<'a> for BinRow {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
         column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
         column("direction", "", "`fwd` or `rev`").name(|row| Some(row.direction)),
@@ -121,7 +121,7 @@ impl<'a> Row<'a> for BinRow<'a> {
     ]];
 }
 
-impl BinRow<'_> {
+impl BinRow {
     fn rtt_ms(&self, ns: f64) -> Option<f64> {
         (self.bin.rtt_samples > 0).then_some(ns / 1e6)
     }

@@ -8,6 +8,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use crate::error::ProblemKind;
+use crate::flow::bins::PackedBins;
 use crate::flow::delivery::Delivery;
 use crate::input::bytes::{Input, Progress};
 use crate::input::filter::Compiler;
@@ -163,7 +164,9 @@ fn check_sums(analysis: &Analysis) {
             if let Some(half) = captured.map(|tcp| tcp.half(side)) {
                 assert!(half.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
             }
-            for bin in analysis.bins.iter().flat_map(|bins| bins.lane(number, side)) {
+            for bin in
+                analysis.bins.iter().filter_map(|bins| bins.lane(number, side)).flat_map(PackedBins::iter)
+            {
                 in_bins.0 += bin.packets;
                 in_bins.1 += bin.wire_bytes;
             }

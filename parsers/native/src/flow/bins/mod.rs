@@ -1,5 +1,9 @@
 //! Time bins: packets, bytes and RTT samples of each direction per interval.
 
+mod packed_bins;
+
+pub use packed_bins::PackedBins;
+
 use crate::flow::tcp::Outcome;
 use crate::packet::key::Side;
 
@@ -77,7 +81,7 @@ pub struct Bins {
     is_adaptive: bool,
     origin_ns: Option<i64>,
     /// Bins of flow `f`, side `s` at `2 * f + s`, in order of index.
-    lanes: Vec<Vec<Bin>>,
+    lanes: Vec<PackedBins>,
     total: usize,
     max_total: usize,
     /// Packets that fell into no bin because `max_total` was reached.
@@ -128,8 +132,8 @@ impl Bins {
     }
 
     /// Bins of one direction, in order of time.
-    pub fn lane(&self, flow: u32, side: Side) -> &[Bin] {
-        self.lanes.get(lane_index(flow, side)).map_or(&[], Vec::as_slice)
+    pub fn lane(&self, flow: u32, side: Side) -> Option<&PackedBins> {
+        self.lanes.get(lane_index(flow, side))
     }
 
     /// Add a packet sent by `side` of `flow`, and the RTT sample of the other side's data that it
@@ -204,29 +208,21 @@ impl Bins {
 
     #[inline(always)]
     fn put(&mut self, lane: usize, bin: Bin) {
-        if let Some(last) = self.lanes.get_mut(lane).and_then(|lane| lane.last_mut())
-            && last.index == bin.index
-        {
-            last.merge(&bin);
-            return;
+        if !self.lanes.get_mut(lane).is_some_and(|bins| bins.merge_into_last(&bin)) {
+            self.put_elsewhere(lane, bin);
         }
-        self.put_elsewhere(lane, bin);
     }
 
     fn put_elsewhere(&mut self, lane: usize, bin: Bin) {
         if lane >= self.lanes.len() {
-            self.lanes.resize_with(lane + 1, Vec::new);
+            self.lanes.resize_with(lane + 1, PackedBins::default);
         }
         let bins = &mut self.lanes[lane];
         // Usually at the end; earlier only if the capture's clock went backwards.
-        match bins.binary_search_by_key(&bin.index, |bin| bin.index) {
-            Ok(at) => bins[at].merge(&bin),
+        match bins.search(bin.index) {
+            Ok(at) => bins.merge(at, &bin),
             Err(_) if self.total >= self.max_total => self.lost_packets += bin.packets,
             Err(at) => {
-                if bins.is_empty() {
-                    // Most of a million flows have no second bin; a vector begins with room for four.
-                    bins.reserve_exact(1);
-                }
                 bins.insert(at, bin);
                 self.total += 1;
                 if self.is_adaptive && (bins.len() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
@@ -248,16 +244,8 @@ impl Bins {
         self.width_ns = if is_power_of_ten { 2 * self.width_ns } else { wider };
         self.total = 0;
         for lane in &mut self.lanes {
-            let mut merged: Vec<Bin> = Vec::with_capacity(lane.len() / 2 + 1);
-            for bin in lane.iter() {
-                let index = bin.index.div_euclid(factor);
-                match merged.last_mut() {
-                    Some(last) if last.index == index => last.merge(bin),
-                    _ => merged.push(Bin { index, ..*bin }),
-                }
-            }
-            self.total += merged.len();
-            *lane = merged;
+            *lane = lane.widened(factor);
+            self.total += lane.len();
         }
     }
 }
@@ -272,7 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn sum(bins: &Bins) -> (u64, u64, u64) {
-        let all = bins.lanes.iter().flatten();
+        let all = bins.lanes.iter().flat_map(PackedBins::iter);
         all.fold((0, 0, 0), |sum, bin| (sum.0 + bin.packets, sum.1 + bin.wire_bytes, sum.2 + bin.rtt_samples))
     }
 
@@ -308,13 +296,14 @@ mod tests {
             }
             let n = times.len() as u64;
             prop_assert_eq!(sum(&adaptive), (n, 7 * n, n));
-            prop_assert!(adaptive.lane(0, Side::High).len() <= MAX_BINS_OF_ONE);
+            let lane = |bins: &Bins| bins.lane(0, Side::High).map_or(vec![], |lane| lane.iter().collect());
+            prop_assert!(lane(&adaptive).len() <= MAX_BINS_OF_ONE);
             // The same as bins that had the final width from the start.
             let mut fixed = Bins::new(BinWidth::Fixed(adaptive.width_ns()), usize::MAX);
             for &time in &times {
                 fixed.add(0, Side::High, time, 7, 0, &outcome);
             }
-            prop_assert_eq!(adaptive.lane(0, Side::High), fixed.lane(0, Side::High));
+            prop_assert_eq!(lane(&adaptive), lane(&fixed));
         }
     }
 }
