@@ -22,7 +22,7 @@ pub use ppp::PPP_ADDRESS;
 pub use udp_port::TunnelPorts;
 
 use super::ether_type::{IPV4, IPV6};
-use super::{Bytes, dccp, icmp, ip, tcp, u16_at, udp};
+use super::{Bytes, dccp, icmp, ip, tcp, udp};
 use crate::packet::encapsulation::{Encapsulation, Lane};
 use crate::packet::event::{Endpoints, Family, Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::PacketExtras;
@@ -59,7 +59,7 @@ pub(super) fn decode(
     let mut is_ip = false;
     let (mut next, mut bytes) = (next, bytes);
     if let Next::EtherType(ether_type @ (IPV4 | IPV6)) = next {
-        // Most packets are TCP in no tunnel.
+        // Most packets are TCP or UDP in no tunnel.
         let headers = ip::headers(ether_type, bytes, network);
         let (header, payload) = match headers {
             Ok(headers) => headers,
@@ -67,8 +67,13 @@ pub(super) fn decode(
             Err(stop) => return (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
         };
         bytes = Bytes { on_wire: payload, ..bytes.behind(header) };
-        if network.endpoints.protocol == ip::TCP && network.fragment.is_none() {
-            return (true, tcp::decode(bytes, network, extras));
+        match network.endpoints.protocol {
+            _ if network.fragment.is_some() => {}
+            ip::TCP => return (true, tcp::decode(bytes, network, extras)),
+            ip::UDP if ports.of_datagram(bytes).is_none() => {
+                return (true, udp::decode(bytes, network, extras));
+            }
+            _ => {}
         }
         (is_ip, next) = (true, Next::Protocol(network.endpoints.protocol));
     }
@@ -209,11 +214,7 @@ impl<'a> Layers<'a> {
     }
 
     fn datagram(&mut self, bytes: Bytes<'a>, tunnel: &mut Option<Tunnel>) -> Inside<'a> {
-        let carried = match bytes.captured.first_chunk::<{ udp::HEADER }>() {
-            Some(header) => self.ports.of(u16_at(header, 0), u16_at(header, 2)),
-            None => None,
-        };
-        let Some(carried) = carried else {
+        let Some(carried) = self.ports.of_datagram(bytes) else {
             return Inside::End(udp::decode(bytes, self.network, self.extras));
         };
         self.datagram = Some(bytes);

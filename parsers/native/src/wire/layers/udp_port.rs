@@ -1,6 +1,6 @@
 //! Encapsulations over UDP, known by their port.
 
-use super::super::Bytes;
+use super::super::{Bytes, u16_at, udp};
 use super::{Step, gre, gtp, l2tp, mpls, overlay, teredo};
 use crate::packet::tunnel::Tunnel;
 
@@ -56,25 +56,48 @@ impl UdpTunnel {
 
 /// Which ports carry encapsulations.
 #[derive(Clone, Debug)]
-pub struct TunnelPorts(Vec<(u16, UdpTunnel)>);
+pub struct TunnelPorts {
+    ports: Vec<(u16, UdpTunnel)>,
+    /// A bit for the last ten bits of each port: most datagrams need no search.
+    last_bits: [u64; 16],
+}
 
 impl Default for TunnelPorts {
     fn default() -> Self {
-        Self(UdpTunnel::ALL.into_iter().map(|tunnel| (tunnel.registered_port(), tunnel)).collect())
+        Self::with(&[])
     }
 }
 
 impl TunnelPorts {
     /// The registered ports, but these first.
     pub fn with(more: &[(u16, UdpTunnel)]) -> Self {
-        Self(more.iter().copied().chain(Self::default().0).collect())
+        let registered = UdpTunnel::ALL.into_iter().map(|tunnel| (tunnel.registered_port(), tunnel));
+        let ports: Vec<_> = more.iter().copied().chain(registered).collect();
+        let mut last_bits = [0; 16];
+        for &(port, _) in &ports {
+            last_bits[usize::from(port) / 64 % 16] |= 1 << (port % 64);
+        }
+        Self { ports, last_bits }
     }
 
-    #[inline]
+    /// What the datagram with this header carries, if its ports say so.
+    #[inline(always)]
+    pub(super) fn of_datagram(&self, bytes: Bytes<'_>) -> Option<UdpTunnel> {
+        let header = bytes.captured.first_chunk::<{ udp::HEADER }>()?;
+        self.of(u16_at(header, 0), u16_at(header, 2))
+    }
+
+    #[inline(always)]
     pub(super) fn of(&self, src_port: u16, dst_port: u16) -> Option<UdpTunnel> {
+        let may_be = |port: u16| self.last_bits[usize::from(port) / 64 % 16] >> (port % 64) & 1 != 0;
+        if may_be(src_port) || may_be(dst_port) { self.find(src_port, dst_port) } else { None }
+    }
+
+    #[inline(never)]
+    fn find(&self, src_port: u16, dst_port: u16) -> Option<UdpTunnel> {
         let is_meant = |&&(port, tunnel): &&(u16, UdpTunnel)| {
             port == dst_port || port == src_port && !tunnel.is_known_by_destination()
         };
-        self.0.iter().find(is_meant).map(|&(_, tunnel)| tunnel)
+        self.ports.iter().find(is_meant).map(|&(_, tunnel)| tunnel)
     }
 }
