@@ -87,7 +87,7 @@ def link_tables(groups: Groups) -> LinkTables:
     import polars as pl
 
     whole = groups.whole()
-    sides = _sides(whole.rows)
+    sides = sides_of_hosts(whole.rows)
     named = whole.rows.select("group", "direction").join(sides, on="group", how="left", nulls_equal=True)
     named = named.rename({"side": "name"})
     counted = _hosts(whole.rows, "group")
@@ -115,7 +115,7 @@ def _number(sides: pl.DataFrame) -> pl.Expr:
     return pl.lit(sides.height, dtype=pl.UInt32)
 
 
-def _sides(whole: pl.DataFrame) -> pl.DataFrame:
+def sides_of_hosts(whole: pl.DataFrame) -> pl.DataFrame:
     """Return the side of each group: one host against all others, clients against servers, or all one side.
 
     A group that opened more connections than it accepted is a client.

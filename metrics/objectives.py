@@ -29,7 +29,8 @@ DEFAULT_LEAST: Final = 20
 
 _LARGEST: Final = 2**63 - 1
 _GRAVITY: Final = {"no_data": 0, "met": 1, "violated": 2, "severe": 3}
-_COUNTS: Final = ("met", "violated", "severe")
+COUNTS: Final = ("met", "violated", "severe")
+"""Verdicts of intervals with data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +189,17 @@ def judge_objective(
     objective: Objective, groups: Groups, extent: Extent, *, is_complete: bool = True
 ) -> ObjectiveResult:
     """Return which intervals of `groups` met an objective; both have the same grouping."""
+    import polars as pl
+
     every_ns = groups.grouping.every_ns
-    values = values_by_interval(groups, objective.quantity)
     begin_ns, end_ns = _whole_intervals(extent, groups.rows, every_ns)
-    intervals = _worst_direction(
-        objective, values.with_columns(verdict=_verdicts(objective, extent, every_ns))
-    )
+    intervals = judged_intervals(objective, groups, extent)
     stretches = _stretches(objective, intervals)
     count = 1 if every_ns is None else min((end_ns - begin_ns) // every_ns, _LARGEST)
-    counts = _counts(intervals, count)
+    found = intervals.group_by("group").agg(
+        (pl.col("verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS
+    )
+    counts = ranked_groups(found, count)
     return ObjectiveResult(
         objective=objective,
         begin_ns=begin_ns,
@@ -204,9 +207,16 @@ def judge_objective(
         intervals=intervals,
         groups=counts,
         stretches=stretches,
-        total=_total(counts, stretches),
+        total=total_outcome(counts, stretches),
         is_complete=is_complete,
     )
+
+
+def judged_intervals(objective: Objective, groups: Groups, extent: Extent) -> pl.DataFrame:
+    """Return the verdict of each interval with packets, with the columns of `ObjectiveResult.intervals`."""
+    values = values_by_interval(groups, objective.quantity)
+    verdicts = _verdicts(objective, extent, groups.grouping.every_ns)
+    return _worst_direction(objective, values.with_columns(verdict=verdicts))
 
 
 def _whole_intervals(extent: Extent, rows: pl.DataFrame, every_ns: int | None) -> tuple[int, int]:
@@ -249,7 +259,7 @@ def _worst_direction(objective: Objective, values: pl.DataFrame) -> pl.DataFrame
         pl.col("group"),
         pl.col("start_ns"),
         gravity,
-        _badness(objective),
+        badness(objective),
         pl.col("direction"),
         descending=[False, False, True, True, True],
         nulls_last=[False, False, False, True, True],
@@ -257,7 +267,7 @@ def _worst_direction(objective: Objective, values: pl.DataFrame) -> pl.DataFrame
     return worst_first.unique(["group", "start_ns"], keep="first", maintain_order=True)
 
 
-def _badness(objective: Objective) -> pl.Expr:
+def badness(objective: Objective) -> pl.Expr:
     """Return a number that is larger the more a value breaks the limit."""
     import polars as pl
 
@@ -282,7 +292,7 @@ def _stretches(objective: Objective, intervals: pl.DataFrame) -> pl.DataFrame:
     def numbered(is_first: pl.Expr) -> pl.Expr:
         return is_first.fill_null(value=True).cast(pl.UInt32).cum_sum()
 
-    bad = _badness(objective)
+    bad = badness(objective)
     worst = bad.arg_max()
     return (
         broken.with_columns(
@@ -313,23 +323,23 @@ def _stretches(objective: Objective, intervals: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _counts(intervals: pl.DataFrame, count: int) -> pl.DataFrame:
-    """Return the intervals of each group by verdict, of `count` ones; the worst group first."""
+def ranked_groups(counts: pl.DataFrame, intervals: int) -> pl.DataFrame:
+    """Return groups with the `COUNTS` of their verdicts, of so many intervals each, the worst first."""
     import polars as pl
 
-    found = intervals.group_by("group").agg(
-        pl.lit(count, pl.Int64).first().alias("intervals"),
-        *((pl.col("verdict") == name).sum().cast(pl.Int64).alias(name) for name in _COUNTS),
-    )
-    with_data = pl.sum_horizontal(_COUNTS)
-    return found.with_columns(
-        without_data=pl.col("intervals") - with_data,
+    with_data = pl.sum_horizontal(COUNTS)
+    return counts.select(
+        "group",
+        pl.lit(intervals, pl.Int64).alias("intervals"),
+        *COUNTS,
+        without_data=intervals - with_data,
         share_met=pl.when(with_data > 0).then(pl.col("met") / with_data),
     ).sort("share_met", "severe", "violated", "group", descending=[False, True, True, False], nulls_last=True)
 
 
-def _total(groups: pl.DataFrame, stretches: pl.DataFrame) -> Outcome:
-    sums: dict[str, int] = {name: int(groups[name].sum()) for name in _COUNTS}
+def total_outcome(groups: pl.DataFrame, stretches: pl.DataFrame) -> Outcome:
+    """Return all groups together: `groups` has a row for each, `stretches` the worst first."""
+    sums: dict[str, int] = {name: int(groups[name].sum()) for name in COUNTS}
     # many groups over many intervals are more than 64 bits hold
     intervals = int(groups["intervals"][0]) * len(groups) if len(groups) else 0
     worst = next(stretches.head(1).iter_rows(named=True), None)

@@ -1,0 +1,383 @@
+"""Where the cause of an incident is, by what changed with it and what did not.
+
+The violated objectives name what kind of trouble it is: delay, loss, connections, answers of servers. Of the
+signals of this kind those count that became worse than chance explains; the place with nearly all of the
+increase is the cause, if the other places were measured. Whatever is not shown stays unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.metrics.audit.signals import (
+    Place,
+    Signal,
+    by_place,
+    signals_between,
+    signals_of_hosts,
+    together,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence, Set
+
+    import polars as pl
+
+    from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.objectives import Objective
+
+Confidence = Literal["high", "medium", "low"]
+Scope = Literal["all hosts", "one host", "some hosts", "one server", "some servers", "unknown"]
+
+_MOST: Final = 2 / 3
+"""Share of the increase that a place needs to be the cause."""
+_NEARLY_ALL: Final = 0.9
+"""Share with which the confidence is high."""
+_ALL_HOSTS: Final = 0.7
+"""Share of the hosts of both sides that suffered, from which all did."""
+_LEAST_OF_HOST: Final = 0.5
+"""Increase of a host that suffered, as a share of that of the link."""
+_LEAST_HOSTS: Final = 2
+_MORE_LOAD: Final = 2.0
+"""Rate during an incident, as a multiple of the usual one, from which delay is that of load."""
+
+_SCOPES: Final[Mapping[bool, tuple[Scope, Scope]]] = {
+    True: ("one host", "some hosts"),
+    False: ("one server", "some servers"),
+}
+_NOBODY: Final = ""
+"""Stands for hosts of a side of which none got worse by itself."""
+
+_DAY_NS: Final = 86_400 * 10**9
+_HOUR_NS: Final = 3_600 * 10**9
+_LEAST_BASELINE: Final = 20
+"""Intervals of a baseline."""
+
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "delay": ("RTT on the client side", "RTT on the server side"),
+    "loss": (
+        "loss on the client side",
+        "loss on the server side",
+        "data that the capture missed",
+    ),
+    "connections": (
+        "connections without an answer",
+        "connections refused",
+        "handshakes not completed",
+        "loss on the client side",
+        "loss on the server side",
+    ),
+    "answers": ("time of servers", "RTT on the server side"),
+    "names": ("DNS queries without an answer", "DNS queries that failed", "RTT on the server side"),
+    "ping": ("pings without a reply", "RTT on the client side", "RTT on the server side"),
+    "radio": ("frames repeated on the radio", "signal"),
+}
+"""Signals that explain each kind of trouble."""
+
+_KIND_OF: Final = (
+    ("wifi_", "radio"),
+    ("rtt", "delay"),
+    ("delay", "delay"),
+    ("echo_unanswered", "ping"),
+    ("echo", "delay"),
+    ("lost", "loss"),
+    ("retransmi", "loss"),
+    ("spurious", "loss"),
+    ("path_lo", "loss"),
+    ("connect_", "delay"),
+    ("connection", "connections"),
+    ("syn_", "connections"),
+    ("response", "answers"),
+    ("dns", "names"),
+)
+"""What begins the name of a quantity, and the kind of trouble that it is about."""
+
+
+LIMITS_OF_CAUSES: Final[Mapping[str, str]] = {
+    "Client side, server side": (
+        "the path between the capture and the hosts that open connections, or those that accept them: its "
+        "round-trip time or its losses got worse, those of the other side less or not"
+    ),
+    "Got worse": (
+        "the limits of 95 % before and during the incident do not overlap (Wilson's, of a share, or on "
+        "ranks, of the median of intervals), and the difference matters: 0.5 % of packets, 5 % of "
+        "connections, 20 % and 2 ms of round-trip times, 50 % and 20 ms of the time of servers"
+    ),
+    "Confidence": (
+        "high if the place has nine tenths of the increase and the other places were measured, medium from "
+        "two thirds, or if only single hosts changed; low where no side is known"
+    ),
+    "Unknown": "nothing changed by more than chance, several places did, or there is nothing to compare with",
+    "Limits": (
+        "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
+        "capture that stood still or a link without traffic: captures do not show which"
+    ),
+}
+"""How causes are found, for the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Where the cause of an incident is."""
+
+    place: Place
+    scope: Scope
+    hosts: tuple[str, ...]
+    """Hosts, or servers, that the scope names."""
+    under_load: bool
+    """Whether the rate was higher than usual while delays were longer."""
+    confidence: Confidence
+    reason: str
+    """Why the place is what it is, or why it is unknown."""
+    baseline: str
+    """What the incident was compared with."""
+    signals: tuple[Signal, ...]
+    """Every signal that is known: what changed, and what did not."""
+
+
+def kind_of(objective: Objective) -> str:
+    """Return the kind of trouble that a violation of an objective is; empty if its name says nothing."""
+    terms = [objective.quantity.term.name]
+    if objective.quantity.over is not None:
+        terms.append(objective.quantity.over.name)
+    for name in terms:
+        for begin, kind in _KIND_OF:
+            if name.startswith(begin):
+                return kind
+    return ""
+
+
+def cause_of(
+    incident: Incident,
+    objectives: Sequence[Objective],
+    evidence: pl.DataFrame,
+    near: Sequence[str] | None,
+    bad_ns: Sequence[tuple[int, int]],
+) -> Cause:
+    """Return where the cause of an incident is.
+
+    `evidence` are the hosts of its link around it, `near` those that open connections, and `bad_ns` the times
+    of all incidents of the link, which are no baseline.
+    """
+    import polars as pl
+
+    rows = by_place(evidence, near)
+    start = pl.col("start_ns")
+    during = rows.filter(start >= incident.begin_ns, start < incident.end_ns)
+    before, words = _baseline(rows, incident, bad_ns)
+    if incident.is_silence:
+        return _silence(words)
+    counts: dict[str, int] = {}
+    for one in incident.stretches:
+        kind = kind_of(objectives[one["objective"]])
+        counts[kind] = counts.get(kind, 0) + one["intervals"]
+    kind = max(counts, key=lambda name: (counts[name], name))
+    found = None
+    for chosen in _views(incident, rows):
+        sides = [together(frame.filter(chosen)) for frame in (before, during)]
+        signals = signals_between(*sides)
+        found = found or _unknown(signals, words, "no signal of this kind got worse by more than chance")
+        if before.is_empty():
+            return _unknown(signals, words, "there is no time without incidents to compare with")
+        relevant = _relevant(kind, signals)
+        if any(one.has_changed for one in relevant):
+            return _decided(
+                relevant, signals, before, during, words, has_sides=near is not None, hit=_groups(incident)
+            )
+    assert found is not None
+    return _of_one_host(kind, before, during, words) or found
+
+
+def _views(incident: Incident, rows: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Give which rows are looked at: the link if it violated an objective, and the hosts that did."""
+    import polars as pl
+
+    groups = _groups(incident)
+    link = pl.col("is_near")
+    if incident.link in groups:
+        yield link
+    for is_near in (True, False):
+        hit = (pl.col("is_near") == is_near) & pl.col("group").is_in(sorted(groups))
+        if not rows.filter(hit).is_empty():
+            yield hit
+    if incident.link not in groups:
+        yield link
+
+
+def _groups(incident: Incident) -> set[str]:
+    return {one["group"] for one in incident.stretches if one["group"] is not None}
+
+
+def _unknown(signals: Sequence[Signal], words: str, reason: str) -> Cause:
+    known = tuple(one for one in signals if one.has_changed is not None)
+    return Cause("unknown", "unknown", (), False, "low", reason, words, known)
+
+
+def _relevant(kind: str, signals: Sequence[Signal]) -> list[Signal]:
+    names = _KINDS.get(kind)
+    return [one for one in signals if (one.name in names if names else one.place != "load")]
+
+
+def _of_one_host(kind: str, before: pl.DataFrame, during: pl.DataFrame, words: str) -> Cause | None:
+    """Return the cause where only single hosts got worse, too few to be seen in the sum of all."""
+    import polars as pl
+
+    worst: tuple[float, str] | None = None
+    for name in _KINDS.get(kind, ()):
+        for host, signal in signals_of_hosts(name, before, during).items():
+            if signal.has_changed:
+                worst = max(worst or (0.0, ""), (_weight(signal), host))
+    if worst is None:
+        return None
+    _, name = worst
+    own = pl.col("group") == name
+    signals = signals_between(before.filter(own), during.filter(own))
+    relevant = _relevant(kind, signals)
+    if not any(one.has_changed for one in relevant):
+        return None
+    is_near = bool(during.filter(own)["is_near"][0])
+    chosen = pl.col("is_near") == is_near
+    cause = _decided(relevant, signals, before.filter(chosen), during.filter(chosen), words, has_sides=True)
+    if cause.hosts or cause.place == "unknown":
+        return replace(cause, confidence="medium" if cause.confidence == "high" else cause.confidence)
+    scope: Scope = "one host" if is_near else "one server"
+    return replace(cause, scope=scope, hosts=(name,), confidence="low")
+
+
+def _silence(words: str) -> Cause:
+    reason = (
+        "no packet of any host in either direction, not even a request without an answer: the capture "
+        "stood still, or nothing reached it"
+    )
+    return Cause("capture", "all hosts", (), False, "medium", reason, words, ())
+
+
+def _baseline(
+    rows: pl.DataFrame, incident: Incident, bad_ns: Sequence[tuple[int, int]]
+) -> tuple[pl.DataFrame, str]:
+    """Return the usual state, and what it is: the same hours of earlier days, else the hours around it."""
+    import polars as pl
+
+    start = pl.col("start_ns")
+    usual = rows
+    for begin_ns, end_ns in bad_ns:
+        usual = usual.filter((start < begin_ns) | (start >= end_ns))
+    earlier = usual.filter(start < incident.begin_ns)
+    days = (incident.begin_ns - start - 1) // _DAY_NS + 1
+    shifted = start + days * _DAY_NS
+    same = earlier.filter((shifted >= incident.begin_ns - _HOUR_NS) & (shifted < incident.end_ns + _HOUR_NS))
+    same_days = same.select((start // _DAY_NS).n_unique()).item()
+    if same_days > 1 and same["start_ns"].n_unique() >= _LEAST_BASELINE:
+        return same, f"the same hours of {same_days} earlier days"
+    last = earlier.filter(start >= incident.begin_ns - _DAY_NS)
+    if last["start_ns"].n_unique() >= _LEAST_BASELINE:
+        return last, "up to 24 hours before"
+    around = usual.filter(start >= incident.begin_ns - _DAY_NS, start < incident.end_ns + _DAY_NS)
+    return around, "up to 24 hours before and after"
+
+
+def _decided(
+    relevant: Sequence[Signal],
+    signals: Sequence[Signal],
+    before: pl.DataFrame,
+    during: pl.DataFrame,
+    words: str,
+    *,
+    has_sides: bool,
+    hit: Set[str] = frozenset(),
+) -> Cause:
+    """Return the cause that the relevant signals show, of which at least one has changed."""
+    known = tuple(one for one in signals if one.has_changed is not None)
+    changed = [one for one in relevant if one.has_changed]
+    best = _largest(changed)
+    assert best is not None
+    share = _share_of(best, changed)
+    if share < _MOST:
+        places = " and ".join(sorted({one.place for one in changed}))
+        return _unknown(signals, words, f"it got worse at several places: {places}")
+    scope, hosts = _scope(best, before, during, hit)
+    others = [one for one in relevant if one.place != best.place and _same_unit(one, best)]
+    is_compared = any(one.has_changed is not None for one in others)
+    confidence: Confidence = "high" if share >= _NEARLY_ALL and is_compared else "medium"
+    place = best.place
+    if not has_sides and place in {"client side", "server side"}:
+        confidence = "low"
+    rate = next(one for one in signals if one.place == "load")
+    under_load = (
+        best.unit == "ms"
+        and place != "server"
+        and bool(rate.has_changed)
+        and (rate.during.value or 0.0) >= _MORE_LOAD * (rate.before.value or 0.0)
+    )
+    against = ", ".join(one.name for one in others if one.has_changed is False)
+    reason = f"{best.name} got worse"
+    if against:
+        reason += f", and {against} did not"
+    return Cause(place, scope, hosts, under_load, confidence, reason, words, known)
+
+
+def _same_unit(one: Signal, other: Signal) -> bool:
+    return one.unit == other.unit
+
+
+def _weight(one: Signal) -> float:
+    """Return how much a signal got worse, comparable among signals of one unit."""
+    if one.unit:
+        return abs(one.increase)
+    return max(one.excess, 0.0)
+
+
+def _largest(changed: Sequence[Signal]) -> Signal | None:
+    """Return the signal that got worse most; counts of what failed come before durations."""
+    return max(changed, key=lambda one: (not one.unit, _weight(one)), default=None)
+
+
+def _share_of(best: Signal, changed: Sequence[Signal]) -> float:
+    """Return the share of the increase that is at the place of the largest."""
+    alike = [one for one in changed if _same_unit(one, best)]
+    total = sum(map(_weight, alike))
+    return sum(_weight(one) for one in alike if one.place == best.place) / total if total else 1.0
+
+
+def _scope(
+    best: Signal, before: pl.DataFrame, during: pl.DataFrame, hit: Set[str]
+) -> tuple[Scope, tuple[str, ...]]:
+    """Return which hosts suffered: of the side of the cause, if not all of them did, else of the other.
+
+    Where no host of the side of the cause shows it by itself, those that violated an objective are named.
+    """
+    import polars as pl
+
+    known: dict[bool, list[str]] = {}
+    for is_near in (True, False):
+        bad, measured = _suffering(best, before, during, is_near=is_near)
+        if len(measured) >= _LEAST_HOSTS:
+            known[is_near] = [] if len(bad) >= _ALL_HOSTS * len(measured) else bad or [_NOBODY]
+    if known and not any(known.values()):
+        return "all hosts", ()
+    is_own_near = best.place == "client side"
+    side = during.filter(pl.col("is_near") == is_own_near)["group"].drop_nulls().unique()
+    own_hit = sorted(hit & set(side))
+    if own_hit and len(own_hit) < _ALL_HOSTS * len(side) and known.get(is_own_near, [_NOBODY]) == [_NOBODY]:
+        known[is_own_near] = own_hit
+    for is_near in (is_own_near, not is_own_near):
+        names = known.get(is_near, [])
+        if names and names != [_NOBODY]:
+            one, some = _SCOPES[is_near]
+            return (one if len(names) == 1 else some), tuple(names)
+    return "unknown", ()
+
+
+def _suffering(
+    best: Signal, before: pl.DataFrame, during: pl.DataFrame, *, is_near: bool
+) -> tuple[list[str], list[str]]:
+    """Return the hosts of a side that suffered, and all of which that is known."""
+    import polars as pl
+
+    side = pl.col("is_near") == is_near
+    found = signals_of_hosts(best.name, before.filter(side), during.filter(side))
+    measured = {host: one for host, one in found.items() if one.has_changed is not None}
+    least = _LEAST_OF_HOST * abs(best.increase)
+    bad = [host for host, one in measured.items() if one.has_changed and abs(one.increase) >= least]
+    return bad, list(measured)

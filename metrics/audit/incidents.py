@@ -1,0 +1,219 @@
+"""When something was wrong: violated intervals as stretches with hysteresis, and stretches as incidents.
+
+A stretch is raised by so many consecutive violated intervals of a group, and cleared by so many that met the
+objective. Intervals without data do neither, but a long silence ends a stretch: nothing is known of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.metrics.objectives import badness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.metrics.objectives import Objective
+
+RAISE_AFTER: Final = 2
+CLEAR_AFTER: Final = 3
+
+SILENT_INTERVALS: Final = 6
+"""Intervals without data that end a stretch, unless more are needed to clear it."""
+
+Ended = Literal["recovered", "no data", "end of data"]
+"""Why a stretch ended: enough intervals met the objective, nothing is known for long, or the captures end."""
+
+STRETCH_COLUMNS: Final = (
+    "objective",
+    "group",
+    "begin_ns",
+    "end_ns",
+    "intervals",
+    "severe",
+    "value",
+    "n",
+    "at_ns",
+    "ended",
+)
+
+_SAME_SHARE: Final = 0.5
+"""Share of the shorter of two stretches that both have in common, if they are one incident."""
+
+_MUCH_LONGER: Final = 3.0
+"""A stretch of another group that lasts so many times longer is an incident of its own."""
+
+_LONGEST_NS: Final = 12 * 3600 * 10**9
+"""A state that lasts longer does not take in what happens to other groups meanwhile."""
+
+SILENCE_CHANCE: Final = 1e-6
+"""A silence of the whole link is an incident if chance makes one as long so rarely."""
+
+
+@dataclass(slots=True)
+class Incident:
+    """Stretches of one link that belong together by their times."""
+
+    link: str
+    begin_ns: int
+    end_ns: int
+    stretches: list[dict[str, Any]] = field(default_factory=list)
+    """With `STRETCH_COLUMNS`, the longest first; none of a silence."""
+
+    @property
+    def lasted_ns(self) -> int:
+        """From begin to end."""
+        return self.end_ns - self.begin_ns
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether the link had no packet at all."""
+        return not self.stretches
+
+    def shared_ns(self, begin_ns: int, end_ns: int) -> int:
+        """Return how long it overlaps a time."""
+        return max(min(self.end_ns, end_ns) - max(self.begin_ns, begin_ns), 0)
+
+
+def raised_stretches(
+    objective: Objective, intervals: pl.DataFrame, number: int, last_ns: int
+) -> pl.DataFrame:
+    """Return the stretches of judged intervals of one link, with `STRETCH_COLUMNS`; the worst first.
+
+    `number` is that of the objective; the captures end at `last_ns`.
+    """
+    import polars as pl
+
+    every_ns = objective.grouping.every_ns or 1
+    silent_ns = max(SILENT_INTERVALS, objective.clear_after) * every_ns
+    known = intervals.filter(pl.col("verdict") != "no_data")
+    broken = known.filter(pl.col("verdict") != "met")["group"].unique()
+    known = known.filter(pl.col("group").is_in(broken.implode(), nulls_equal=True)).sort("group", "start_ns")
+    is_bad, bad = pl.col("verdict") != "met", badness(objective)
+    is_other = pl.col("group").ne_missing(pl.col("group").shift())
+    is_after_silence = (pl.col("start_ns") - pl.col("end_ns").shift() >= silent_ns) | is_other
+
+    def numbered(begins: pl.Expr) -> pl.Expr:
+        return begins.fill_null(value=True).cast(pl.UInt32).cum_sum()
+
+    runs = known.with_columns(
+        is_bad=is_bad,
+        bad=bad,
+        is_cut=is_after_silence,
+        run=numbered(is_after_silence | (is_bad != is_bad.shift())),
+    ).with_columns(length=pl.len().over("run"))
+    clears = ~pl.col("is_bad") & (pl.col("length") >= objective.clear_after)
+    # what begins behind a silence, or behind a run that clears
+    parts = runs.with_columns(part=numbered(pl.col("is_cut") | clears | clears.shift()))
+    worst = pl.col("bad").arg_max()
+    found = (
+        parts.filter("is_bad")
+        .filter((pl.col("length") >= objective.raise_after).any().over("part"))
+        .group_by("part", maintain_order=True)
+        .agg(
+            pl.lit(number).first().alias("objective"),
+            pl.col("group").first(),
+            begin_ns=pl.col("start_ns").min(),
+            end_ns=pl.col("end_ns").max(),
+            intervals=pl.len().cast(pl.Int64),
+            severe=(pl.col("verdict") == "severe").sum().cast(pl.Int64),
+            value=pl.col("value").get(worst),
+            n=pl.col("n").get(worst),
+            at_ns=pl.col("start_ns").get(worst),
+            bad=pl.col("bad").max(),
+        )
+    )
+    cleared = parts.filter(clears).group_by("group").agg(met="start_ns")
+    found = found.join(cleared, on="group", how="left", nulls_equal=True)
+    next_met = pl.col("met").list.eval(pl.element().sort())
+    return (
+        found.with_columns(met=next_met)
+        .with_columns(
+            ended=pl.struct("end_ns", "met").map_elements(
+                lambda row: _ended(row["end_ns"], row["met"] or (), silent_ns, last_ns), pl.String
+            )
+        )
+        .sort(
+            "severe",
+            "intervals",
+            "bad",
+            "begin_ns",
+            "group",
+            descending=[True, True, True, False, False],
+        )
+        .select(STRETCH_COLUMNS)
+    )
+
+
+def _ended(end_ns: int, met_ns: Sequence[int], silent_ns: int, last_ns: int) -> Ended:
+    """Return why a stretch ended: `met_ns` are the intervals of its group that clear one."""
+    if any(end_ns <= start_ns < end_ns + silent_ns for start_ns in met_ns):
+        return "recovered"
+    return "end of data" if last_ns - end_ns < silent_ns else "no data"
+
+
+def incidents_of(link: str, stretches: Sequence[Mapping[str, Any]]) -> list[Incident]:
+    """Return the incidents of a link by their begin: stretches that overlap in time are one.
+
+    Those of the whole link come first, then longer ones. What lasted much longer than another group's
+    stretch, or half a day, does not take it in.
+    """
+    found: list[Incident] = []
+    longest_first = sorted(
+        stretches,
+        key=lambda one: (
+            one["group"] != link,
+            one["begin_ns"] - one["end_ns"],
+            one["begin_ns"],
+            one["group"] or "",
+            one["objective"],
+        ),
+    )
+    for one in longest_first:
+        begin_ns, end_ns = one["begin_ns"], one["end_ns"]
+        together = [incident for incident in found if _belongs(incident, one)]
+        if not together:
+            found.append(Incident(link, begin_ns, end_ns, [dict(one)]))
+            continue
+        home = max(together, key=lambda incident: incident.shared_ns(begin_ns, end_ns))
+        home.begin_ns, home.end_ns = min(home.begin_ns, begin_ns), max(home.end_ns, end_ns)
+        home.stretches.append(dict(one))
+    return sorted(found, key=lambda one: (one.begin_ns, one.end_ns))
+
+
+def _belongs(incident: Incident, stretch: Mapping[str, Any]) -> bool:
+    lasted_ns: int = stretch["end_ns"] - stretch["begin_ns"]
+    shared_ns = incident.shared_ns(stretch["begin_ns"], stretch["end_ns"])
+    if shared_ns < _SAME_SHARE * min(lasted_ns, incident.lasted_ns) or not shared_ns:
+        return False
+    if any(one["group"] == stretch["group"] for one in incident.stretches):
+        return True
+    longer_ns, shorter_ns = max(lasted_ns, incident.lasted_ns), min(lasted_ns, incident.lasted_ns)
+    if lasted_ns > _MUCH_LONGER * incident.lasted_ns:
+        return False
+    return longer_ns <= _LONGEST_NS or longer_ns <= _MUCH_LONGER * shorter_ns
+
+
+def silences(
+    link: str, starts_ns: Sequence[int], every_ns: int, raise_after: int = RAISE_AFTER
+) -> Iterator[Incident]:
+    """Give the times in which a link had no packet, though it usually has; of ascending intervals with some.
+
+    How usual packets are is taken from the 24 hours on both sides, without the silence itself.
+    """
+    day = 86_400 * 10**9 // every_ns
+    for place in range(1, len(starts_ns)):
+        empty = (starts_ns[place] - starts_ns[place - 1]) // every_ns - 1
+        if empty < raise_after:
+            continue
+        first, after = max(place - day, 0), min(place + day, len(starts_ns) - 1)
+        with_packets = after - first + 1
+        around = (starts_ns[after] - starts_ns[first]) // every_ns + 1 - empty
+        # one empty interval more than there are: a link that was never silent may be
+        share_empty = (around - with_packets + 1) / (around + 2)
+        if empty * math.log(max(share_empty, 1e-12)) < math.log(SILENCE_CHANCE):
+            yield Incident(link, starts_ns[place - 1] + every_ns, starts_ns[place])

@@ -1,0 +1,159 @@
+"""Where the cause of an incident is, of evidence that is made up."""
+
+import polars as pl
+import pytest
+
+from tfrctrace.gate.objective import parse_objective
+from tfrctrace.metrics.audit.attribution import cause_of, kind_of
+from tfrctrace.metrics.audit.incidents import Incident
+from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_MEDIANS
+from tfrctrace.metrics.audit.usual_hours import best_period, usual_hours
+
+STEP_NS = 300 * 10**9
+BEGIN, END, LAST = 48, 60, 72
+CLIENTS = [f"10.0.0.{number}" for number in range(1, 5)]
+SERVERS = [f"192.0.2.{number}" for number in range(1, 4)]
+REQUIRE = {
+    "delay": "median(rtt_ms) < 80 ms",
+    "loss": "retransmission_ratio < 1 %",
+    "connections": "sum(connections_established) / sum(connection_attempts) > 90 %",
+    "answers": "p95(response_ms) < 500 ms",
+}
+
+
+def usual(direction: str, *, is_client: bool) -> dict:
+    """Return what a host shows in five minutes: 5 ms to clients, 30 ms to servers."""
+    is_own_side = direction == "received"
+    counts = {name: 0 for name in EVIDENCE_COLUMNS if name not in EVIDENCE_MEDIANS}
+    counts |= {"packets": 100, "wire_bytes": 100_000, "payload_bytes": 90_000, "tcp_data_packets": 80}
+    counts |= {"arrivals_shown": 80, "losses_shown": 80, "rtt_samples": 40, "response_samples": 5}
+    if is_client != is_own_side:
+        counts |= {"connection_attempts": 5, "connections_established": 5}
+    rtt_ms = 5.0 if is_client == is_own_side else 30.0
+    asks = is_client != is_own_side
+    return {**counts, "rtt_p50_ms": rtt_ms, "response_p50_ms": 60.0 if asks else None, "dns_p50_ms": None}
+
+
+def evidence(hosts: list[str], changes: dict[str, dict[str, float]]) -> pl.DataFrame:
+    """Return six hours of hosts; `changes` are added during the fifth, by direction."""
+    rows = []
+    for host in [*CLIENTS, *SERVERS]:
+        for place in range(LAST):
+            for direction in ("sent", "received"):
+                row = usual(direction, is_client=host in CLIENTS)
+                # values differ a little from interval to interval
+                row["rtt_p50_ms"] += place % 5 * 0.1
+                if BEGIN <= place < END and host in hosts:
+                    for name, more in changes.get(direction, {}).items():
+                        row[name] = (row[name] or 0) + more
+                times = {"start_ns": place * STEP_NS, "end_ns": (place + 1) * STEP_NS}
+                rows.append({**row, "echo_p50_ms": None, "group": host, "direction": direction, **times})
+    return pl.DataFrame(rows, infer_schema_length=None).select(EVIDENCE_COLUMNS)
+
+
+def cause(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=CLIENTS):
+    objective = parse_objective({"require": REQUIRE[kind]})
+    stretches = [{"objective": 0, "group": group, "intervals": 12} for group in groups]
+    incident = Incident("link", BEGIN * STEP_NS, END * STEP_NS, stretches)
+    spans = [(incident.begin_ns, incident.end_ns)]
+    return cause_of(incident, [objective], evidence(hosts, changes), near, spans)
+
+
+def test_a_longer_way_to_clients_is_on_their_side():
+    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}, "sent": {}})
+    assert (found.place, found.scope, found.confidence, found.under_load) == (
+        "client side",
+        "unknown",
+        "high",
+        False,
+    )
+    changed = [one.name for one in found.signals if one.has_changed]
+    assert changed == ["RTT on the client side"]
+    assert "RTT on the server side did not" in found.reason
+
+
+def test_delay_of_all_with_more_load_is_that_of_load():
+    far = {"rtt_p50_ms": 100.0, "wire_bytes": 400_000}
+    found = cause("delay", CLIENTS, {"sent": far})
+    assert (found.place, found.under_load) == ("server side", True)
+
+
+def test_losses_of_one_host_are_on_its_side():
+    lossy = {"received": {"lost_behind_capture": 8, "retransmitted_packets": 8}}
+    found = cause("loss", CLIENTS[:1], lossy, groups=CLIENTS[:1])
+    assert (found.place, found.scope, found.hosts) == ("client side", "one host", ("10.0.0.1",))
+    assert found.confidence == "high"
+
+
+def test_losses_before_the_capture_of_one_server_are_on_the_side_of_servers():
+    lossy = {"sent": {"lost_before_capture": 8}}
+    found = cause("loss", SERVERS[1:2], lossy, groups=SERVERS[1:2])
+    assert (found.place, found.scope, found.hosts) == ("server side", "one server", ("192.0.2.2",))
+
+
+def test_connections_without_an_answer_are_behind_the_capture_and_refused_ones_at_the_server():
+    fail = {"connections_established": -5}
+    found = cause("connections", CLIENTS, {"sent": {**fail, "connections_unanswered": 5}})
+    assert found.place == "server side"
+    found = cause("connections", CLIENTS, {"sent": {**fail, "connections_refused": 5}})
+    assert found.place == "server"
+
+
+def test_slow_answers_of_one_server_are_found_though_those_of_all_did_not_change():
+    found = cause("answers", SERVERS[:1], {"received": {"response_p50_ms": 900}})
+    assert (found.place, found.scope, found.hosts) == ("server", "one server", ("192.0.2.1",))
+    assert found.confidence == "medium"
+
+
+@pytest.mark.parametrize("kind", REQUIRE)
+def test_without_any_change_the_cause_is_unknown(kind):
+    found = cause(kind, [], {})
+    assert (found.place, found.confidence) == ("unknown", "low")
+    assert not any(one.has_changed for one in found.signals)
+
+
+def test_delays_on_both_sides_are_of_an_unknown_place():
+    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 50}, "sent": {"rtt_p50_ms": 50}})
+    assert found.place == "unknown"
+    assert "several places" in found.reason
+
+
+def test_without_known_sides_a_place_is_named_with_low_confidence_only():
+    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}}, near=None)
+    assert found.confidence == "low"
+
+
+def test_a_silence_is_of_the_capture():
+    rows = evidence([], {}).filter(~pl.col("start_ns").is_between(BEGIN * STEP_NS, END * STEP_NS - 1))
+    silence = Incident("link", BEGIN * STEP_NS, END * STEP_NS)
+    found = cause_of(silence, [], rows, CLIENTS, [(silence.begin_ns, silence.end_ns)])
+    assert (found.place, found.confidence) == ("capture", "medium")
+
+
+@pytest.mark.parametrize(
+    ("require", "kind"),
+    [
+        ("p95(rtt_ms) < 80 ms", "delay"),
+        ("p95(echo_ms) < 80 ms", "delay"),
+        ("sum(lost_before_capture) / sum(arrivals_shown) < 1 %", "loss"),
+        ("sum(connections_refused) < 3", "connections"),
+        ("p95(response_ms) < 1000 ms", "answers"),
+        ("p95(dns_ms) < 1000 ms", "names"),
+        ("wifi_retry_ratio < 0.2", "radio"),
+        ("goodput_bps > 1 Mbit/s", ""),
+    ],
+)
+def test_the_quantity_of_an_objective_names_the_kind_of_trouble(require, kind):
+    assert kind_of(parse_objective({"require": require})) == kind
+
+
+def test_an_hour_is_compared_with_the_same_hour_of_earlier_weeks():
+    hour_ns = 3_600 * 10**9
+    values = {hour * hour_ns: float(hour % 24) for hour in range(24 * 7 * 5)}
+    assert best_period(values) == "week"
+    last = usual_hours(values, "week")[-1]
+    assert (last.value, last.median, last.n) == (23.0, 23.0, 4)
+    few = {hour * hour_ns: 1.0 for hour in range(48)}
+    assert best_period(few) == "day"
+    assert usual_hours(few, "day")[-1].median is None
+    assert usual_hours({}, "day") == []
