@@ -10,5 +10,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-Chaining = Literal["auto", "names", "none"]
-"""How files become chains: by names, contents and times; by names alone; each by itself."""
+Chaining = Literal["auto", "days", "names", "none"]
+"""How files become chains: by names, contents and times; so, and each day by itself; by names alone; each by
+itself."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,9 @@ _AT_ONCE_NS: Final = 10**9
 
 _LONGEST_PAUSE: Final = 0.05
 """Usual time between the files of a chain, as a share of their usual length."""
+
+_DAY_NS: Final = 86_400 * 10**9
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 _SHORT_PAUSE_NS: Final = 10**9
 """A pause that is always short enough: a quiet link, or the start of the next file."""
@@ -51,6 +55,8 @@ class Chain:
 
     name: str
     files: tuple[CaptureFile, ...]
+    link: str = ""
+    """Name of the capture of which it is one day; empty if it is all of it."""
 
     @property
     def size(self) -> int:
@@ -78,7 +84,24 @@ def find_chains(files: Sequence[CaptureFile], chaining: Chaining, problems: list
         for extents in contents.values():
             for chain in [extents] if chaining == "names" else _apart(extents):
                 groups.append(_complete(sorted(chain, key=_by_time), problems))
-    return _named([group for group in groups if group])
+    chains = _named([group for group in groups if group])
+    return [day for chain in chains for day in _days(chain)] if chaining == "days" else chains
+
+
+def _days(chain: Chain) -> Iterator[Chain]:
+    """Give the files of each day (UTC) as a chain: a new file changes that of its day only.
+
+    A file belongs to the day of its first packet, one without packets to the day before it.
+    """
+    days: dict[str, list[CaptureFile]] = {}
+    day = ""
+    for file in chain.files:
+        start_ns = None if file.is_remote else extent_of(file).start_ns
+        if start_ns is not None:
+            day = str(date.fromordinal(_EPOCH_DAY + start_ns // _DAY_NS))
+        days.setdefault(day, []).append(file)
+    for day, files in days.items():
+        yield Chain(f"{chain.name} {day}".rstrip(), tuple(files), link=chain.name)
 
 
 def extent_of(file: CaptureFile) -> Extent:

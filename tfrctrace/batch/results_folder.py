@@ -154,6 +154,21 @@ class ResultsFolder:
                 )
             yield facts
 
+    def all_records(self) -> list[Record]:
+        """Return the facts of every chain that was ever read, also of files that are gone since, by name.
+
+        Of several of one name it is the one with most bytes, and among equals that of the index.
+        """
+        indexed = {entry["key"] for entry in self.index_entries()}
+        found: dict[str, tuple[tuple[int, bool, str], Record]] = {}
+        for place in self._path.glob(f"chains/*/{_FACTS}"):
+            facts = self.get(place.parent.name)
+            if facts is None or facts.get("results_version") != RESULTS_VERSION:
+                continue
+            rank = (sum(one["bytes"] for one in facts["files"]), facts["key"] in indexed, facts["key"])
+            found[facts["name"]] = max(found.get(facts["name"], (rank, facts)), (rank, facts), key=_first)
+        return [facts for _, (_, facts) in sorted(found.items())]
+
     def copy_chain(self, key: str, other: ResultsFolder) -> None:
         """Copy the results of a chain from another folder, its facts last."""
         source, target = other._place(key), self._place(key)
@@ -185,6 +200,10 @@ class ResultsFolder:
 
     def _place(self, key: str) -> Path:
         return self._path / "chains" / key
+
+
+def _first(pair: tuple[tuple[int, bool, str], Record]) -> tuple[int, bool, str]:
+    return pair[0]
 
 
 def _is_key(name: str) -> bool:

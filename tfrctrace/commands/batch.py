@@ -48,8 +48,9 @@ def batch(
         Chaining,
         reading_option(
             "--chains",
-            help="Which files are parts of one capture: auto decides by names, contents and times; names "
-            "joins all whose names differ in numbers only; none reads each by itself.",
+            help="Which files are parts of one capture: auto decides by names, contents and times; days "
+            "does, and reads each day by itself, so that a new file costs one day; names joins all whose "
+            "names differ in numbers only; none reads each by itself.",
         ),
     ] = "auto",
     dry_run: Annotated[bool, other_option("--list", help="Print the chains, and analyse nothing.")] = False,
@@ -113,7 +114,7 @@ def batch(
             hint="it joins rotated files by itself; `--chains names` joins all with like names",
         )
     check_folder(output)
-    plan = _plan(output, by, every, reading, anonymity)
+    plan = batch_plan(output, by, every, reading, anonymity)
     found = chains_of(captures, chains, part, reading.store)
     if dry_run:
         _print_chains(found)
@@ -126,7 +127,7 @@ def batch(
     while True:
         if found.chains != known:
             known = found.chains
-            _announce(found, console)
+            announce(found, console)
             with run_progress(console, "chains") as progress:
                 done = perform_batch(
                     found,
@@ -137,16 +138,17 @@ def batch(
                     verify=verify,
                     progress=progress,
                 )
-            status = _report(done, output, console, part)
+            status = report_batch(done, output, console, part)
         if every_ns is None:
             return status
         sleep_ns(every_ns)
         found = chains_of(captures, chains, part, reading.store)
 
 
-def _plan(
+def batch_plan(
     folder: str, by: str, every: str, reading: ReadingOptions, anonymity: AnonymityOptions
 ) -> BatchPlan:
+    """Return how chains are analysed; raises `UsageError` for options that do not go together."""
     from tfrctrace.base.grouping import parse_grouping
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.parsers.reading_settings import read_settings
@@ -173,7 +175,7 @@ def _jobs_for(found: FoundChains) -> int | None:
     return _REMOTE_JOBS_PER_CORE * default_jobs() if is_remote else None
 
 
-def _announce(found: FoundChains, console: Console) -> None:
+def announce(found: FoundChains, console: Console) -> None:
     """Print what was found, before hours pass."""
     from tfrctrace.reports.units import counted, format_bytes
 
@@ -193,7 +195,7 @@ def _print_chains(found: FoundChains) -> None:
         print(printable(f"{chain.name}: {counted(len(chain.files), 'file')}, {format_bytes(chain.size)}"))
 
 
-def _report(done: BatchResult, output: str, console: Console, part: Shard | None) -> int:
+def report_batch(done: BatchResult, output: str, console: Console, part: Shard | None) -> int:
     """Print what was done and what failed, and return the exit status."""
     from tfrctrace.reports.units import counted
 
