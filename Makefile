@@ -70,7 +70,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
 	$(BIN)/mypy tests/data/agreement.py tests/data/tunnels/make.py
-	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py
+	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py tests/links/evaluate_audit.py
 	for runs in sample_traces/studies/*/runs.py; do \
 		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done
 	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py
@@ -96,8 +96,9 @@ corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled co
 models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/validation.md (options: make models MODELS='--references FOLDER')
 	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
 
-links: $(STAMPS)/tfrctrace ## judge drawn links by objectives, and write the table of docs/validation.md
+links: $(STAMPS)/tfrctrace ## judge and audit drawn links, and write the tables of docs/validation.md
 	$(BIN)/python tests/links/evaluate.py --write
+	$(BIN)/python tests/links/evaluate_audit.py --write
 
 studies: $(STAMPS)/tfrctrace ## simulate and measure the five papers at their own scale (make studies STUDIES='--out FOLDER')
 	$(BIN)/python sample_traces/studies/make.py $(STUDIES)

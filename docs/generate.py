@@ -1,5 +1,6 @@
 """Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
-`results.schema.json`, the manual pages, the output in the README, and what a trace has in `python.md`.
+`results.schema.json`, `audit.schema.json`, the manual pages, the output in the README, and what a trace has
+in `python.md`.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -151,6 +152,13 @@ def results_schema() -> str:
     return json.dumps(results_document(), indent=1, ensure_ascii=False) + "\n"
 
 
+def audit_schema() -> str:
+    """Return the JSON schema of audits."""
+    from tfrctrace.reports.files.json_schema import audit_document
+
+    return json.dumps(audit_document(), indent=1, ensure_ascii=False) + "\n"
+
+
 def readme() -> str:
     """Return the README with the output of its first command as it is now."""
     text = (ROOT / "README.md").read_text()
@@ -209,6 +217,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
     "docs/results.schema.json": results_schema,
+    "docs/audit.schema.json": audit_schema,
     "docs/all-metrics.md": metrics_page,
     "README.md": readme,
     "docs/python.md": python_page,

@@ -72,6 +72,17 @@ def test_planted_stretches_are_found_and_no_others():
     assert sum(false) == 0
 
 
+def test_an_audit_finds_planted_faults_and_names_their_places():
+    script = MAKE.with_name("evaluate_audit.py")
+    # a link without a fault, and two with one each
+    options = ("--first", "12", "--links", "3", "--days", "0.25", "--jobs", "1")
+    done = subprocess.run([sys.executable, str(script), *options], check=True, capture_output=True, text=True)
+    rows = [[cell.strip() for cell in row.split("|")] for row in done.stdout.splitlines()[2:]]
+    planted, found, _, false, place = map(int, rows[-1][2:7])
+    assert (found, place, false) == (planted, planted, 0)
+    assert planted >= 2
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_no_segment_that_was_not_captured(tmp_path):
     drawn(tmp_path, "--fault", "bad station")

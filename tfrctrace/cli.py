@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "compare": "tfrctrace compare red.tr droptail.tr --metric jain",
     "check": "tfrctrace check --require 'p95(rtt_ms) < 80' link.pcapng",
     "batch": "tfrctrace batch captures -o results",
+    "audit": "tfrctrace audit captures -o audit",
     "merge": "tfrctrace merge results-a results-b -o results",
     "lake": "tfrctrace lake results -o lake",
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",

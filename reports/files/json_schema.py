@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 JsonSchema = dict[str, Any]
 
+AUDIT_SCHEMA_VERSION: Final = 1
+
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 _TEXT: Final[JsonSchema] = {"type": "string"}
@@ -99,6 +101,117 @@ def results_document() -> JsonSchema:
                     "anyOf": [_metrics(), {"type": "null"}],
                     "description": "as `tfrctrace metrics --format json` has them; null for too many flows",
                 },
+            }
+        ),
+    }
+
+
+def audit_document() -> JsonSchema:
+    """Return the schema of `audit.json` (`tfrctrace audit`)."""
+    number = {"type": ["number", "null"]}
+    text_or_null = {"type": ["string", "null"]}
+    time_ns = _TYPES["int64"] | {"description": "ns since the epoch"}
+    width_ns = _TYPES["int64"] | {"type": ["integer", "null"]}
+    stretch = _object({"begin_ns": time_ns, "end_ns": time_ns})
+    counts = dict.fromkeys(("intervals", "met", "violated", "severe", "without_data"), _COUNT)
+    group = _object({"group": text_or_null, **counts, "share_met": number})
+    measured = {
+        f"{when}_{name}": _COUNT if name == "n" else number
+        for when in ("before", "during")
+        for name in ("value", "low", "high", "n")
+    }
+    objective = _object(
+        {
+            "name": _TEXT,
+            "require": _TEXT,
+            "severe": text_or_null,
+            "by": _TEXT,
+            "every_ns": width_ns,
+            "least": _COUNT,
+            "target": {"type": "number"},
+            "raise": _COUNT,
+            "clear": _COUNT,
+            "unit": _TEXT,
+        }
+    )
+    result = _object(
+        {
+            "name": _TEXT,
+            "met": {"type": ["boolean", "null"], "description": "null without data"},
+            "share_met": number,
+            "groups": {"type": "array", "items": group},
+        }
+    )
+    link = _object(
+        {
+            "name": _TEXT,
+            "first_ns": time_ns,
+            "last_ns": time_ns,
+            "incidents": _COUNT,
+            "silent": {"type": "array", "items": stretch, "description": "without any packet"},
+            "objectives": {"type": "array", "items": result},
+        }
+    )
+    signal = _object(
+        {
+            "name": _TEXT,
+            "place": _TEXT | {"description": "where the cause is if it is this that got worse"},
+            "unit": _TEXT | {"description": "`ms`, `bit/s`, `dBm`, or empty for a share"},
+            "changed": {"type": ["boolean", "null"], "description": "got worse by more than chance"},
+            **measured,
+        }
+    )
+    raised = _object(
+        {
+            "objective": _TEXT,
+            "group": text_or_null,
+            "begin_ns": time_ns,
+            "end_ns": time_ns,
+            "intervals": _COUNT | {"description": "violated ones, severely or not"},
+            "severe": _COUNT,
+            "value": {"type": "number", "description": "the worst"},
+            "n": _COUNT | {"description": "samples of the worst value"},
+            "at_ns": time_ns,
+            "ended": {"enum": ["recovered", "no data", "end of data"]},
+        }
+    )
+    incident = _object(
+        {
+            "number": _COUNT,
+            "link": _TEXT,
+            "begin_ns": time_ns,
+            "end_ns": time_ns,
+            "place": _TEXT,
+            "under_load": {"type": "boolean"},
+            "scope": _TEXT,
+            "hosts": {"type": "array", "items": _TEXT},
+            "confidence": {"enum": ["high", "medium", "low"]},
+            "reason": _TEXT,
+            "baseline": _TEXT,
+            "signals": {"type": "array", "items": signal},
+            "stretches": {"type": "array", "items": raised},
+            "files": {"type": "array", "items": _TEXT},
+        }
+    )
+    captures = _object(
+        {
+            "link": _TEXT,
+            **dict.fromkeys(("pieces", "failed", "files", "bytes", "packets", "problems"), _COUNT),
+        }
+    )
+    return {
+        "$schema": _DIALECT,
+        "title": "tfrctrace audit",
+        "description": "What `tfrctrace audit` writes into `audit.json`. Times are integers in ns.",
+        **_object(
+            {
+                "schema_version": {"const": AUDIT_SCHEMA_VERSION},
+                "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
+                "title": _TEXT,
+                "objectives": {"type": "array", "items": objective},
+                "links": {"type": "array", "items": link},
+                "incidents": {"type": "array", "items": incident},
+                "captures": {"type": "array", "items": captures},
             }
         ),
     }

@@ -37,17 +37,24 @@ def caveats(
     traces: Sequence[DrawnTrace],
 ) -> Section:
     """Return the caveats, errors first; the section may be empty."""
+    of_flows = (*_gap_notes(traces, sources), *_flow_notes(flows), *_vantage_notes(conversations))
+    return Section(key="caveats", title="Caveats", notes=input_notes(sources, problems, of_flows))
+
+
+def input_notes(
+    sources: Iterable[Mapping[str, Any]],
+    problems: Iterable[Mapping[str, Any]],
+    others: Iterable[Note] = (),
+) -> tuple[Note, ...]:
+    """Return the notes on inputs, and others, errors first; of very many the first."""
     of_inputs = [(problem["source"], *_placed(problem)) for problem in problems]
     of_inputs += [(source["source"], "", note) for source in sources for note in _source_notes(source)]
-    notes = list(_merged(of_inputs))
-    notes.extend(_gap_notes(traces, sources))
-    notes.extend(_flow_notes(flows))
-    notes.extend(_vantage_notes(conversations))
+    notes = [*_merged(of_inputs), *others]
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
     if len(notes) > _MOST_NOTES:
         rest = Note("info", (f"{counted(len(notes) - _MOST_NOTES, 'more caveat')} not shown.",))
         notes = [*notes[:_MOST_NOTES], rest]
-    return Section(key="caveats", title="Caveats", notes=tuple(notes))
+    return tuple(notes)
 
 
 def problem_note(problem: Mapping[str, Any]) -> Note:

@@ -66,9 +66,18 @@ def _line(result: ObjectiveResult, outcome: Outcome, zone: TimeZone) -> str:
     return f"{line}; worst {format_stretch_ns(worst.begin_ns, worst.end_ns, zone)}{whose} ({value})"
 
 
-def objectives_section(results: Sequence[ObjectiveResult], zone: TimeZone) -> Section:
-    """Return the groups and the stretches of each objective; empty without any."""
-    tables = [table for number, result in enumerate(results, 1) for table in _tables(number, result, zone)]
+def objectives_section(
+    results: Sequence[ObjectiveResult], zone: TimeZone, prefix: str = "objective"
+) -> Section:
+    """Return the groups and the stretches of each objective; empty without any.
+
+    `prefix` begins the keys of tables and rows.
+    """
+    tables = [
+        table
+        for number, result in enumerate(results, 1)
+        for table in _tables(f"{prefix}-{number}", result, zone)
+    ]
     findings = tuple(
         (
             Name(result.objective.name),
@@ -80,25 +89,25 @@ def objectives_section(results: Sequence[ObjectiveResult], zone: TimeZone) -> Se
     return Section("objectives", "Objectives", findings=findings, tables=tuple(tables))
 
 
-def _tables(number: int, result: ObjectiveResult, zone: TimeZone) -> Iterator[TableView]:
+def _tables(key: str, result: ObjectiveResult, zone: TimeZone) -> Iterator[TableView]:
     name = result.objective.name
     if result.groups.height > 1:
         rows = result.groups.head(_MOST_ROWS).to_dicts()
         yield TableView(
-            f"objective-{number}-groups",
+            f"{key}-groups",
             f"{name}: groups, worst first{_rest(result.groups.height)}.",
             _GROUP_HEADINGS,
-            tuple(_group_row(f"objective-{number}-group-{place}", row) for place, row in enumerate(rows, 1)),
+            tuple(_group_row(f"{key}-group-{place}", row) for place, row in enumerate(rows, 1)),
             sortable=True,
         )
     if result.stretches.height:
         stretches = [Stretch(**row) for row in result.stretches.head(_MOST_ROWS).to_dicts()]
         yield TableView(
-            f"objective-{number}-stretches",
+            f"{key}-stretches",
             f"{name}: violated stretches, worst first{_rest(result.stretches.height)}.",
             _STRETCH_HEADINGS,
             tuple(
-                _stretch_row(f"objective-{number}-stretch-{place}", one, result.objective.unit, zone)
+                _stretch_row(f"{key}-stretch-{place}", one, result.objective.unit, zone)
                 for place, one in enumerate(stretches, 1)
             ),
             sortable=True,

@@ -1,0 +1,222 @@
+"""Incidents in a table, and the evidence of each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.timezones import EPOCH
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
+from tfrctrace.reports.printers.objectives import value_text
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    enumerated,
+    format_count,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_share,
+    format_stretch_ns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.audit.attribution import Cause
+    from tfrctrace.metrics.audit.result import Audit, FoundIncident
+    from tfrctrace.metrics.audit.signals import Measured, Signal
+    from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.reports.elements import Words
+
+_MOST_ROWS: Final = 200
+_MOST_EVIDENCE: Final = 30
+"""Incidents whose evidence is written out."""
+_MOST_NAMES: Final = 3
+
+_HEADINGS: Final = (
+    Heading("When", numeric=False, meaning="first and last violated interval"),
+    Heading("Where", numeric=False, meaning="what changed with it, seen from the capture"),
+    Heading("Confidence", numeric=False),
+    Heading("Violated", numeric=False, meaning="objectives, and groups that violated them"),
+    Heading("Worst", meaning="worst value of an interval, and its samples"),
+    Heading("Ended", numeric=False),
+)
+_SIGNAL_HEADINGS: Final = (
+    Heading("Signal", numeric=False),
+    Heading("Belongs to", numeric=False),
+    Heading("Before", meaning="median or share, with limits of 95 %"),
+    Heading("n"),
+    Heading("During"),
+    Heading("n"),
+    Heading("Got worse", numeric=False, meaning="the limits do not overlap, and the difference matters"),
+)
+
+
+def incidents_section(audit: Audit, zone: TimeZone, pages: Mapping[int, str]) -> Section:
+    """Return all incidents, the longest first; `pages` are the files of their reports, by number."""
+    found = _longest_first(audit)
+    if not found:
+        words = "No incident: nothing violated an objective for long enough, and no link was silent."
+        return Section("incidents", "Incidents", paragraphs=((words,),))
+    has_links = len(audit.links) > 1
+    rest = f"; {counted(len(found) - _MOST_ROWS, 'row')} left out" if len(found) > _MOST_ROWS else ""
+    table = TableView(
+        "incidents-table",
+        f"{counted(len(found), 'incident')}, the longest first{rest}; {zone.name}.",
+        (Heading("Incident", numeric=False), *_HEADINGS),
+        tuple(_row(one, audit.objectives, zone, pages, has_links=has_links) for one in found[:_MOST_ROWS]),
+        sortable=True,
+    )
+    return Section("incidents", "Incidents", tables=(table,))
+
+
+def evidence_section(audit: Audit, zone: TimeZone) -> Section:
+    """Return what each incident was compared with, and how to see its packets."""
+    found = _longest_first(audit)[:_MOST_EVIDENCE]
+    tables = tuple(_evidence(one, zone) for one in found if one.cause.signals)
+    commands = tuple(Term(f"Incident {one.number}", f"`{command(one)}`") for one in found if one.files)
+    return Section("evidence", "Evidence", tables=tables, terms=commands)
+
+
+def _longest_first(audit: Audit) -> list[FoundIncident]:
+    found = [one for link in audit.links for one in link.incidents]
+    return sorted(found, key=lambda one: (-one.incident.lasted_ns, one.number))
+
+
+def _row(
+    one: FoundIncident,
+    objectives: Sequence[Objective],
+    zone: TimeZone,
+    pages: Mapping[int, str],
+    *,
+    has_links: bool,
+) -> Row:
+    incident, cause = one.incident, one.cause
+    names = list(dict.fromkeys(objectives[row["objective"]].name for row in incident.stretches))
+    groups = list(dict.fromkeys(row["group"] or MISSING for row in incident.stretches))
+    anchor = f"table-evidence-{one.number}" if cause.signals else ""
+    ended = list(dict.fromkeys(row["ended"] for row in incident.stretches))
+    return Row(
+        f"incident-{one.number}",
+        (
+            Cell(
+                str(one.number),
+                incident.link if has_links else "",
+                sort=one.number,
+                page=pages.get(one.number, ""),
+            ),
+            Cell(
+                format_stretch_ns(incident.begin_ns, incident.end_ns, zone),
+                format_duration_s(incident.lasted_ns / 1e9),
+                sort=incident.begin_ns,
+            ),
+            Cell(where_text(cause), _who(cause), anchor=anchor),
+            Cell(cause.confidence),
+            Cell(enumerated(names) if names else "no packets", _listed(groups)),
+            _worst(one, objectives),
+            Cell(ended[0] if len(ended) == 1 else "" if not ended else "recovered in part"),
+        ),
+    )
+
+
+def where_text(cause: Cause) -> str:
+    """Return the place of a cause: `client side, under load`."""
+    return f"{cause.place}, under load" if cause.under_load else cause.place
+
+
+def _who(cause: Cause) -> str:
+    if cause.hosts:
+        return f"{cause.scope}: {_listed(cause.hosts)}"
+    return "" if cause.scope == "unknown" else cause.scope
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {format_count(more)} more" if more > 0 else shown
+
+
+def _worst(one: FoundIncident, objectives: Sequence[Objective]) -> Cell:
+    if one.incident.is_silence:
+        return Cell(MISSING)
+    worst = one.incident.stretches[0]
+    objective = objectives[worst["objective"]]
+    return Cell(
+        value_text(worst["value"], objective.unit), f"n {format_count(worst['n'])}", sort=worst["value"]
+    )
+
+
+def incident_line(one: FoundIncident, objectives: Sequence[Objective], zone: TimeZone) -> Words:
+    """Return an incident in one sentence."""
+    incident, cause = one.incident, one.cause
+    names = list(dict.fromkeys(objectives[row["objective"]].name for row in incident.stretches))
+    what = enumerated(names) if names else "no packets"
+    who = f" ({_who(cause)})" if _who(cause) else ""
+    when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
+    return (f"{when}: {what}; {where_text(cause)}{who}, confidence {cause.confidence}.",)
+
+
+def _evidence(one: FoundIncident, zone: TimeZone) -> TableView:
+    when = format_stretch_ns(one.incident.begin_ns, one.incident.end_ns, zone)
+    cause = one.cause
+    return TableView(
+        f"evidence-{one.number}",
+        f"Incident {one.number}, {when}: {where_text(cause)}. {_sentence(cause.reason)} "
+        f"Compared with {cause.baseline}.",
+        _SIGNAL_HEADINGS,
+        tuple(_signal_row(one.number, place, signal) for place, signal in enumerate(cause.signals)),
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _signal_row(number: int, place: int, signal: Signal) -> Row:
+    return Row(
+        f"evidence-{number}-{place}",
+        (
+            Cell(signal.name),
+            Cell(signal.place),
+            *_measured(signal.before, signal.unit),
+            *_measured(signal.during, signal.unit),
+            Cell("yes" if signal.has_changed else "no"),
+        ),
+    )
+
+
+def _measured(one: Measured, unit: str) -> Iterator[Cell]:
+    limits = f"{_value(one.low, unit)} to {_value(one.high, unit)}" if one.value is not None else ""
+    yield Cell(_value(one.value, unit), limits, sort=one.value)
+    yield Cell(format_count(one.n), sort=one.n)
+
+
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return MISSING
+    if unit == "ms":
+        return format_ms(value)
+    if unit == "bit/s":
+        return format_rate_bps(value)
+    return f"{value:.1f} {unit}" if unit else format_share(value)
+
+
+def command(one: FoundIncident) -> str:
+    """Return the command that writes a report of the captures and the time of an incident."""
+    since, until = (
+        f"{EPOCH + timedelta(microseconds=time_ns // 1000):%Y-%m-%dT%H:%M:%SZ}"
+        for time_ns in (one.incident.begin_ns, one.incident.end_ns)
+    )
+    join = " --join" if len(one.files) > 1 else ""
+    return (
+        f"tfrctrace report{join} --since {since} --until {until} {' '.join(map(_quoted, one.files))} "
+        f"-o incident-{one.number}.html"
+    )
+
+
+def _quoted(name: str) -> str:
+    import shlex
+
+    return shlex.quote(name)

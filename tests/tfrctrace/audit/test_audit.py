@@ -1,0 +1,191 @@
+"""`tfrctrace audit`: the folder that it writes, what it reads the next time, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tfrctrace.batch import chains
+from tfrctrace.batch.capture_files import find_captures
+from tfrctrace.reports.files.json_schema import audit_document
+from tfrctrace.reports.files.schema_check import first_complaint
+
+ROOT = Path(__file__).resolve().parents[3]
+LIMITS = """
+[[objective]]
+name = "delay"
+require = "median(rtt_ms) < 100 ms"
+by = "link"
+every = "5min"
+raise = 2
+clear = 3
+
+[[objective]]
+name = "networks"
+require = "p95(rtt_ms) < 250 ms"
+by = "prefix/24"
+every = "10min"
+"""
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory) -> Path:
+    """Return captures of two days of twelve hours each, with a full queue in the first."""
+    sys.path.insert(0, str(ROOT / "tests/links"))
+    try:
+        from link import draw_link
+        from link_files import write_link
+    finally:
+        sys.path.remove(str(ROOT / "tests/links"))
+    folder = tmp_path_factory.mktemp("captures")
+    link = draw_link(7, ["bufferbloat"], days=26 / 24, hosts=6, connections_per_s=0.04)
+    (fault,) = link.faults
+    write_link(link, folder)
+    (folder / "truth.json").rename(folder.parent / "truth.json")
+    assert fault.until_s < 86_400
+    return folder
+
+
+@pytest.fixture(scope="module")
+def audited(captures, tmp_path_factory, run_in) -> Path:
+    folder = tmp_path_factory.mktemp("audited")
+    (folder / "limits.toml").write_text(LIMITS)
+    outcome = run_in(folder, "audit", captures, "-o", "audit", "--limits", "limits.toml")
+    assert outcome.status == 0, outcome.err
+    assert "1 link, 1 incident" in outcome.err
+    return folder
+
+
+def document(folder: Path) -> dict:
+    return json.loads((folder / "audit" / "audit.json").read_text())
+
+
+def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, captures):
+    found = document(audited)
+    assert first_complaint(found, audit_document()) is None
+    (incident,) = found["incidents"]
+    (fault,) = json.loads((captures.parent / "truth.json").read_text())["faults"]
+    begin_s = 1_767_571_200  # 2026-01-05
+    assert incident["begin_ns"] / 1e9 - begin_s == pytest.approx(fault["since_s"], abs=600)
+    assert incident["end_ns"] / 1e9 - begin_s == pytest.approx(fault["until_s"], abs=600)
+    side = "client side" if "near_rtt_s" in fault else "server side"
+    assert (incident["place"], incident["under_load"]) == (side, True)
+    assert {one["objective"] for one in incident["stretches"]} == {"delay", "networks"}
+    assert "10.20.0.0/24" in {one["group"] for one in incident["stretches"]}
+    # the files of its time, and no others
+    hours = {int(re.search(r"(\d\d)00\.pcap", name)[1]) for name in incident["files"]}
+    assert hours == set(range(int(fault["since_s"] // 3600), int(fault["until_s"] // 3600) + 1))
+
+
+def test_intervals_without_data_are_counted_and_never_met(audited):
+    for link in document(audited)["links"]:
+        for objective in link["objectives"]:
+            for group in objective["groups"]:
+                counts = [group[name] for name in ("met", "violated", "severe", "without_data")]
+                assert sum(counts) == group["intervals"]
+
+
+def test_the_page_leads_from_the_incident_to_its_evidence_and_the_command_for_its_packets(audited):
+    page = (audited / "audit" / "index.html").read_text()
+    assert 'href="#table-evidence-1"' in page
+    assert 'id="table-evidence-1"' in page
+    assert "tfrctrace report" in page
+    summary = (audited / "audit" / "summary.md").read_text()
+    assert "## Incidents" in summary
+    assert "under load" in summary
+
+
+def test_tables_by_date_and_link_are_read_as_one(audited):
+    intervals = pl.read_parquet(
+        audited / "audit" / "tables" / "intervals" / "**" / "*.parquet", hive_partitioning=True
+    )
+    assert intervals["date"].n_unique() == 2
+    violated = intervals.filter(pl.col("objective") == 0, pl.col("verdict") == "violated")
+    (incident,) = document(audited)["incidents"]
+    inside = violated["start_ns"].is_between(incident["begin_ns"], incident["end_ns"])
+    assert inside.sum() >= 2
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_audit_that_was_killed_goes_on_to_the_same_bytes(audited, run, tmp_path):
+    shutil.copytree(audited, tmp_path / "copy")
+    audit = tmp_path / "copy" / "audit"
+    whole = contents(audit)
+    # what a kill may leave: a day without facts, a table that is missing, another that nobody knows, no page
+    next(audit.glob("days/*.json")).unlink()
+    next(audit.glob("tables/evidence/*/*/*.parquet")).unlink()
+    stray = next(audit.glob("tables/hours/*/*/*.parquet"))
+    stray.with_name("0123456789abcdef.parquet").write_bytes(b"half")
+    (audit / "index.html").unlink()
+    limits = str(tmp_path / "copy" / "limits.toml")
+    outcome = run("audit", str(audit), "-o", str(audit), "--limits", limits)
+    assert outcome.status == 0, outcome.err
+    assert contents(audit) == whole
+
+
+def test_the_next_night_reads_the_new_day_only_and_keeps_days_whose_files_are_gone(captures, run, tmp_path):
+    own = tmp_path / "captures"
+    shutil.copytree(captures, own)
+    later = sorted(own.glob("link-20260106*.pcap"))
+    for path in later:
+        path.rename(tmp_path / path.name)
+    assert run("audit", str(own), "-o", str(tmp_path / "audit")).status == 0
+    before = set((tmp_path / "audit" / "results" / "chains").iterdir())
+    for path in later:
+        (tmp_path / path.name).rename(path)
+    outcome = run("audit", str(own), "-o", str(tmp_path / "audit"))
+    assert "1 done before" in outcome.err
+    both = document(tmp_path)
+    assert before < set((tmp_path / "audit" / "results" / "chains").iterdir())
+    for path in own.glob("link-20260105*.pcap"):
+        path.unlink()
+    assert run("audit", str(own), "-o", str(tmp_path / "audit")).status == 0
+    assert document(tmp_path)["links"] == both["links"]
+
+
+def test_names_and_addresses_are_replaced(captures, run, tmp_path):
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    options = ("-o", str(tmp_path / "audit"), "--anonymize-key", str(tmp_path / "key"))
+    assert run("audit", str(captures), *options).status == 0
+    shown = b"".join(path.read_bytes() for path in (tmp_path / "audit").iterdir() if path.is_file())
+    for name in (b"10.20.0", b"198.51.100", b"link-2026"):
+        assert name not in shown
+    outcome = run("audit", str(tmp_path / "audit"), *options)
+    assert outcome.status == 2
+    assert "cannot be anonymized" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("objective", "complaint"),
+    [
+        ('require = "p95(rtt_ms) < 1 ms"\nby = "port"', "groups by port"),
+        ('require = "p95(rtt_ms) < 1 ms"\nevery = "7min"', "do not divide a day"),
+        ('require = "p95(rtt_ms) < 1 ms"\nevery = "1min"', "no multiple of 5 m"),
+    ],
+)
+def test_objectives_that_results_cannot_be_judged_by_are_refused(
+    audited, run, tmp_path, objective, complaint
+):
+    (tmp_path / "limits.toml").write_text(f"[[objective]]\n{objective}\n")
+    options = ("-o", str(tmp_path / "out"), "--limits", str(tmp_path / "limits.toml"))
+    outcome = run("audit", str(audited / "audit"), *options)
+    assert outcome.status == 2
+    assert complaint in outcome.err
+
+
+def test_days_of_one_capture_are_chains_of_their_own(captures):
+    found = find_captures([str(captures)])
+    days = chains.find_chains(found.files, "days", [])
+    assert [day.name for day in days] == ["link-*.pcap 2026-01-05", "link-*.pcap 2026-01-06"]
+    assert {day.link for day in days} == {"link-*.pcap"}
+    (whole,) = chains.find_chains(found.files, "auto", [])
+    assert [file for day in days for file in day.files] == list(whole.files)

@@ -1,0 +1,190 @@
+"""All days of one link: what became of its objectives, its incidents, and their causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.audit.pieces import DAY_NS, date_of, extent_of
+from tfrctrace.metrics.audit.attribution import cause_of
+from tfrctrace.metrics.audit.incidents import incidents_of, raised_stretches, silences
+from tfrctrace.metrics.audit.regroup import near_side
+from tfrctrace.metrics.audit.result import AuditedLink, FoundIncident
+from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.audit.audit_folder import AuditFolder
+    from tfrctrace.audit.pieces import Piece
+    from tfrctrace.base.grouping import Grouping
+    from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.objectives import Objective
+
+Day = tuple[str, "Mapping[str, Any]"]
+"""Key and facts of a day."""
+
+MOST_INCIDENTS: Final = 500
+"""Incidents of a link that are listed, the longest first."""
+
+_MOST_STRETCHES: Final = 5_000
+"""Stretches of an objective of which incidents are made, the worst first."""
+
+_SHOWN_HOSTS: Final = 50
+"""Hosts of a link whose round-trip times are listed."""
+
+_WEEK_NS: Final = 7 * DAY_NS
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDays:
+    """A link, and the tables of its days."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    grouping: Grouping
+    objectives: tuple[Objective, ...]
+    folder: AuditFolder
+    days: tuple[Day, ...]
+
+    def audited(self, first_number: int) -> AuditedLink:
+        """Return what was found; incidents are numbered from `first_number`."""
+        import polars as pl
+
+        extent = extent_of(self.pieces)
+        verdicts = self._scan("verdicts").collect()
+        judged = [self._judged(place, verdicts) for place in range(len(self.objectives))]
+        hours = self._scan("hours").collect()
+        host_hours = hours.filter(by="host").drop("by")
+        mean_ms = pl.col("rtt_sum_ns") / pl.col("rtt_samples") / 1e6
+        near = near_side(host_hours.with_columns(rtt_p50_ms=mean_ms))
+        starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
+        silent = list(silences(self.name, starts["start_ns"].to_list(), self.grouping.every_ns or 1))
+        incidents = self._incidents(first_number, [raised for _, raised in judged], silent, near)
+        shown = self._shown_hosts(host_hours, verdicts, incidents)
+        buckets = self._scan("hour_buckets")
+        return AuditedLink(
+            name=self.name,
+            first_ns=extent.first_ns,
+            last_ns=extent.last_ns,
+            results=tuple(result for result, _ in judged),
+            verdicts=verdicts,
+            incidents=incidents,
+            near=None if near is None else tuple(near),
+            hours=hours.filter(by="link").drop("by"),
+            buckets=buckets.filter(by="link").drop("by").collect(),
+            host_hours=host_hours,
+            host_buckets=buckets.filter(
+                pl.col("by") == "host", pl.col("measure") == "rtt", pl.col("group").is_in(shown)
+            )
+            .drop("by")
+            .collect(),
+            silent=tuple((one.begin_ns, one.end_ns) for one in silent),
+        )
+
+    def _scan(self, table: str) -> pl.LazyFrame:
+        return self.folder.scan(table, self.days)
+
+    def _judged(self, place: int, verdicts: pl.DataFrame) -> tuple[ObjectiveResult, pl.DataFrame]:
+        """Return what became of an objective, and its stretches with `STRETCH_COLUMNS`.
+
+        Only the intervals of groups that violated it are read.
+        """
+        import polars as pl
+
+        objective, extent = self.objectives[place], extent_of(self.pieces)
+        every_ns = objective.grouping.every_ns or 1
+        begin_ns = extent.first_ns // every_ns * every_ns
+        end_ns = (extent.last_ns // every_ns + 1) * every_ns
+        counts = verdicts.filter(objective=place).group_by("group").agg(pl.col(*COUNTS).sum())
+        groups = ranked_groups(counts, (end_ns - begin_ns) // every_ns)
+        bad = groups.filter(pl.col("violated") + pl.col("severe") > 0)["group"]
+        is_bad = pl.col("group").is_in(bad.drop_nulls().implode())
+        if bad.null_count():
+            is_bad |= pl.col("group").is_null()
+        own = self._scan("intervals").filter(pl.col("objective") == place, is_bad)
+        intervals = own.drop("objective").collect()
+        raised = raised_stretches(objective, intervals, place, extent.last_ns)
+        stretches = raised.drop("objective", "ended")
+        result = ObjectiveResult(
+            objective=objective,
+            begin_ns=begin_ns,
+            end_ns=end_ns,
+            intervals=intervals.filter(pl.col("verdict").is_in(["violated", "severe"])),
+            groups=groups,
+            stretches=stretches,
+            total=total_outcome(groups, stretches),
+        )
+        return result, raised
+
+    def _incidents(
+        self,
+        first_number: int,
+        raised: Sequence[pl.DataFrame],
+        silent: Sequence[Incident],
+        near: Sequence[str] | None,
+    ) -> tuple[FoundIncident, ...]:
+        """Return the incidents by their begin, with their causes."""
+        stretches = [row for one in raised for row in one.head(_MOST_STRETCHES).iter_rows(named=True)]
+        found = [*incidents_of(self.name, stretches), *silent]
+        bad_ns = [(one.begin_ns, one.end_ns) for one in found]
+        listed = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
+        listed.sort(key=lambda one: (one.begin_ns, one.end_ns, not one.is_silence))
+        return tuple(
+            FoundIncident(
+                number,
+                one,
+                cause_of(one, self.objectives, self._around(one), near, bad_ns),
+                self._files_of(one),
+            )
+            for number, one in enumerate(listed, first_number)
+        )
+
+    def _around(self, incident: Incident) -> pl.DataFrame:
+        """Return the evidence of an incident, of a week before and a day after it."""
+        import polars as pl
+
+        begin_ns, end_ns = incident.begin_ns - _WEEK_NS, incident.end_ns + DAY_NS
+        first, last = (date_of(time_ns // DAY_NS) for time_ns in (begin_ns, end_ns))
+        days = [(key, facts) for key, facts in self.days if first <= facts["date"] <= last]
+        start = pl.col("start_ns")
+        return self.folder.scan("evidence", days).filter(start >= begin_ns, start < end_ns).collect()
+
+    def _files_of(self, incident: Incident) -> tuple[str, ...]:
+        """Return the files that have packets of an incident; of sources without times all of their piece."""
+        found: list[str] = []
+        for piece in self.pieces:
+            named = {
+                source["source"]
+                for source in piece.sources
+                if source["start_ns"] is not None
+                and source["start_ns"] < incident.end_ns
+                and source["end_ns"] >= incident.begin_ns
+            }
+            if named:
+                found += [name for name in piece.files if name in named] or piece.files
+        return tuple(found)
+
+    def _shown_hosts(
+        self, hours: pl.DataFrame, verdicts: pl.DataFrame, incidents: Sequence[FoundIncident]
+    ) -> list[str]:
+        """Return the hosts that are listed: of causes, then those that violated most, or have most data."""
+        import polars as pl
+
+        numbers = [place for place, one in enumerate(self.objectives) if one.grouping.by == self.grouping.by]
+        violated = (
+            verdicts.filter(pl.col("objective").is_in(numbers))
+            .group_by("group")
+            .agg(violated=(pl.col("violated") + pl.col("severe")).sum())
+        )
+        ordered = (
+            hours.drop_nulls("group")
+            .group_by("group")
+            .agg(pl.col("wire_bytes").sum())
+            .join(violated, on="group", how="left")
+            .sort(pl.col("violated").fill_null(0), "wire_bytes", "group", descending=[True, True, False])
+        )
+        named = [host for one in incidents for host in one.cause.hosts]
+        return list(dict.fromkeys([*named, *ordered["group"].head(_SHOWN_HOSTS)]))[:_SHOWN_HOSTS]

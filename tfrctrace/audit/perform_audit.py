@@ -1,0 +1,153 @@
+"""Judge the days of all links that are not done, then find incidents and causes over all days."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.audit.audit_folder import AuditFolder
+from tfrctrace.audit.day_task import DayTask
+from tfrctrace.audit.link_days import LinkDays
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, extent_of
+from tfrctrace.base.durations import duration_text
+from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.metrics.audit.result import Audit, ReadFiles
+from tfrctrace.metrics.objectives import Extent
+from tfrctrace.runs.engine import measure_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.audit.link_days import Day
+    from tfrctrace.audit.pieces import BatchResults, Piece
+    from tfrctrace.metrics.audit.result import AuditedLink
+    from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.runs.engine import Progress
+    from tfrctrace.runs.workers import Workers
+
+_DERIVED: Final = ("link", "prefix", "site")
+"""Groups that are made of hosts."""
+
+
+def check_objectives(objectives: Sequence[Objective], by: str, every_ns: int) -> None:
+    """Raise `UsageError` for objectives that results of `by` and `every_ns` cannot be judged by."""
+    for one in objectives:
+        grouping = one.grouping
+        if grouping.by != by and (grouping.by not in _DERIVED or by != "host"):
+            raise UsageError(
+                f"`{one.name}` is of groups by {grouping.by}, and the results are by {by}",
+                hint="an audit judges hosts, prefixes, sites and links",
+            )
+        width_ns = grouping.every_ns or 0
+        if not width_ns or width_ns % every_ns or DAY_NS % width_ns:
+            raise UsageError(
+                f"`{one.name}` has intervals of {duration_text(width_ns)}, which are no multiple of "
+                f"{duration_text(every_ns)}, or do not divide a day",
+                hint='write such as every = "5min"',
+            )
+
+
+def perform_audit(
+    results: BatchResults,
+    objectives: Sequence[Objective],
+    folder: str,
+    workers: Workers,
+    progress: Progress | None = None,
+) -> Audit:
+    """Return the audit of all links of a batch; what is made of days is kept in `folder`."""
+    by_link: dict[str, list[Piece]] = {}
+    for piece in results.pieces:
+        by_link.setdefault(piece.link, []).append(piece)
+    tasks = [
+        task
+        for link, pieces in sorted(by_link.items())
+        for task in _days(link, pieces, results, tuple(objectives), folder)
+    ]
+    if not tasks:
+        problems = [problem for piece in results.pieces for problem in piece.problems]
+        raise InputError([*results.problems, *problems])
+    store = AuditFolder(folder)
+    measured = measure_runs(tasks, workers=workers, store=store, progress=progress)
+    failed = [problem for one in measured.records if one["failed"] for problem in one["problems"]]
+    if failed:
+        raise InputError(failed)
+    keys = [task.key for task in tasks]
+    store.keep_only(dict(zip(keys, measured.records, strict=True)))
+    days: dict[str, list[Day]] = {}
+    for task, key, record in zip(tasks, keys, measured.records, strict=True):
+        days.setdefault(task.link, []).append((key, record))
+    links: list[AuditedLink] = []
+    for name, own in days.items():
+        number = sum(len(one.incidents) for one in links)
+        link = LinkDays(name, tuple(by_link[name]), results.grouping, tuple(objectives), store, tuple(own))
+        links.append(link.audited(number + 1))
+    return Audit(
+        tuple(objectives),
+        tuple(links),
+        tuple(_read_files(link, pieces) for link, pieces in sorted(by_link.items())),
+        results.problems,
+        results.grouping.every_ns or 0,
+        results.grouping.by,
+    )
+
+
+def _days(
+    link: str,
+    pieces: Sequence[Piece],
+    results: BatchResults,
+    objectives: tuple[Objective, ...],
+    folder: str,
+) -> Iterator[DayTask]:
+    extent = extent_of(pieces)
+    inventories = tuple(
+        (path, _digest(path))
+        for path in dict.fromkeys(one.grouping.inventory for one in objectives)
+        if path is not None
+    )
+    for day in sorted({day for piece in pieces for day in piece.days}):
+        within = Extent(max(extent.first_ns, day * DAY_NS), min(extent.last_ns, (day + 1) * DAY_NS))
+        own = tuple(piece for piece in pieces if day in piece.days)
+        yield DayTask(link, day, own, results.grouping, objectives, inventories, within, folder)
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UsageError(f"`{path}`: {(error.strerror or str(error)).lower()}") from error
+
+
+def _read_files(link: str, pieces: Sequence[Piece]) -> ReadFiles:
+    sources = tuple(source for piece in pieces for source in piece.sources)
+    return ReadFiles(
+        link=link,
+        pieces=len(pieces),
+        failed=sum(piece.has_failed for piece in pieces),
+        files=sum(len(piece.files) for piece in pieces),
+        bytes=sum(piece.bytes for piece in pieces),
+        packets=sum(source["packets"] for source in sources),
+        sources=sources,
+        problems=tuple(problem for piece in pieces for problem in piece.problems),
+    )
+
+
+def with_hysteresis(
+    objectives: Sequence[Objective], raise_after: int | None, clear_after: int | None
+) -> list[Objective]:
+    """Return objectives with other numbers of intervals that raise and clear an incident."""
+    return [
+        replace(
+            one,
+            raise_after=raise_after or one.raise_after,
+            clear_after=clear_after or one.clear_after,
+        )
+        for one in objectives
+    ]
+
+
+def base_width_ns(objectives: Sequence[Objective]) -> int:
+    """Return the widest intervals of which those of all objectives consist, an hour at most."""
+    return gcd(HOUR_NS, *(one.grouping.every_ns or HOUR_NS for one in objectives))

@@ -1,0 +1,122 @@
+"""What a batch has read of each link: pieces of captures, and the days on which they have packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.durations import duration_text
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.grouping import parse_grouping
+from tfrctrace.batch.results_folder import ResultsFolder
+from tfrctrace.metrics.objectives import Extent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.base.grouping import Grouping
+
+HOUR_NS: Final = 3_600 * 10**9
+DAY_NS: Final = 24 * HOUR_NS
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chain of the batch: all of the capture of a link, or a day of it."""
+
+    key: str
+    name: str
+    link: str
+    files: tuple[str, ...]
+    bytes: int
+    sources: tuple[dict[str, Any], ...]
+    problems: tuple[Problem, ...]
+    has_failed: bool
+    rows_path: str
+    buckets_path: str
+    days: tuple[int, ...]
+    """Days since the epoch (UTC) on which intervals with packets begin."""
+
+    @property
+    def start_ns(self) -> int | None:
+        """Time of the first packet."""
+        return min((one["start_ns"] for one in self.sources if one["start_ns"] is not None), default=None)
+
+    @property
+    def end_ns(self) -> int | None:
+        """Time of the last packet."""
+        return max((one["end_ns"] for one in self.sources if one["end_ns"] is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResults:
+    """Pieces of all links, and how their packets are grouped."""
+
+    grouping: Grouping
+    pieces: tuple[Piece, ...]
+    problems: tuple[Problem, ...]
+    """What was wrong with the inputs of the batch."""
+    is_anonymized: bool
+
+
+def read_pieces(path: str) -> BatchResults:
+    """Return the results of a batch. Raises `UsageError` if they are none, or of several groupings."""
+    folder = ResultsFolder(path)
+    records = folder.all_records()
+    options = {(one["options"]["by"], one["options"]["every_ns"]) for one in records}
+    if len(options) != 1:
+        raise UsageError(
+            f"`{path}` has {'no results' if not options else 'results of several groupings'}",
+            hint="audit the captures, or the results of one batch with one `--by` and `--every`",
+        )
+    ((by, every_ns),) = options
+    if HOUR_NS % every_ns:
+        raise UsageError(
+            f"`{path}` has intervals of {duration_text(every_ns)}, which do not divide an hour",
+            hint="make the batch with `--every 5min`",
+        )
+    return BatchResults(
+        parse_grouping(by, f"{every_ns}ns"),
+        tuple(_piece(folder, record) for record in records),
+        tuple(folder.index_problems()),
+        any("anonymized" in record["options"] for record in records),
+    )
+
+
+def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
+    import polars as pl
+
+    rows_path = str(folder.table_path(record["key"], "groups"))
+    days: list[int] = []
+    if not record["failed"]:
+        day = pl.col("start_ns") // DAY_NS
+        days = pl.scan_parquet(rows_path).select(day.unique().sort()).collect()["start_ns"].to_list()
+    return Piece(
+        key=record["key"],
+        name=record["name"],
+        link=record.get("link", record["name"]),
+        files=tuple(one["name"] for one in record["files"]),
+        bytes=sum(one["bytes"] for one in record["files"]),
+        sources=tuple(record.get("sources") or ()),
+        problems=tuple(record["problems"]),
+        has_failed=record["failed"],
+        rows_path=rows_path,
+        buckets_path=str(folder.table_path(record["key"], "group_buckets")),
+        days=tuple(days),
+    )
+
+
+def extent_of(pieces: Iterable[Piece]) -> Extent:
+    """Return the first and the last packet of all pieces."""
+    every = list(pieces)
+    starts = [piece.start_ns for piece in every if piece.start_ns is not None]
+    ends = [piece.end_ns for piece in every if piece.end_ns is not None]
+    return Extent(min(starts, default=0), max(ends, default=0))
+
+
+def date_of(day: int) -> str:
+    """Return the date of a day since the epoch."""
+    return date.fromordinal(_EPOCH_DAY + day).isoformat()

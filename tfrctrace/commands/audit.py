@@ -1,0 +1,186 @@
+"""`tfrctrace audit`: a page on links over days to months, with incidents and their causes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from tfrctrace import __version__
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import NOT_READ, Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import Jobs
+from tfrctrace.commands.options.grouped_help import measuring_option, output_option
+from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.commands.run_progress import run_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.metrics.audit.result import Audit
+
+PAGE: Final = "index.html"
+_RESULTS: Final = "results"
+_INDEX: Final = "index.json"
+
+
+def audit(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURES|RESULTS",
+            help="Captures and folders of them, or one folder of `tfrctrace batch` or of an audit.",
+            show_default=False,
+        ),
+    ],
+    *,
+    output: Annotated[
+        str, output_option("--output", "-o", metavar="DIR", help="Folder of the audit.", show_default=False)
+    ],
+    limits: Annotated[
+        str | None,
+        measuring_option(
+            "--limits",
+            metavar="FILE",
+            show_default="usual limits",
+            help="TOML file of objectives (docs/check.md).",
+        ),
+    ] = None,
+    raise_after: Annotated[
+        int | None,
+        measuring_option(
+            "--raise",
+            min=1,
+            metavar="N",
+            show_default="as the objectives",
+            help="Violated intervals in a row that begin an incident.",
+        ),
+    ] = None,
+    clear_after: Annotated[
+        int | None,
+        measuring_option(
+            "--clear",
+            min=1,
+            metavar="N",
+            show_default="as the objectives",
+            help="Intervals in a row that met the objective and end an incident.",
+        ),
+    ] = None,
+    title: Annotated[str | None, output_option("--title", metavar="TEXT", help="Title of the page.")] = None,
+    jobs: Jobs = None,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
+) -> int:
+    """Find when links were bad over months, and where the cause is.
+
+    Captures are read once each, as `tfrctrace batch` does: the next time only days with new files. DIR gets a
+    page, a summary for tickets, the incidents as JSON, and tables by date and link.
+    """
+    from tfrctrace.audit.perform_audit import (
+        base_width_ns,
+        check_objectives,
+        perform_audit,
+        with_hysteresis,
+    )
+    from tfrctrace.audit.pieces import read_pieces
+    from tfrctrace.base.durations import duration_text
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.commands.batch import batch_plan
+    from tfrctrace.gate.limits_file import read_objectives
+    from tfrctrace.reports.output import check_folder
+    from tfrctrace.runs.workers import processes
+
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    zone = TimeZone.named(reading.timezone)
+    check_folder(output)
+    objectives = with_hysteresis(read_objectives(limits or _usual()), raise_after, clear_after)
+    results = _results_of(inputs)
+    if results is None:
+        results = os.path.join(output, _RESULTS)
+        every = duration_text(base_width_ns(objectives)).replace(" ", "")
+        plan = batch_plan(results, "host", every, reading, anonymity)
+        _read_captures(inputs, plan, reading, jobs, console)
+    elif anonymity.is_enabled:
+        raise UsageError(
+            "results of a batch cannot be anonymized any more",
+            hint="anonymize the batch, or audit the captures",
+        )
+    read = read_pieces(results)
+    check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
+    with run_progress(console, "days") as progress:
+        found = perform_audit(read, objectives, output, processes(jobs), progress)
+    _write(found, output, title or _title(found), zone)
+    _report(found, output, console)
+    problems = [problem for one in found.evidence for problem in one.problems]
+    errors = [one for one in problems if one["severity"] == "error"]
+    warned = [one for one in problems if one["severity"] == "warning"]
+    return NOT_READ if errors or (warned and console.strict) else console.exit_status
+
+
+def _usual() -> str:
+    """Return the file of objectives that is used without another."""
+    from importlib import resources
+
+    return str(resources.files("tfrctrace.audit").joinpath("usual.toml"))
+
+
+def _results_of(inputs: Sequence[str]) -> str | None:
+    """Return the folder of results that is named; None for captures."""
+    for given in inputs:
+        for folder in (given, os.path.join(given, _RESULTS)):
+            if os.path.isfile(os.path.join(folder, _INDEX)) and os.path.isdir(os.path.join(folder, "chains")):
+                if len(inputs) > 1:
+                    raise UsageError(
+                        f"`{given}` holds results, and other inputs are named",
+                        hint="unite results with `tfrctrace merge`, and audit that",
+                    )
+                return folder
+    return None
+
+
+def _read_captures(
+    captures: Sequence[str], plan: BatchPlan, reading: ReadingOptions, jobs: int | None, console: Console
+) -> None:
+    """Perform the batch of which the audit is made."""
+    from tfrctrace.batch.run_batch import chains_of, perform_batch
+    from tfrctrace.commands.batch import announce, report_batch
+    from tfrctrace.runs.workers import processes
+
+    found = chains_of(captures, "days", store=reading.store)
+    announce(found, console)
+    with run_progress(console, "chains") as progress:
+        done = perform_batch(found, plan, processes(jobs), progress=progress)
+    report_batch(done, plan.folder, console, None)
+
+
+def _title(found: Audit) -> str:
+    return (
+        f"Audit of {found.links[0].name}" if len(found.links) == 1 else f"Audit of {len(found.links)} links"
+    )
+
+
+def _write(found: Audit, folder: str, title: str, zone: TimeZone) -> None:
+    from tfrctrace.reports.audit.audit_json import write_audit_json
+    from tfrctrace.reports.audit.page import audit_report, summary_report
+    from tfrctrace.reports.files.markdown import markdown
+    from tfrctrace.reports.output import open_text_output
+    from tfrctrace.reports.page.html import write_page
+
+    write_audit_json(os.path.join(folder, "audit.json"), found, title, __version__)
+    with open_text_output(os.path.join(folder, "summary.md")) as file:
+        file.write(markdown(summary_report(found, title=title, zone=zone), {}))
+    write_page(os.path.join(folder, PAGE), audit_report(found, title=title, zone=zone))
+
+
+def _report(found: Audit, output: str, console: Console) -> None:
+    from tfrctrace.reports.units import counted
+
+    number = sum(len(link.incidents) for link in found.links)
+    console.note(
+        f"{counted(len(found.links), 'link')}, {counted(number, 'incident')}; the page: "
+        f"`{os.path.join(output, PAGE)}`"
+    )
