@@ -134,3 +134,21 @@ def test_the_far_capture_of_a_pair_is_late_by_the_way_and_lacks_what_it_says(
     assert sum(row["lost_packets"] for row in found) == 0
     assert {round(row["delay_mean_ms"], 6) for row in found} == {far.WAY_US / 1e3}
     assert len(found) == len(rows)
+
+
+@pytest.mark.usefixtures("captures")
+def test_a_kind_that_costs_over_two_percent_more_than_recorded_fails(
+    load_script: Callable[[Path], ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = load_script(BENCHMARKS / "instructions.py")
+    monkeypatch.setattr(script, "RECORD", tmp_path / "instructions.json")
+    monkeypatch.setattr(script, "compiler", lambda: "rustc 1.0")
+    monkeypatch.setattr(script.shutil, "which", lambda _: "valgrind")
+    for count, options, status in ((1000, ["--record"], 0), (1019, [], 0), (1021, [], 1)):
+        monkeypatch.setattr(script, "per_packet", lambda *_, count=count: float(count))
+        monkeypatch.setattr("sys.argv", ["instructions.py", "analyse", *options])
+        assert script.main() == status
+        assert capsys.readouterr().out.count("more than recorded") == status * len(script.CHECKED)

@@ -20,6 +20,10 @@ use settled_flows::{SettledFlow, decode};
 /// Encoded states of a group that wait to be put away.
 const MAX_STATES: usize = 1 << 16;
 
+/// Nodes beyond which the memory of a pool is given back instead of to the next group: those of a few segments of
+/// each flow take less.
+const MOST_SPARE: u32 = 1 << 10;
+
 /// Flows that left, by number, as far as they were read.
 pub type LoadedFlows = HashMap<u32, SettledFlow>;
 
@@ -221,8 +225,11 @@ impl FlowTable {
             group.settled.chunks.push(self.settled.put_away(&states));
         }
         if let Some(mut pool) = pool {
+            let nodes = pool.size();
             self.room += pool.reset();
-            self.spare_pools.push(pool);
+            if nodes <= MOST_SPARE {
+                self.spare_pools.push(pool);
+            }
         }
     }
 
