@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.reports.printers.build_trends import trend_lines
 from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
 from tfrctrace.reports.safe_text import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_rate_bps
@@ -51,14 +52,17 @@ def write_gate(
     verdicts: Sequence[Facts],
     head: Facts,
     zone: TimeZone | None = None,
+    *,
+    trends: Sequence[Facts] = (),
 ) -> None:
-    """Write all verdicts, as a table or as JSON with `head`."""
+    """Write all verdicts and the trends of a history, as a table or as JSON with `head`."""
     if form == "json":
         document = {
             "schema_version": GATE_SCHEMA_VERSION,
             **head,
             "status": gate_status(verdicts),
             "checks": list(verdicts),
+            "trends": list(trends),
         }
         json.dump(document, file, indent=1, allow_nan=False)
         file.write("\n")
@@ -74,7 +78,21 @@ def write_gate(
         lines = list(map(plain_text, detail_lines(one, zone)))
         if lines:
             file.writelines(f"{line}\n" for line in [*lines, ""])
-    file.write(_totals(verdicts, head) + "\n")
+    if trends:
+        file.writelines(f"{line}\n" for line in trend_lines(trends, zone))
+    if trends and verdicts:
+        file.write("\n")
+    if verdicts or not trends:
+        file.write(_totals(verdicts, head) + "\n")
+
+
+def difference(one: Facts) -> str:
+    """Return what a quantity was in the baseline, and what it is now."""
+    before, now = one["against"], one["value"]
+    if before is None:
+        return f"{one['check']} {_amount(one, now)}, new"
+    share = f" ({(now - before) / abs(before):+.1%})" if before else ""
+    return f"{one['check']} {_amount(one, before)} to {_amount(one, now)}{share}"
 
 
 def detail_lines(one: Facts, zone: TimeZone | None = None) -> Iterator[str]:
@@ -100,7 +118,8 @@ def detail_lines(one: Facts, zone: TimeZone | None = None) -> Iterator[str]:
 def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts, zone: TimeZone | None = None) -> None:
     """Write the verdicts as Markdown, the gravest first, in less than a mebibyte."""
     text = [f"### {_MARKS[gate_status(verdicts)]}: tfrctrace check\n\n", f"{_totals(verdicts, head)}\n\n"]
-    text += [f"| {' | '.join(_HEADS)} |\n", f"|{' --- |' * len(_HEADS)}\n"]
+    if verdicts:
+        text += [f"| {' | '.join(_HEADS)} |\n", f"|{' --- |' * len(_HEADS)}\n"]
     room = MOST_SUMMARY_BYTES - sum(len(line.encode()) for line in text) - 100
     ordered = sorted(verdicts, key=lambda one: _ORDER[one["effect"]])
     for place, one in enumerate(ordered):

@@ -23,7 +23,10 @@ from tfrctrace.runs.compare_groups import TestName
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfrctrace.commands.console import Console
+    from tfrctrace.gate.gate_plan import GatePlan
     from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.gate.verdict import Verdict
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -77,6 +80,30 @@ def check(
     write_baseline: Annotated[
         str | None,
         typer.Option("--write-baseline", metavar="FILE", help="Save these runs as a baseline."),
+    ] = None,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept", help="Take what is worse into --baseline, as a change that is meant, and pass."
+        ),
+    ] = False,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="DIR",
+            help="Append what was measured to the history there, report since which build a quantity is "
+            "worse, and draw the page of all builds.",
+        ),
+    ] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            "--build",
+            metavar="NAME",
+            show_default="the commit, as the CI server says",
+            help="Name of the build in the history.",
+        ),
     ] = None,
     tolerance: Annotated[
         str | None,
@@ -139,13 +166,26 @@ def check(
     without an aggregate the limit must hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
+    from tfrctrace.gate.keep_history import checked_build, keep_history
     from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
-    from tfrctrace.reports.printers.gate import annotation_lines, gate_status, write_gate, write_summary
+    from tfrctrace.reports.printers.build_trends import trend_markdown
+    from tfrctrace.reports.printers.gate import (
+        annotation_lines,
+        gate_status,
+        write_gate,
+        write_summary,
+    )
     from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import Cache
 
-    _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
+    _check_shaping(baseline, {"--test": test, "--accept": "yes" if accept else None})
+    _check_shaping(baseline or history, {"--tolerance": tolerance, "--significance": significance})
+    build = checked_build(history, build)
+    if accept and write_baseline is not None:
+        raise UsageError(
+            "`--accept` and `--write-baseline` both write a baseline", hint="leave out one of them"
+        )
     measuring.check()
     plan = make_plan(
         require or [],
@@ -154,6 +194,7 @@ def check(
         baseline=baseline,
         compare=compare or [],
         is_written=write_baseline is not None,
+        is_followed=history is not None,
         tolerance=tolerance,
         significance=significance,
         test=test or "welch",
@@ -173,7 +214,14 @@ def check(
         jobs=jobs,
         cache=kept,
     )
-    verdicts = [asdict(one) for one in plan.judge(runs)]
+    judged = plan.judge(runs)
+    if accept:
+        judged = _accept(plan, judged, runs, console)
+    verdicts = [asdict(one) for one in judged]
+    trends: list[dict[str, Any]] = []
+    if history is not None:
+        trends, left_out = keep_history(history, str(build), plan, runs, reading.zone)
+        console.print_problems(left_out)
     head = _head(runs, baseline)
     if write_baseline is not None:
         with open_text_output(write_baseline) as file:
@@ -182,6 +230,7 @@ def check(
     if summary is not None:
         with open_text_output(summary) as file:
             write_summary(file, verdicts, head, reading.zone)
+            file.writelines(trend_markdown(trends, reading.zone))
     if junit is not None:
         with open_output(junit) as binary:
             write_junit(binary, verdicts, console.problems, reading.zone)
@@ -190,7 +239,7 @@ def check(
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:
-            write_gate(file, form, verdicts, head, reading.zone)
+            write_gate(file, form, verdicts, head, reading.zone, trends=trends)
     except BrokenPipeError:
         # the reader has seen enough; the verdict is the same
         drop_standard_output()
@@ -202,6 +251,23 @@ def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> N
     idle = [name for name, value in shaping.items() if value is not None]
     if baseline is None and idle:
         raise UsageError(f"`{idle[0]}` is about a baseline", hint="name one with `--baseline`")
+
+
+def _accept(
+    plan: GatePlan, verdicts: Sequence[Verdict], runs: Sequence[CheckedRun], console: Console
+) -> list[Verdict]:
+    """Write what is worse into the baseline, print the difference, and return the verdicts after it."""
+    from tfrctrace.gate.acceptance import accepted, is_acceptable
+    from tfrctrace.reports.output import open_text_output
+    from tfrctrace.reports.printers.gate import difference
+
+    text = plan.accept(verdicts, runs)
+    if plan.baseline is not None and text is not None:
+        with open_text_output(plan.baseline.path) as file:
+            file.write(text)
+        for one in map(asdict, filter(is_acceptable, verdicts)):
+            console.note(f"accepted into `{plan.baseline.path}`: {difference(one)}")
+    return accepted(verdicts)
 
 
 def _head(runs: Sequence[CheckedRun], baseline: str | None) -> dict[str, Any]:

@@ -95,13 +95,14 @@ def _parsed(path: str, document: dict[str, Any]) -> Baseline:
             f"has format version {document['schema_version']}, and this program reads {SCHEMA_VERSION}"
         )
     values = {
-        parse_comparison(row["quantity"]).quantity.name: tuple(map(_number, row["values"]))
+        parse_comparison(row["quantity"]).quantity.name: tuple(map(finite_number, row["values"]))
         for row in document["quantities"]
     }
     return Baseline(path, dict(document["measured_with"]), values)
 
 
-def _number(value: object) -> float:
+def finite_number(value: object) -> float:
+    """Return a value from a file as a number. Raises `UsageError` for what is none."""
     # NaN fails the comparison; squares of larger numbers overflow
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
         raise UsageError(f"has the value `{str(value)[:40]}`, which is not a number of a run")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.gate import baseline as baselines
+from tfrctrace.gate.acceptance import is_acceptable, rewritten
 from tfrctrace.gate.objective_verdict import judge_objective_runs
 from tfrctrace.gate.regression import DEFAULT_SIGNIFICANCE, DEFAULT_TOLERANCE, Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from tfrctrace.gate.verdict import Effect, Verdict
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.runs.compare_groups import TestName
-    from tfrctrace.runs.quantity import Quantity
+    from tfrctrace.runs.quantity import Better, Quantity
+
+
+_BETTER_OF_SIGN: Final[Mapping[str, Better]] = {"<": "lower", ">": "higher", "=": "same"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,25 @@ class GatePlan:
         """What has to be taken from each run."""
         asked = [limit.quantity for limit in self.limits]
         return asked + [comparison.quantity for comparison in self.comparisons]
+
+    @property
+    def followed(self) -> list[tuple[Quantity, Better]]:
+        """What a history keeps: every quantity with one value for each run, and which direction is good."""
+        of_limits = (
+            (limit.quantity, _BETTER_OF_SIGN[limit.sign[0]])
+            for limit in self.limits
+            if limit.quantity.is_one_number
+        )
+        compared = ((one.quantity, one.better) for one in self.comparisons)
+        return list(
+            {quantity.name: (quantity, better) for quantity, better in (*of_limits, *compared)}.values()
+        )
+
+    def accept(self, verdicts: Sequence[Verdict], runs: Sequence[CheckedRun]) -> str | None:
+        """Return the text of the baseline with what failed and is meant; None if nothing did."""
+        names = {one.check for one in verdicts if is_acceptable(one)}
+        meant = [one for one in self.comparisons if one.quantity.name in names]
+        return rewritten(self.baseline, meant, runs) if self.baseline is not None and meant else None
 
     def judge(self, runs: Sequence[CheckedRun]) -> list[Verdict]:
         """Return a verdict for each limit and objective, and each comparison if there is a baseline."""
@@ -68,6 +91,7 @@ def make_plan(
     baseline: str | None,
     compare: Sequence[str],
     is_written: bool,
+    is_followed: bool,
     tolerance: str | None,
     significance: str | None,
     test: TestName,
@@ -94,14 +118,14 @@ def make_plan(
     known = None if baseline is None else baselines.read_baseline(baseline)
     if known is not None:
         baselines.check_alike(known, measured_with)
-    elif comparisons and not is_written:
+    elif comparisons and not (is_written or is_followed):
         raise UsageError(
             f"`{comparisons[0].quantity.name}` cannot be compared: there is no baseline",
-            hint="name one with `--baseline`, or write one with `--write-baseline`",
+            hint="name one with `--baseline`, write one with `--write-baseline`, or keep a `--history`",
         )
-    if not asked and not file.objectives and known is None and not is_written:
+    if not asked and not file.objectives and known is None and not (is_written or is_followed):
         raise UsageError("there is nothing to check", hint="give `--require`, `--limits` or `--baseline`")
-    usual = known.values if known is not None else baselines.USUAL if is_written else ()
+    usual = known.values if known is not None else baselines.USUAL if is_written or is_followed else ()
     return GatePlan(
         limits=asked,
         objectives=file.objectives,

@@ -1,0 +1,124 @@
+"""Where a series of repeated measurements changes its mean.
+
+Student's t test compares each part of a segment with the rest of it: those up to a place, and those between
+two places, since a mean that goes and comes back divides nothing by one cut (circular binary segmentation,
+Olshen et al., Biostatistics 5, 2004). The largest t of each kind counts if its p, corrected for how many
+parts were looked at (Bonferroni), is below `significance`; the segments that it makes are looked at in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEAST: Final = 3
+"""Values on each side of a change, so that a single outlier is none."""
+
+_ROUNDING: Final = 1e-12
+"""Share of the squares within parts below which each part is constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """The mean changes with the value at `index`."""
+
+    index: int
+    before: float
+    """Mean from the change before, or from the start."""
+    after: float
+    """Mean up to the next change, or to the end."""
+    p_value: float
+    """Corrected for the places that were looked at; 0 where neither side varies."""
+
+
+def change_points(values: Sequence[float], *, significance: float = 0.01) -> list[ChangePoint]:
+    """Return where the mean of `values` changes, in order."""
+    found = sorted(_divided(values, 0, len(values), significance))
+    bounds = [0, *(index for index, _ in found), len(values)]
+    means = [math.fsum(values[a:b]) / (b - a) for a, b in pairwise(bounds) if b > a]
+    return [
+        ChangePoint(index, before, after, p_value)
+        for (index, p_value), before, after in zip(found, means, means[1:], strict=False)
+    ]
+
+
+def _divided(
+    values: Sequence[float], start: int, end: int, significance: float
+) -> Iterator[tuple[int, float]]:
+    """Give the indices that divide `values[start:end]`, each with its p value, in any order."""
+    pending = [(start, end)]
+    while pending:
+        start, end = pending.pop()
+        p_value, cuts = _best_cuts(values[start:end])
+        if p_value < significance:
+            bounds = [start, *(start + cut for cut in cuts), end]
+            yield from ((bound, p_value) for bound in bounds[1:-1])
+            pending += pairwise(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """The best way to divide a segment, of several that were looked at."""
+
+    between: float
+    """Sum of squares between the part and the rest."""
+    places: tuple[int, ...]
+    looked_at: int
+
+
+def _best_cuts(values: Sequence[float]) -> tuple[float, tuple[int, ...]]:
+    """Return the corrected p value of the best division of a segment, and its places."""
+    import numpy as np
+
+    count = len(values)
+    if count < 2 * LEAST:
+        return 1.0, ()
+    centred = np.array(values) - math.fsum(values) / count
+    sums = np.concatenate([[0.0], np.cumsum(centred)])
+    kinds = [_best_part(sums, 0)]
+    if count >= 3 * LEAST:
+        kinds.append(_two_cuts(sums))
+    squares = float(centred @ centred)
+    return min(
+        (min(_p_value(one.between, squares, count) * one.looked_at * len(kinds), 1.0), one.places)
+        for one in kinds
+    )
+
+
+def _two_cuts(sums: NDArray[np.float64]) -> _Cuts:
+    """Return the best division into a middle, and what is before and after it."""
+    count = len(sums) - 1
+    found = [_best_part(sums, first) for first in range(LEAST, count - 2 * LEAST + 1)]
+    best = max(found, key=lambda one: one.between)
+    return _Cuts(best.between, best.places, sum(one.looked_at for one in found))
+
+
+def _best_part(sums: NDArray[np.float64], first: int) -> _Cuts:
+    """Return the best end of a part that begins at `first`, of parts and rests that are long enough."""
+    import numpy as np
+
+    count = len(sums) - 1
+    ends = np.arange(first + LEAST, count - LEAST + 1)
+    sizes = ends - first
+    between = (sums[ends] - sums[first]) ** 2 * count / (sizes * (count - sizes))
+    best = int(between.argmax())
+    end = int(ends[best])
+    return _Cuts(float(between[best]), (first, end) if first else (end,), len(ends))
+
+
+def _p_value(between: float, squares: float, count: int) -> float:
+    """Return the p value of a sum of squares between two parts, of `squares` of all values."""
+    from tfrctrace.metrics.statistics.distributions import t_tail
+
+    within = squares - between
+    if within <= _ROUNDING * squares:
+        return 0.0 if squares else 1.0
+    return t_tail(math.sqrt(between * (count - 2) / within), count - 2)
