@@ -6,6 +6,7 @@ tables/TABLE/date=2026-01-05/link=NAME/KEY.parquet, days/KEY.json (written last)
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("intervals", "verdicts", "evidence", "hours", "hour_buckets")
 """Judged intervals, their verdicts by the hour, what causes are found by, and distributions by the hour."""
+
+
+_LONGEST_NAME: Final = 200
+"""Bytes of the name of a link in that of a folder."""
 
 
 class AuditFolder:
@@ -65,6 +70,9 @@ class AuditFolder:
     def table_path(self, name: str, facts: Mapping[str, Any], key: str) -> Path:
         """Return where a table of a day is."""
         link = quote(facts["link"], safe="")
+        if len(link) > _LONGEST_NAME:
+            digest = hashlib.sha256(link.encode()).hexdigest()
+            link = f"{link[: _LONGEST_NAME // 2]}-{digest[:16]}"
         return self._path / "tables" / name / f"date={facts['date']}" / f"link={link}" / f"{key[:16]}.parquet"
 
     def keep_only(self, facts_by_key: Mapping[str, Mapping[str, Any]]) -> None:

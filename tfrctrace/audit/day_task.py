@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ from tfrctrace.metrics.audit.regroup import as_link, joined_pieces, near_side, r
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
-from tfrctrace.runs.cache import RunInput, program_digest
+from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
@@ -26,33 +26,52 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.objectives import Extent, Objective
     from tfrctrace.runs.cache import Record
 
+_NO_VERDICTS: Final[Mapping[str, Any]] = {
+    "name": "",
+    "target": 1.0,
+    "level": "fail",
+    "raise_after": 1,
+    "clear_after": 1,
+    "line": None,
+}
+"""What an objective may have without any interval being judged otherwise."""
+
 _MEASURES: Final = ("rtt", "response")
 """Durations of which distributions are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
+class JudgingPlan:
+    """What is judged on all days of all links, and where it is kept."""
+
+    grouping: Grouping
+    objectives: tuple[Objective, ...]
+    inventories: tuple[tuple[str, str], ...]
+    """Files of sites, and digests of their content."""
+    folder: str
+    program: str
+    """Digest of the program that judges."""
+
+
+@dataclass(frozen=True, slots=True)
 class DayTask:
-    """One day of a link, and the objectives that are judged."""
+    """One day of a link."""
 
     link: str
     day: int
     """Since the epoch, in UTC."""
     pieces: tuple[Piece, ...]
-    grouping: Grouping
-    objectives: tuple[Objective, ...]
-    inventories: tuple[tuple[str, str], ...]
-    """Files of sites, and digests of their content."""
     extent: Extent
     """Of the link, within this day."""
-    folder: str
+    plan: JudgingPlan
 
     @property
     def source(self) -> RunInput:
         """What the tables are made of."""
         options = {
             "pieces": [piece.key for piece in self.pieces],
-            "objectives": [asdict(one) for one in self.objectives],
-            "inventories": self.inventories,
+            "objectives": [asdict(replace(one, **_NO_VERDICTS)) for one in self.plan.objectives],
+            "inventories": self.plan.inventories,
             "extent": [self.extent.first_ns, self.extent.last_ns],
             "day": self.day,
         }
@@ -61,7 +80,7 @@ class DayTask:
     @property
     def key(self) -> str:
         """The key of the tables."""
-        key = self.source.key(program_digest())
+        key = self.source.key(self.plan.program)
         assert key is not None, "no file is named"
         return key
 
@@ -78,7 +97,7 @@ class DayTask:
     def measure(self) -> Record:
         """Write the tables, and return the facts."""
         facts = {"failed": False, "problems": [], "link": self.link, "date": self.date}
-        folder, key = AuditFolder(self.folder), self.key
+        folder, key = AuditFolder(self.plan.folder), self.key
         for name, frame in zip(TABLES, self._tables(), strict=True):
             folder.write_table(name, facts, key, frame)
         return facts
@@ -91,7 +110,7 @@ class DayTask:
         link = as_link(hosts, self.link, near)
         chosen: dict[Grouping, Groups] = {}
         judged = []
-        for number, objective in enumerate(self.objectives):
+        for number, objective in enumerate(self.plan.objectives):
             grouping = objective.grouping
             if grouping not in chosen:
                 grouped = link if grouping.by == "link" else self._grouped(hosts, grouping)
@@ -128,13 +147,13 @@ class DayTask:
         frames = (
             pl.scan_parquet(path).filter(is_today).collect() for path in (piece.rows_path, piece.buckets_path)
         )
-        return Groups(self.grouping, *frames)
+        return Groups(self.plan.grouping, *frames)
 
     def _grouped(self, hosts: Groups, grouping: Grouping) -> Groups:
         """Return hosts as the groups of an objective."""
         import polars as pl
 
-        if grouping.by == self.grouping.by:
+        if grouping.by == self.plan.grouping.by:
             return hosts
         name_of: Callable[[str | None], str | None]
         if grouping.inventory is not None:

@@ -8,13 +8,14 @@ from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.audit.audit_folder import AuditFolder
-from tfrctrace.audit.day_task import DayTask
+from tfrctrace.audit.day_task import DayTask, JudgingPlan
 from tfrctrace.audit.link_days import LinkDays
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, extent_of
 from tfrctrace.base.durations import duration_text
-from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.audit.result import Audit, ReadFiles
 from tfrctrace.metrics.objectives import Extent
+from tfrctrace.runs.cache import program_digest
 from tfrctrace.runs.engine import measure_runs
 
 if TYPE_CHECKING:
@@ -60,14 +61,14 @@ def perform_audit(
     by_link: dict[str, list[Piece]] = {}
     for piece in results.pieces:
         by_link.setdefault(piece.link, []).append(piece)
-    tasks = [
-        task
-        for link, pieces in sorted(by_link.items())
-        for task in _days(link, pieces, results, tuple(objectives), folder)
-    ]
+    plan = JudgingPlan(
+        results.grouping, tuple(objectives), _inventories(objectives), folder, program_digest()
+    )
+    tasks = [task for link, pieces in sorted(by_link.items()) for task in _days(link, pieces, plan)]
     if not tasks:
         problems = [problem for piece in results.pieces for problem in piece.problems]
-        raise InputError([*results.problems, *problems])
+        nothing = input_problem(results.pieces[0].name, "no_packets", "has no packets that can be grouped")
+        raise InputError([*results.problems, *problems, nothing])
     store = AuditFolder(folder)
     measured = measure_runs(tasks, workers=workers, store=store, progress=progress)
     failed = [problem for one in measured.records if one["failed"] for problem in one["problems"]]
@@ -93,23 +94,17 @@ def perform_audit(
     )
 
 
-def _days(
-    link: str,
-    pieces: Sequence[Piece],
-    results: BatchResults,
-    objectives: tuple[Objective, ...],
-    folder: str,
-) -> Iterator[DayTask]:
+def _inventories(objectives: Sequence[Objective]) -> tuple[tuple[str, str], ...]:
+    paths = dict.fromkeys(one.grouping.inventory for one in objectives)
+    return tuple((path, _digest(path)) for path in paths if path is not None)
+
+
+def _days(link: str, pieces: Sequence[Piece], plan: JudgingPlan) -> Iterator[DayTask]:
     extent = extent_of(pieces)
-    inventories = tuple(
-        (path, _digest(path))
-        for path in dict.fromkeys(one.grouping.inventory for one in objectives)
-        if path is not None
-    )
     for day in sorted({day for piece in pieces for day in piece.days}):
         within = Extent(max(extent.first_ns, day * DAY_NS), min(extent.last_ns, (day + 1) * DAY_NS))
         own = tuple(piece for piece in pieces if day in piece.days)
-        yield DayTask(link, day, own, results.grouping, objectives, inventories, within, folder)
+        yield DayTask(link, day, own, within, plan)
 
 
 def _digest(path: str) -> str:

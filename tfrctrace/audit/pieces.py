@@ -65,14 +65,17 @@ class BatchResults:
 def read_pieces(path: str) -> BatchResults:
     """Return the results of a batch. Raises `UsageError` if they are none, or of several groupings."""
     folder = ResultsFolder(path)
-    records = folder.all_records()
-    options = {(one["options"]["by"], one["options"]["every_ns"]) for one in records}
-    if len(options) != 1:
+    current = {entry["key"] for entry in folder.index_entries()}
+    every = folder.all_records()
+    options = [one["options"] for one in every if one["key"] in current]
+    if not options or any(one != options[0] for one in options):
         raise UsageError(
-            f"`{path}` has {'no results' if not options else 'results of several groupings'}",
-            hint="audit the captures, or the results of one batch with one `--by` and `--every`",
+            f"`{path}` has {'results with several options' if options else 'no results'}",
+            hint="audit the captures, or the results of one batch",
         )
-    ((by, every_ns),) = options
+    by, every_ns = options[0]["by"], options[0]["every_ns"]
+    # captures that are gone may have been read with other options
+    records = [one for one in every if one["options"] == options[0]]
     if HOUR_NS % every_ns:
         raise UsageError(
             f"`{path}` has intervals of {duration_text(every_ns)}, which do not divide an hour",

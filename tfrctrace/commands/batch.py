@@ -108,11 +108,6 @@ def batch(
 
     console = Console(quiet=reading.quiet, strict=reading.strict)
     part = None if shard is None else parse_shard(shard)
-    if reading.pair or reading.join:
-        raise UsageError(
-            f"`--{'pair' if reading.pair else 'join'}` cannot be used with `batch`",
-            hint="it joins rotated files by itself; `--chains names` joins all with like names",
-        )
     check_folder(output)
     plan = batch_plan(output, by, every, reading, anonymity)
     found = chains_of(captures, chains, part, reading.store)
@@ -154,6 +149,11 @@ def batch_plan(
     from tfrctrace.parsers.reading_settings import read_settings
     from tfrctrace.runs.cache import program_digest
 
+    if reading.pair or reading.join:
+        raise UsageError(
+            f"`--{'pair' if reading.pair else 'join'}` cannot be used with a batch",
+            hint="it joins rotated files by itself; `--chains names` joins all with like names",
+        )
     if by in _MADE_OF:
         raise UsageError(
             f"a batch cannot group by `{by}`",
