@@ -17,7 +17,7 @@ from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.run_progress import run_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.batch.chain_task import BatchPlan
@@ -70,6 +70,10 @@ def audit(
             help="Intervals in a row that met the objective and end an incident.",
         ),
     ] = None,
+    pages: Annotated[
+        bool,
+        output_option("--pages", help="Write a report of the captures of each incident, of the 20 longest."),
+    ] = False,
     title: Annotated[str | None, output_option("--title", metavar="TEXT", help="Title of the page.")] = None,
     jobs: Jobs = None,
     reading: ReadingOptions,
@@ -80,6 +84,7 @@ def audit(
     Captures are read once each, as `tfrctrace batch` does: the next time only days with new files. DIR gets a
     page, a summary for tickets, the incidents as JSON, and tables by date and link.
     """
+    from tfrctrace.audit.incident_pages import write_incident_pages
     from tfrctrace.audit.perform_audit import (
         base_width_ns,
         check_objectives,
@@ -98,22 +103,31 @@ def audit(
     zone = TimeZone.named(reading.timezone)
     check_folder(output)
     objectives = with_hysteresis(read_objectives(limits or _usual()), raise_after, clear_after)
+    paths: dict[str, str] = {}
     results = _results_of(inputs)
     if results is None:
         results = os.path.join(output, _RESULTS)
         every = duration_text(base_width_ns(objectives)).replace(" ", "")
         plan = batch_plan(results, "host", every, reading, anonymity)
-        _read_captures(inputs, plan, reading, jobs, console)
-    elif anonymity.is_enabled:
-        raise UsageError(
-            "results of a batch cannot be anonymized any more",
-            hint="anonymize the batch, or audit the captures",
-        )
+        paths = _read_captures(inputs, plan, reading, jobs, console)
+    else:
+        _check_unread(reading, anonymity, pages=pages)
     read = read_pieces(results)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
     with run_progress(console, "days") as progress:
         found = perform_audit(read, objectives, output, processes(jobs), progress)
-    _write(found, output, title or _title(found), zone)
+    own = {}
+    if pages:
+        own = write_incident_pages(
+            found,
+            output,
+            paths,
+            reading=reading,
+            anonymizer=anonymity.anonymizer(console),
+            console=console,
+            zone=zone,
+        )
+    _write(found, output, title or _title(found), zone, own)
     _report(found, output, console)
     problems = [problem for one in found.evidence for problem in one.problems]
     errors = [one for one in problems if one["severity"] == "error"]
@@ -142,10 +156,25 @@ def _results_of(inputs: Sequence[str]) -> str | None:
     return None
 
 
+def _check_unread(reading: ReadingOptions, anonymity: AnonymityOptions, *, pages: bool) -> None:
+    """Raise for options that say how captures are read, where results are named."""
+    if anonymity.is_enabled:
+        raise UsageError(
+            "results of a batch cannot be anonymized any more",
+            hint="anonymize the batch, or audit the captures",
+        )
+    usual = ReadingOptions(timezone=reading.timezone)
+    if pages or reading.arguments() != usual.arguments():
+        raise UsageError(
+            "results are named, and options that say how captures are read",
+            hint="name the captures: what was read before is not read again",
+        )
+
+
 def _read_captures(
     captures: Sequence[str], plan: BatchPlan, reading: ReadingOptions, jobs: int | None, console: Console
-) -> None:
-    """Perform the batch of which the audit is made."""
+) -> dict[str, str]:
+    """Perform the batch of which the audit is made; return the paths of files by their names in results."""
     from tfrctrace.batch.run_batch import chains_of, perform_batch
     from tfrctrace.commands.batch import announce, report_batch
     from tfrctrace.runs.workers import processes
@@ -155,6 +184,7 @@ def _read_captures(
     with run_progress(console, "chains") as progress:
         done = perform_batch(found, plan, processes(jobs), progress=progress)
     report_batch(done, plan.folder, console, None)
+    return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}
 
 
 def _title(found: Audit) -> str:
@@ -163,7 +193,7 @@ def _title(found: Audit) -> str:
     )
 
 
-def _write(found: Audit, folder: str, title: str, zone: TimeZone) -> None:
+def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping[int, str]) -> None:
     from tfrctrace.reports.audit.audit_json import write_audit_json
     from tfrctrace.reports.audit.page import audit_report, summary_report
     from tfrctrace.reports.files.markdown import markdown
@@ -173,7 +203,7 @@ def _write(found: Audit, folder: str, title: str, zone: TimeZone) -> None:
     write_audit_json(os.path.join(folder, "audit.json"), found, title, __version__)
     with open_text_output(os.path.join(folder, "summary.md")) as file:
         file.write(markdown(summary_report(found, title=title, zone=zone), {}))
-    write_page(os.path.join(folder, PAGE), audit_report(found, title=title, zone=zone))
+    write_page(os.path.join(folder, PAGE), audit_report(found, title=title, zone=zone, pages=pages))
 
 
 def _report(found: Audit, output: str, console: Console) -> None:

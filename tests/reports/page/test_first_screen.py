@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfrctrace
+from tfrctrace import cli
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -55,7 +56,7 @@ def browser():
 def show(browser, link):
     complaints, contexts = [], []
 
-    def opened(address="", **options):
+    def opened(address="", path=link, **options):
         context = browser.new_context(**({"viewport": FIRST_SCREEN, "accept_downloads": True} | options))
         contexts.append(context)
         page = context.new_page()
@@ -65,7 +66,7 @@ def show(browser, link):
             "request",
             lambda asked: None if asked.url.startswith(("file:", "blob:")) else complaints.append(asked.url),
         )
-        page.goto(link.as_uri() + address)
+        page.goto(path.as_uri() + address)
         return page
 
     yield opened
@@ -166,3 +167,30 @@ def test_colours_are_switched(show):
         switch.click()
         assert switch.inner_text() == f"Colours: {name}"
         assert (page.evaluate(paper) != light) == is_dark
+
+
+@pytest.fixture(scope="module")
+def audited(link):
+    folder = link.parent / "audit"
+    assert cli.run(["audit", str(link.parent), "-o", str(folder), "--quiet", "--jobs", "1"]) == 0
+    return folder / "index.html"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_an_audit_that_keeps_people_out(show, audited, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    page = show(path=audited, color_scheme=scheme)
+    # all groups of an objective are alike
+    looked_at = {"exclude": ["tbody tr:nth-child(n+6)"]}
+    report = axe.Axe().run(page, context=looked_at).generate_report()
+    assert report.startswith("Found 0 accessibility violations")
+
+
+def test_an_audit_begins_with_verdict_and_incidents_and_fits_into_narrow_windows(show, audited):
+    page = show(path=audited)
+    box = page.locator("#incidents table tbody tr").first.bounding_box()
+    assert box["y"] + box["height"] <= FIRST_SCREEN["height"]
+    page.locator("#incidents tbody td a").first.click()
+    assert page.locator(":target caption").inner_text().startswith("Incident ")
+    narrow = show(path=audited, viewport={"width": 500, "height": 900})
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 500

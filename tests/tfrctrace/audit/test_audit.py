@@ -101,6 +101,22 @@ def test_the_page_leads_from_the_incident_to_its_evidence_and_the_command_for_it
     assert "under load" in summary
 
 
+def test_one_click_leads_to_a_report_of_the_captures_of_an_incident(audited, captures, run, tmp_path):
+    shutil.copytree(audited / "audit", tmp_path / "audit")
+    limits = str(audited / "limits.toml")
+    outcome = run("audit", str(captures), "-o", "audit", "--limits", limits, "--pages")
+    assert outcome.status == 0, outcome.err
+    assert 'href="./incident-1.html"' in (tmp_path / "audit" / "index.html").read_text()
+    (incident,) = document(tmp_path)["incidents"]
+    report = (tmp_path / "audit" / "incident-1.html").read_text()
+    assert 'href="./index.html"' in report
+    assert len(incident["files"]) > 1
+    # results have no packets
+    outcome = run("audit", "audit", "-o", "audit", "--limits", limits, "--pages")
+    assert outcome.status == 2
+    assert "name the captures" in outcome.err
+
+
 def test_tables_by_date_and_link_are_read_as_one(audited):
     intervals = pl.read_parquet(
         audited / "audit" / "tables" / "intervals" / "**" / "*.parquet", hive_partitioning=True

@@ -1,0 +1,78 @@
+"""Reports of the captures and the time of incidents, one page each."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.errors import InputError
+from tfrctrace.base.timezones import EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.commands.console import Console
+    from tfrctrace.commands.options.reading_options import ReadingOptions
+    from tfrctrace.metrics.audit.result import Audit, FoundIncident
+    from tfrctrace.parsers.anonymity import Anonymizer
+
+MOST_PAGES: Final = 20
+
+
+def write_incident_pages(
+    found: Audit,
+    folder: str,
+    paths: Mapping[str, str],
+    *,
+    reading: ReadingOptions,
+    anonymizer: Anonymizer | None,
+    console: Console,
+    zone: TimeZone,
+) -> dict[int, str]:
+    """Write a report of each of the longest incidents; return the names of the pages by number.
+
+    `paths` are those of captures by the names that results have. An incident whose captures are gone, or
+    cannot be read, gets no page.
+    """
+    from tfrctrace.commands.checked_runs import RecordingConsole
+    from tfrctrace.reports.build_report import build_report
+    from tfrctrace.reports.page.html import write_page
+
+    pages: dict[int, str] = {}
+    for one in _longest(found):
+        files = [paths[name] for name in one.files if name in paths]
+        if len(files) < len(one.files):
+            continue
+        since, until = _times(one, found.every_ns)
+        own = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
+        silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
+        trace = own.open(files, silent, anonymizer=anonymizer)
+        try:
+            results = trace.results()
+        except InputError as error:
+            console.print_problems(error.problems)
+            continue
+        name = f"incident-{one.number}.html"
+        report = build_report(results, title=f"Incident {one.number}", index="index.html", zone=zone)
+        write_page(os.path.join(folder, name), report)
+        pages[one.number] = name
+    return pages
+
+
+def _longest(found: Audit) -> Iterator[FoundIncident]:
+    """Give the longest incidents that have packets."""
+    with_packets = [one for link in found.links for one in link.incidents if one.files]
+    with_packets.sort(key=lambda one: (-one.incident.lasted_ns, one.number))
+    yield from with_packets[:MOST_PAGES]
+
+
+def _times(one: FoundIncident, every_ns: int) -> tuple[str, str]:
+    """Return begin and end with an interval on both sides, as `--since` and `--until` take them."""
+    begin_ns, end_ns = one.incident.begin_ns - every_ns, one.incident.end_ns + every_ns
+    since, until = (
+        EPOCH + timedelta(seconds=seconds) for seconds in (begin_ns // 10**9, -(-end_ns // 10**9))
+    )
+    return f"{since:%Y-%m-%dT%H:%M:%SZ}", f"{until:%Y-%m-%dT%H:%M:%SZ}"
