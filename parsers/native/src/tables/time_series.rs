@@ -44,7 +44,7 @@ impl PassTable for TimeBins {
             each_flow(analysis, |shown, flow| {
                 let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
-                    let n = bins.lane(flow, side).map_or(0, PackedBins::len);
+                    let n = bins.lane(flow, side).map_or(0, PackedBins::count);
                     if n > 0 {
                         lanes.push((flow, side, total));
                         total += n;

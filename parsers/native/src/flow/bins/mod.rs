@@ -225,7 +225,7 @@ impl Bins {
             Err(at) => {
                 bins.insert(at, bin);
                 self.total += 1;
-                if self.is_adaptive && (bins.len() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
+                if self.is_adaptive && (bins.count() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
                     self.widen();
                 }
             }
@@ -245,7 +245,7 @@ impl Bins {
         self.total = 0;
         for lane in &mut self.lanes {
             *lane = lane.widened(factor);
-            self.total += lane.len();
+            self.total += lane.count();
         }
     }
 }

@@ -88,7 +88,8 @@ impl Default for PackedBins {
 }
 
 impl PackedBins {
-    pub fn len(&self) -> usize {
+    /// How many there are.
+    pub fn count(&self) -> usize {
         match &self.0 {
             Form::Narrow(bins) => bins.len(),
             Form::Full(bins) => bins.len(),
@@ -103,7 +104,7 @@ impl PackedBins {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Bin> {
-        (0..self.len()).filter_map(|at| self.get(at))
+        (0..self.count()).filter_map(|at| self.get(at))
     }
 
     /// Place of the bin with this index, or else where it belongs.
