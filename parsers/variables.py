@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 ENDS: Final = ("src", "src_port", "dst", "dst_port")
 """Columns that identify a direction of a flow in samples and flows."""
 
+_LOGGED_END: Final = "^(?<role>client|server) of (?<id>[0-9a-f]+)$"
+"""An end of QUIC whose log names no addresses."""
+
 
 def with_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     """Return `variables` with flow and direction filled in by endpoints where the core found none.
@@ -21,6 +24,8 @@ def with_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
 
     if variables.is_empty() or not variables["flow"].null_count():
         return variables
+    if "quic_connection_id" in flows.columns:
+        variables = _with_quic_flows(variables, flows)
     lasting = pl.col("time_ns").is_between(pl.col("_start_ns"), pl.col("_end_ns"))
     directions = (
         flows.filter(pl.col("transport").is_in(["tcp", "udp", "quic"]))
@@ -38,3 +43,21 @@ def with_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     return best.with_columns(
         pl.col("flow").fill_null(pl.col("_flow")), pl.col("direction").fill_null(pl.col("_direction"))
     ).select(variables.columns)
+
+
+def _with_quic_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Fill in flow and direction of samples whose log names the connection by its identifier alone."""
+    import polars as pl
+
+    named = variables["src"].str.extract_groups(_LOGGED_END).struct.unnest()
+    connections = (
+        flows.filter(pl.col("direction") == "fwd", pl.col("quic_connection_id").is_not_null())
+        .unique("quic_connection_id", keep="first", maintain_order=True)
+        .select(pl.col("quic_connection_id").alias("id"), pl.col("flow").alias("_flow"))
+    )
+    found = named.join(connections, on="id", how="left", maintain_order="left")
+    direction = pl.when(found["_flow"].is_null()).then(None).when(found["role"] == "client")
+    return variables.with_columns(
+        pl.col("flow").fill_null(found["_flow"]),
+        pl.col("direction").fill_null(direction.then(pl.lit("fwd")).otherwise(pl.lit("rev"))),
+    )

@@ -40,6 +40,8 @@ TEXTS: Final = {
         "logs/loopback-udp-iperf3-server.json.gz",
         "logs/loopback-iperf3-client.txt.gz",
     ],
+    "kernel_events": ["logs/kernel-events/probe.txt.gz"],
+    "qlog": ["quic/app-client.qlog.gz", "quic/app-server.qlog.gz"],
     "ns2": [
         "ns2/dumbbell-newreno.tr.xz",
         "ns2/mixed-new.tr.gz",

@@ -153,6 +153,23 @@ def test_rtt_samples_say_how_they_were_measured() -> None:
     assert samples.filter(method="handshake").height == 13
 
 
+@pytest.mark.parametrize("end", ENDS)
+def test_a_qlog_belongs_to_the_captured_connection(flows: list[Row], end: str) -> None:
+    log = DATA / f"app-{end}.qlog.gz"
+    trace = tfrctrace.open([CAPTURE, log])
+    rows = trace.variables
+    samples = rows.filter(name="rtt")["value"].to_list()
+    distinct = [value for value, before in zip(samples, [None, *samples], strict=False) if value != before]
+    assert distinct == pytest.approx(TRUTH["app"]["latest_rtt_ms"][end][0], abs=0.001)
+    flow = own_row(flows, "app", "client")["flow"]
+    assert set(rows["flow"]) == {flow}
+    assert set(rows["direction"]) == {"fwd" if end == "client" else "rev"}
+    assert {"cwnd", "bytes_in_flight", "srtt", "minrtt"} <= set(rows["name"])
+    alone = tfrctrace.open(log).variables
+    assert set(alone["src"]) == {f"{end} of 5eb3b76f7509e792"}
+    assert alone["value"].to_list() == rows["value"].to_list()
+
+
 def packets() -> Iterator[tuple[bytes, bytes]]:
     """Yield the headers of the records and the frames of the capture."""
     content = gzip.decompress(CAPTURE.read_bytes())

@@ -4,6 +4,7 @@ use crate::error::ReadError;
 use crate::input::bytes::Input;
 use crate::input::capture::{Capture, Interface};
 use crate::input::documents::DocumentFormat;
+use crate::input::documents::json::RECORD_SEPARATOR;
 use crate::input::text;
 use crate::input::text::{TextFormat, TextTrace};
 
@@ -102,6 +103,7 @@ impl Source {
 fn looks_like_text(start: &[u8]) -> bool {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let start = start.strip_prefix(&[RECORD_SEPARATOR]).unwrap_or(start);
     let first = start.get(..4).unwrap_or(start);
     let is_archive = first == [b'P', b'K', 3, 4];
     !first.is_empty() && first.iter().all(is_text) && !is_archive && !crate::input::capture::is_magic(start)

@@ -38,7 +38,7 @@ impl LogFacts {
     pub fn complete(&self, mut sample: VariableSample) -> VariableSample {
         if sample.endpoints.family == Family::Name {
             if let Some(endpoints) = self.endpoints {
-                sample.endpoints = endpoints;
+                sample.endpoints = Endpoints { protocol: sample.endpoints.protocol, ..endpoints };
             }
             if (0..UNIX_TIMES_FROM_NS).contains(&sample.time_ns) {
                 sample.time_ns = sample.time_ns.saturating_add(self.begin_ns);

@@ -431,6 +431,9 @@ impl Analysis {
         self.finish_appended(reading.source());
         self.outside.add(reading.take_outside_flows());
         self.problems.extend(reading.finish(&mut summary));
+        if !document.hosts.is_empty() {
+            summary.hosts = Some(document.hosts);
+        }
         self.fragments.forget_early();
         self.sources.push(summary);
         self.source += 1;

@@ -8,7 +8,7 @@ use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::{Found, direction_name};
 use crate::input::source_summary::SourceSummary;
-use crate::packet::event::Address;
+use crate::packet::event::{Address, Family};
 use crate::packet::key::{FlowKey, address_text};
 use crate::packet::logged_variables::VariableSample;
 use crate::pass::Analysis;
@@ -101,7 +101,14 @@ impl<'a> Row<'a> for VariableRow<'a> {
 
 impl VariableRow<'_> {
     fn address(&self, address: Address) -> String {
-        let notation = self.analysis.sources.first().map(SourceSummary::notation).unwrap_or_default();
+        let mut notations = self.analysis.sources.iter().map(SourceSummary::notation);
+        let first = notations.next().unwrap_or_default();
+        let notation = match self.sample.endpoints.family {
+            Family::Name if first.hosts.is_empty() => {
+                notations.find(|notation| !notation.hosts.is_empty()).unwrap_or(first)
+            }
+            _ => first,
+        };
         address_text(address, self.sample.endpoints.family, notation)
     }
 }

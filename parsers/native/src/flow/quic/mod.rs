@@ -27,6 +27,9 @@ use spin::Spin;
 /// Datagrams that look like QUIC before the flow is no longer examined.
 const MOST_STRANGE: u8 = 16;
 
+/// Connections between the same ports that are counted.
+const MOST_CONNECTIONS: usize = 256;
+
 /// A datagram's payload, as far as it was captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -105,10 +108,8 @@ pub struct QuicFlow {
     /// Version negotiation packets.
     negotiations: u32,
     hello: Option<Box<ClientHello>>,
-    /// Destination of the first Initial packet that was opened.
-    first_destination: Option<ConnectionId>,
-    /// Further connections between the same ports.
-    further: u32,
+    /// What the clients of its connections first chose as destination.
+    destinations: SmallVec<[ConnectionId; 1]>,
     /// Further pairs of addresses.
     pub further_paths: u32,
     directions: [QuicDirection; 2],
@@ -134,6 +135,11 @@ impl QuicFlow {
 
     pub fn version(&self) -> Option<Version> {
         self.versions.map(|(_, last)| last)
+    }
+
+    /// What the clients of its connections first chose as destination.
+    pub fn destinations(&self) -> &[ConnectionId] {
+        &self.destinations
     }
 
     pub fn hello(&self) -> Option<&ClientHello> {
@@ -209,7 +215,9 @@ impl QuicFlow {
             self.client = self.client.or(shown.client);
         }
         if shown.is_opened && self.client == Some(side) {
-            self.first_destination.get_or_insert(packet.header.destination);
+            if self.destinations.is_empty() {
+                self.destinations.push(packet.header.destination);
+            }
             self.take_hello(flow, &shown.frames, hellos);
         }
         if let Some((side, rtt_ns)) = shown.answer {
@@ -222,10 +230,10 @@ impl QuicFlow {
 
     /// An Initial packet after the handshake: of another connection if its own destination opens it.
     fn take_further(&mut self, packet: &LongPacket<'_>, shown: &handshake::Shown) {
-        let destination = Some(packet.header.destination);
-        if shown.is_opened && self.first_destination != destination {
-            self.first_destination = destination;
-            self.further = self.further.saturating_add(1);
+        let destination = packet.header.destination;
+        let is_new = shown.is_opened && !self.destinations.contains(&destination);
+        if is_new && self.destinations.len() < MOST_CONNECTIONS {
+            self.destinations.push(destination);
         } else {
             self.handshake = None;
         }
@@ -294,8 +302,8 @@ impl QuicFlow {
         if self.negotiations > 0 {
             notes.push(counted(self.negotiations, "version negotiation[s]"));
         }
-        if self.further > 0 {
-            let connections = counted(self.further, "further connection[s]");
+        if self.destinations.len() > 1 {
+            let connections = counted(self.destinations.len() as u32 - 1, "further connection[s]");
             notes.push(format!(
                 "{connections} between the same ports; name and handshake are those of the first"
             ));

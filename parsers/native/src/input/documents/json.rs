@@ -9,6 +9,8 @@ use crate::input::bytes::Input;
 const MAX_BYTES: u64 = 256 << 20;
 /// The longest number or text; the parser keeps it in memory.
 const MAX_TOKEN: usize = 64 * 1024;
+/// Precedes each text of a sequence (RFC 7464): to the parser white space.
+pub const RECORD_SEPARATOR: u8 = 0x1e;
 /// The deepest nesting of lists and objects; the parser keeps one byte for each.
 const MAX_DEPTH: usize = 64;
 
@@ -95,7 +97,8 @@ impl BoundedReader {
         self.look_at(byte)?;
         self.input.consume(1);
         self.passed += 1;
-        Ok(Some(byte))
+        let is_separator = byte == RECORD_SEPARATOR && !self.in_text;
+        Ok(Some(if is_separator { b' ' } else { byte }))
     }
 }
 

@@ -3,7 +3,8 @@
 
 mod flowmon;
 mod iperf3;
-mod json;
+pub mod json;
+mod qlog;
 mod xml;
 
 use crate::error::ReadError;
@@ -15,6 +16,8 @@ named_enum! {
     /// The document formats, in the order in which they are tried.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum DocumentFormat {
+        /// Logs of QUIC's ends.
+        Qlog = "qlog",
         /// iperf3's JSON, one document or several.
         Iperf3 = "iperf3",
         /// ns-3's FlowMonitor, XML.
@@ -26,6 +29,7 @@ impl DocumentFormat {
     /// Whether a file that starts with these bytes looks like this format.
     pub fn recognises(self, start: &[u8]) -> bool {
         match self {
+            Self::Qlog => qlog::recognises(start),
             Self::Iperf3 => iperf3::recognises(start),
             Self::FlowMonitor => flowmon::recognises(start),
         }
@@ -34,6 +38,7 @@ impl DocumentFormat {
     /// Read all of `input` into `document`, which keeps what was read before an error.
     pub fn read(self, input: Input, document: &mut Document) -> Result<(), ReadError> {
         match self {
+            Self::Qlog => qlog::read(input, document),
             Self::Iperf3 => iperf3::read(input, document),
             Self::FlowMonitor => flowmon::read(input, document),
         }
@@ -46,6 +51,8 @@ pub struct Document {
     /// Totals of flows, one for each direction.
     pub flows: Vec<FlowTotals>,
     pub samples: Vec<VariableSample>,
+    /// Names of ends without addresses.
+    pub hosts: Vec<String>,
     /// Caveats that concern no single place in the file, lower case, without full stop.
     pub caveats: Vec<String>,
 }

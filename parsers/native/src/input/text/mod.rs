@@ -8,6 +8,7 @@ mod bad_lines;
 pub mod date;
 mod forwarded;
 pub mod iperf;
+mod kernel_events;
 mod lines;
 mod name_table;
 pub mod ns2;
@@ -150,6 +151,8 @@ named_enum! {
         Iperf = "iperf",
         /// Samples of `ss -ti`.
         Ss = "ss",
+        /// Events of Linux's kernel.
+        KernelEvents = "kernel_events",
         /// Variables of connections in columns.
         TcpVars = "tcpvars",
     }
@@ -168,6 +171,7 @@ impl TextFormat {
             Self::Packets => packets_csv::recognises(line),
             Self::Iperf => iperf::recognises(line),
             Self::Ss => ss::recognises(line),
+            Self::KernelEvents => kernel_events::recognises(line),
             Self::TcpVars => tcpvars::recognises(line),
         }
     }
@@ -180,6 +184,7 @@ impl TextFormat {
             Self::Packets => Box::new(packets_csv::PacketsCsv::default()),
             Self::Iperf => Box::new(iperf::Iperf::default()),
             Self::Ss => Box::new(ss::Ss::default()),
+            Self::KernelEvents => Box::new(kernel_events::KernelEvents::default()),
             Self::TcpVars => Box::new(tcpvars::TcpVars::default()),
         }
     }

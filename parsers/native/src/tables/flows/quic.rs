@@ -25,6 +25,9 @@ impl<'a> FlowRow<'a> {
         column("alpn", "", "protocols that the client offers (RFC 7301), in its order, joined by `,`; the choice is encrypted")
             .null_when("as server_name")
             .name(|row| row.quic()?.hello()?.protocols.as_deref()),
+        column("quic_connection_id", "", "destination that the client chose first, by which qlog names the connection (ODCID)")
+            .null_when("as server_name")
+            .text(|row| Some(row.quic()?.destinations().first()?.to_string())),
         column("quic_initial_packets", "", "Initial packets, several of which a datagram may have")
             .null_when("not QUIC")
             .u32(|row| Some(row.quic_direction()?.kinds.initial)),

@@ -15,7 +15,7 @@ pub struct FuzzTarget {
 }
 
 impl FuzzTarget {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self { name: "capture", run: files::capture },
         Self { name: "datagram", run: packets::datagram },
         Self { name: "dccp", run: packets::dccp },
@@ -25,12 +25,14 @@ impl FuzzTarget {
         Self { name: "iperf", run: |bytes| files::named(bytes, "iperf") },
         Self { name: "iperf3", run: |bytes| files::named(bytes, "iperf3") },
         Self { name: "joined", run: files::joined },
+        Self { name: "kernel_events", run: |bytes| files::named(bytes, "kernel_events") },
         Self { name: "layout", run: packets::layout },
         Self { name: "ns2", run: |bytes| files::named(bytes, "ns2") },
         Self { name: "ns3", run: |bytes| files::named(bytes, "ns3") },
         Self { name: "packet", run: packets::packet },
         Self { name: "packets", run: |bytes| files::named(bytes, "packets") },
         Self { name: "pair", run: files::pair },
+        Self { name: "qlog", run: |bytes| files::named(bytes, "qlog") },
         Self { name: "quic", run: packets::quic },
         Self { name: "replay", run: replay::replay },
         Self { name: "rtp", run: packets::rtp },

@@ -5,6 +5,8 @@ pub mod client_hello;
 pub mod frames;
 pub mod initial;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::u32_at;
@@ -79,6 +81,12 @@ impl ConnectionId {
 
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
