@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.audit.pieces import DAY_NS, date_of, extent_of
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of
 from tfrctrace.metrics.audit.attribution import cause_of
-from tfrctrace.metrics.audit.incidents import incidents_of, raised_stretches, silences
+from tfrctrace.metrics.audit.incidents import (
+    SILENT_INTERVALS,
+    incidents_of,
+    raised_stretches,
+    silences,
+)
 from tfrctrace.metrics.audit.regroup import near_side
 from tfrctrace.metrics.audit.result import AuditedLink, FoundIncident
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
@@ -36,6 +41,9 @@ _SHOWN_HOSTS: Final = 50
 """Hosts of a link whose round-trip times are listed."""
 
 _WEEK_NS: Final = 7 * DAY_NS
+
+_ENOUGH_DAYS: Final = 4
+"""Earlier days with which the same hours are enough to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +108,7 @@ class LinkDays:
         end_ns = (extent.last_ns // every_ns + 1) * every_ns
         counts = verdicts.filter(objective=place).group_by("group").agg(pl.col(*COUNTS).sum())
         groups = ranked_groups(counts, (end_ns - begin_ns) // every_ns)
-        bad = groups.filter(pl.col("violated") + pl.col("severe") > 0)["group"]
-        is_bad = pl.col("group").is_in(bad.drop_nulls().implode())
-        if bad.null_count():
-            is_bad |= pl.col("group").is_null()
-        own = self._scan("intervals").filter(pl.col("objective") == place, is_bad)
-        intervals = own.drop("objective").collect()
+        intervals = self._near_violations(place, verdicts)
         raised = raised_stretches(objective, intervals, place, extent.last_ns)
         stretches = raised.drop("objective", "ended")
         result = ObjectiveResult(
@@ -118,6 +121,40 @@ class LinkDays:
             total=total_outcome(groups, stretches),
         )
         return result, raised
+
+    def _near_violations(self, place: int, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """Return the intervals of each group around the hours in which it violated an objective.
+
+        What is farther from a violated interval neither raises nor clears a stretch.
+        """
+        import polars as pl
+
+        objective = self.objectives[place]
+        reach = max(SILENT_INTERVALS, objective.clear_after) * objective.clear_after + 1
+        hours = reach * (objective.grouping.every_ns or 1) // HOUR_NS + 1
+        bad = verdicts.filter(pl.col("objective") == place, pl.col("violated") + pl.col("severe") > 0).select(
+            "group", "start_ns"
+        )
+        steps = pl.DataFrame({"step": range(-hours, hours + 1)}, schema={"step": pl.Int64})
+        wanted = (
+            bad.join(steps, how="cross")
+            .select("group", hour=pl.col("start_ns") + pl.col("step") * HOUR_NS)
+            .unique()
+        )
+        first, last = wanted["hour"].min(), wanted["hour"].max()
+        start = pl.col("start_ns")
+        own = self._scan("intervals").filter(
+            pl.col("objective") == place,
+            start >= (0 if first is None else first),
+            start < (0 if last is None else last + HOUR_NS),  # type: ignore[operator]  # a time
+        )
+        return (
+            own.drop("objective")
+            .with_columns(hour=start // HOUR_NS * HOUR_NS)
+            .join(wanted.lazy(), on=["group", "hour"], how="semi", nulls_equal=True)
+            .drop("hour")
+            .collect()
+        )
 
     def _incidents(
         self,
@@ -143,14 +180,22 @@ class LinkDays:
         )
 
     def _around(self, incident: Incident) -> pl.DataFrame:
-        """Return the evidence of an incident, of a week before and a day after it."""
+        """Return the evidence of an incident: of the day before and after it, and of its hours for a week."""
         import polars as pl
 
         begin_ns, end_ns = incident.begin_ns - _WEEK_NS, incident.end_ns + DAY_NS
         first, last = (date_of(time_ns // DAY_NS) for time_ns in (begin_ns, end_ns))
         days = [(key, facts) for key, facts in self.days if first <= facts["date"] <= last]
         start = pl.col("start_ns")
-        return self.folder.scan("evidence", days).filter(start >= begin_ns, start < end_ns).collect()
+        is_near = start >= incident.begin_ns - DAY_NS
+        if extent_of(self.pieces).first_ns < incident.begin_ns - _ENOUGH_DAYS * DAY_NS:
+            # there is a baseline of the same hours
+            is_near = start.is_between(incident.begin_ns - HOUR_NS, incident.end_ns + HOUR_NS)
+        is_same_hour = (start - incident.begin_ns + HOUR_NS) % DAY_NS < incident.lasted_ns + 2 * HOUR_NS
+        found = self.folder.scan("evidence", days).filter(
+            start >= begin_ns, start < end_ns, is_near | is_same_hour
+        )
+        return found.collect()
 
     def _files_of(self, incident: Incident) -> tuple[str, ...]:
         """Return the files that have packets of an incident; of sources without times all of their piece."""

@@ -13,6 +13,8 @@ import pytest
 
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
+from tfrctrace.gate.limits_file import read_objectives
+from tfrctrace.metrics.audit.incidents import raised_stretches
 from tfrctrace.reports.files.json_schema import audit_document
 from tfrctrace.reports.files.schema_check import first_complaint
 
@@ -130,6 +132,21 @@ def test_tables_by_date_and_link_are_read_as_one(audited):
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_stretches_are_those_of_all_intervals_though_few_are_read(audited):
+    found = document(audited)
+    intervals = pl.read_parquet(audited / "audit" / "tables" / "intervals" / "**" / "*.parquet")
+    whole = [
+        {**row, "objective": objective.name}
+        for number, objective in enumerate(read_objectives(str(audited / "limits.toml")))
+        for row in raised_stretches(
+            objective, intervals.filter(objective=number), number, found["links"][0]["last_ns"]
+        ).to_dicts()
+    ]
+    listed = [one for incident in found["incidents"] for one in incident["stretches"]]
+    assert sorted(map(json.dumps, listed)) == sorted(map(json.dumps, whole))
+    assert len(listed) > 2
 
 
 def test_an_audit_that_was_killed_goes_on_to_the_same_bytes(audited, run, tmp_path):
