@@ -107,7 +107,7 @@ mod tests {
         let frames = from_hex(vectors("quic_initial.json")[0]["expect"]["frames"].as_str().unwrap());
         let Some(Frame::Crypto { data, .. }) = Frames::of(&frames).next() else { panic!("no handshake") };
         let frame = |(at, piece): (usize, &[u8])| {
-            [&[6, 0x40 | (at * bytes >> 8) as u8, (at * bytes) as u8, piece.len() as u8], piece].concat()
+            [&[6, 0x40 | ((at * bytes) >> 8) as u8, (at * bytes) as u8, piece.len() as u8], piece].concat()
         };
         data.chunks(bytes).enumerate().map(frame).collect()
     }
