@@ -6,9 +6,11 @@ A verdict is a mapping with the fields of `tfrctrace.gate.verdict.Verdict`.
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.printers.build_trends import trend_lines
 from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
 from tfrctrace.reports.safe_text import markdown_text, plain_text
@@ -38,6 +40,9 @@ MOST_STRETCHES: Final = 5
 
 _ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
 _MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
+_FACTORS: Final = {"%": 0.01, "k": 1e3, "M": 1e6, "G": 1e9}
+"""What the units of limits begin with, if they are not those of the quantity."""
+_INDENT: Final = " " * 6
 _HEADS: Final = ("", "check", "value", "limit or baseline", "why")
 
 
@@ -54,8 +59,12 @@ def write_gate(
     zone: TimeZone | None = None,
     *,
     trends: Sequence[Facts] = (),
+    width: int | None = None,
 ) -> None:
-    """Write all verdicts and the trends of a history, as a table or as JSON with `head`."""
+    """Write all verdicts and the trends of a history, as a table or as JSON with `head`.
+
+    If the table is wider than `width` (of a terminal, in columns), each verdict has lines of its own.
+    """
     if form == "json":
         document = {
             "schema_version": GATE_SCHEMA_VERSION,
@@ -69,11 +78,10 @@ def write_gate(
         return
     if verdicts:
         rows = [_HEADS, *(tuple(map(plain_text, _cells(one))) for one in verdicts)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            file.write("  ".join(cells).rstrip() + "\n")
-        file.write("\n")
+        lines = aligned(rows, left=range(len(_HEADS)))
+        if width is not None and max(map(len, lines)) > width:
+            lines = [line for row in rows[1:] for line in _stacked(row, width)]
+        file.writelines(f"{line}\n" for line in [*lines, ""])
     for one in verdicts:
         lines = list(map(plain_text, detail_lines(one, zone)))
         if lines:
@@ -84,6 +92,15 @@ def write_gate(
         file.write("\n")
     if verdicts or not trends:
         file.write(_totals(verdicts, head) + "\n")
+
+
+def _stacked(row: Sequence[str], width: int) -> Iterator[str]:
+    """Give the cells of a verdict below each other: the check, its value beside the limit, and why."""
+    effect, check, value, against, why = row
+    beside = "" if against == MISSING else f" (limit or baseline: {against})"
+    for place, text in enumerate((check, f"{value}{beside}", why)):
+        first = f"{effect}  " if not place else _INDENT
+        yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_INDENT)
 
 
 def difference(one: Facts) -> str:
@@ -198,7 +215,10 @@ def _totals(verdicts: Sequence[Facts], head: Facts) -> str:
 def _amount(one: Facts, value: float) -> str:
     if one["kind"] == "objective":
         return share_text(value)
-    unit = one["unit"]
+    unit, asked = one["unit"], one["asked_unit"]
+    if asked != unit and asked[:1] in _FACTORS:
+        prefix = "" if asked[1:].strip() or asked == "%" else unit
+        return f"{value / _FACTORS[asked[0]]:.4g} {asked}{prefix}"
     if unit == "bit/s":
         return format_rate_bps(value)
     return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -239,7 +240,8 @@ def check(
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:
-            write_gate(file, form, verdicts, head, reading.zone, trends=trends)
+            width = get_terminal_size().columns if file.isatty() else None
+            write_gate(file, form, verdicts, head, reading.zone, trends=trends, width=width)
     except BrokenPipeError:
         # the reader has seen enough; the verdict is the same
         drop_standard_output()

@@ -50,6 +50,8 @@ class Verdict:
     """Flows of all runs that asked for far less than a share and are counted."""
     line: int | None = None
     """Where the limit begins in the file of limits; None if it is not from there."""
+    asked_unit: str = ""
+    """The unit in which a limit was written, such as `%` or `Mbit/s`; empty if it had none."""
     p_value: float | None = None
     objective: ObjectiveFacts | None = None
 
@@ -129,6 +131,7 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
         flows_left_out=left_out,
         sparse_flows=sparse,
         line=limit.line,
+        asked_unit=limit.unit,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -17,6 +18,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tfrctrace.gate.requirement import parse_requirement
 from tfrctrace.reports.files.junit import write_junit
 from tfrctrace.reports.printers.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
 from tfrctrace.runs.cache import Cache
@@ -349,7 +351,7 @@ def test_a_ci_server_gets_junit_a_summary_and_annotations(run, tmp_path):
     done = run(*arguments, *files)
     assert (done.status, done.out) == (1, "")
     lines = done.err.splitlines()
-    assert lines[0].startswith("::error title=mean(plr) < 1%25::mean(plr) < 1%25: 0.02389 (broken")
+    assert lines[0].startswith("::error title=mean(plr) < 1%25::mean(plr) < 1%25: 2.389 %25 (broken")
     assert lines[1].startswith("::warning title=sum(timeouts) == 7::")
     suite = ET.parse(tmp_path / "check.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
@@ -375,7 +377,7 @@ def test_annotations_name_the_line_of_the_limit(run, tmp_path):
     assert done.status == 1
     (line,) = done.err.splitlines()
     assert line.startswith(
-        "::error file=limits.toml,line=5,title=mean(plr) < 1%25::mean(plr) < 1%25: 0.02389"
+        "::error file=limits.toml,line=5,title=mean(plr) < 1%25::mean(plr) < 1%25: 2.389 %25"
     )
 
 
@@ -390,6 +392,7 @@ def verdict(**more):
         "outcome": "fail",
         "effect": "fail",
         "unit": "ms",
+        "asked_unit": "",
         "value": 1.0,
         "against": 2.0,
         "runs": 1,
@@ -568,3 +571,30 @@ def test_what_is_wrong_with_a_rule_is_reported_once_and_of_how_many_runs(run):
     ]
     # of one run it needs no count
     assert "warning: `gone=port 9`: fits no flow\n" in run("check", TWO_FLOWS, *check).err
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown"),
+    [
+        ("sum(retransmitted_packets) / sum(data_packets) < 2 %", "2 %"),
+        ("sum(goodput_bps) > 1M", "1 Mbit/s"),
+        ("sum(goodput_bps) > 1 Mbit/s", "1 Mbit/s"),
+        ("sum(goodput_bps) > 1000000", "1.00 Mbit/s"),
+        ("max(rtt_p95_ms) < 500 ms", "500 ms"),
+    ],
+)
+def test_a_limit_is_answered_in_the_unit_that_was_asked(limit, shown):
+    asked = parse_requirement(limit)
+    found = {**verdict(), "unit": asked.quantity.unit, "asked_unit": asked.unit, "against": asked.bound}
+    text = io.StringIO()
+    write_gate(text, "table", [found], {"runs": ["a"]})
+    assert re.split("  +", text.getvalue().splitlines()[1])[3] == shown
+
+
+def test_a_narrow_terminal_gets_verdicts_below_each_other():
+    text = io.StringIO()
+    write_gate(text, "table", [{**verdict(), "reason": "one two " * 20}], {"runs": ["a"]}, width=60)
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[1].startswith("      ")
+    assert " ".join(" ".join(lines).split()).count("one two") == 20
