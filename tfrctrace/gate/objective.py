@@ -41,7 +41,7 @@ _OF_ENDS: Final = ("sent", "received")
 _OF_FLOWS: Final = ("fwd", "rev")
 _WORD: Final = r"\S+"
 _NOT_BELOW_0: Final = "no value is below 0"
-_AT_MOST_1: Final = frozenset({"retransmission_ratio"})
+_AT_MOST_1: Final = frozenset({"retransmission_ratio", "path_loss_ratio", "wifi_retry_ratio"})
 
 
 def parse_objective(value: object) -> Objective:
@@ -140,7 +140,7 @@ def _group_term(term: Term) -> GroupTerm:
 
 def _check_possible(limit: Limit) -> None:
     """Raise for a limit that no value can meet, or that none can break."""
-    is_share = limit.quantity.over is not None or limit.quantity.term.name in _AT_MOST_1
+    is_share = limit.quantity.over is not None or limit.quantity.term.name.endswith(("_ratio", "_share"))
     if limit.unit == "%" and not is_share:
         raise UsageError(f"`{limit.text}` has a limit in %, and the quantity is no share")
     least_fails = limit.sign in {">", ">="}

@@ -182,6 +182,13 @@ def test_a_wrong_file_is_named_with_the_line(run, limits, text, message):
     assert message in done.err
 
 
+@pytest.mark.parametrize("share", ["wifi_retry_ratio", "path_loss_ratio", "wifi_airtime_share"])
+def test_a_share_may_be_limited_in_percent(limits, share):
+    path = limits(f"[[objective]]\nrequire = '{share} < 5 %'\nby = 'link'\n")
+    (result,) = tfrctrace.open(TWO_FLOWS).objectives(path)
+    assert result.objective.bound == 0.05
+
+
 def test_a_file_without_objectives_is_refused_by_the_api(limits):
     path = limits('[[limit]]\nrequire = "p95(rtt_ms) < 120"\n')
     with pytest.raises(UsageError, match="has no `\\[\\[objective\\]\\]`"):
