@@ -26,11 +26,14 @@ impl Analysis {
                 return self.take_layout(found, packet, extras, (port, &layout));
             }
             Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, extras, Some(given));
+                return self.take_rtp(found, packet, extras.payload(aside), Some(given));
             }
-            None if self.take_quic(found, packet, extras) => return,
             None => {
-                self.take_rtp(found, packet, extras, None);
+                let payload = extras.payload(aside);
+                if self.take_quic(found, packet, payload) {
+                    return;
+                }
+                self.take_rtp(found, packet, payload, None);
                 None
             }
         };

@@ -3,21 +3,23 @@
 use crate::flow::quic::{AnswerBy, Datagram, Findings};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::Packet;
-use crate::packet::extras::PacketExtras;
 use crate::pass::{Analysis, RttMethod, RttSample};
 use crate::wire::quic::may_begin;
 
 impl Analysis {
     /// Process a datagram that may be QUIC; returns whether its flow is QUIC.
-    pub(super) fn take_quic(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) -> bool {
-        let payload = extras.payload(packet.network.head);
+    #[inline]
+    pub(super) fn take_quic(&mut self, found: Found, packet: &Packet, payload: &[u8]) -> bool {
         let length = packet.network.payload_bytes.unwrap_or(0) as usize;
         let flow = self.flows.get_mut(found.flow);
         let known = flow.non_tcp_if_any().is_some_and(|state| state.quic.is_some());
-        if !known && !may_begin(payload, length) {
-            return false;
-        }
-        let NonTcpState { quic, .. } = flow.non_tcp_mut();
+        (known || may_begin(payload, length)) && self.follow_quic(found, packet, payload, length)
+    }
+
+    /// Apart, so that other datagrams do not pay for the room that it needs on the stack.
+    #[inline(never)]
+    fn follow_quic(&mut self, found: Found, packet: &Packet, payload: &[u8], length: usize) -> bool {
+        let NonTcpState { quic, .. } = self.flows.get_mut(found.flow).non_tcp_mut();
         let quic = quic.get_or_insert_default();
         if quic.is_hopeless() {
             return false;

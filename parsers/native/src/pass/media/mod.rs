@@ -11,7 +11,6 @@ use crate::flow::tfrc::from_capture::packet_outcomes::ReportedOutcomes;
 use crate::flow::tfrc::{FeedbackSample, PacketRef};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
-use crate::packet::extras::PacketExtras;
 use crate::packet::key::Side;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
@@ -42,10 +41,9 @@ impl Analysis {
         &mut self,
         found: Found,
         packet: &Packet,
-        extras: &PacketExtras,
+        payload: &[u8],
         given: Option<GivenRtp>,
     ) {
-        let payload = extras.payload(packet.network.head);
         match wire_rtp::kind(payload) {
             Some(wire_rtp::DatagramKind::Rtp) => self.take_media(found, packet, payload, given),
             Some(wire_rtp::DatagramKind::Rtcp) => self.take_rtcp(found, packet, payload),

@@ -3,6 +3,7 @@
 use super::FlowRow;
 use crate::flow::tcp::accurate_ecn::{CeFeedback, ReportedBytes};
 use crate::flow::tcp::ecn::{Ecn, EcnMode};
+use crate::packet::key::Side;
 use crate::tables::Column;
 use crate::tables::column::column;
 
@@ -27,7 +28,7 @@ impl<'a> FlowRow<'a> {
             .null_when("as ect_packets")
             .u64(|row| Some(row.marks()?.ce_packets.into())),
         column("not_ect_share", "", "packets without an ECN-capable transport, of all of this direction")
-            .null_when("as ect_packets, or no packets")
+            .null_when("as ect_packets, no packets, or a flow other than TCP without any ECN-capable packet")
             .f64(|row| row.share(|marks, packets| packets.saturating_sub(marks.ect_packets()))),
         column("ect0_share", "", "packets with ECT(0), likewise")
             .null_when("as not_ect_share")
@@ -88,6 +89,11 @@ impl<'a> FlowRow<'a> {
 
     fn share(&self, count: fn(Ecn, u64) -> u64) -> Option<f64> {
         let (marks, packets) = (self.marks()?, self.direction.packets);
+        let is_capable = || [Side::Low, Side::High].iter().any(|&side| self.flow.ecn(side).ect_packets() > 0);
+        if self.connection.is_none() && !is_capable() {
+            // Of most datagrams; a flood of flows would need memory for them.
+            return None;
+        }
         self.seen(()).map(|()| count(marks, packets) as f64 / packets as f64)
     }
 

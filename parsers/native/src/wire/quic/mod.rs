@@ -172,9 +172,11 @@ pub fn is_known_long(payload: &[u8]) -> bool {
 
 /// Whether the first datagram of a flow may be QUIC; `length` is that on the wire. Of another version it is as long as
 /// a server wants it for an answer (RFC 9000 section 14.1).
+#[inline]
 pub fn may_begin(payload: &[u8], length: usize) -> bool {
     const LEAST_FIRST: usize = 1_200;
-    is_known_long(payload) || length >= LEAST_FIRST && LongHeader::of(payload).is_some()
+    let is_long = payload.first().is_some_and(|first| first & LONG != 0);
+    is_long && (is_known_long(payload) || length >= LEAST_FIRST && LongHeader::of(payload).is_some())
 }
 
 /// The packets of a datagram of which `captured` is known, and which has `on_wire` bytes.
