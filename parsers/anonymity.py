@@ -30,6 +30,8 @@ _KEPT_NAMES: Final = 65_536
 """Size of the cache of replacements; the packets of a capture are between few hosts."""
 
 _MAC: Final = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
+LOGGED_END: Final = re.compile("(?P<role>client|server) of (?P<id>[0-9a-f]+)")
+"""An end of QUIC whose log names no addresses."""
 _NODE: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+){0,2}")
 """A node of a simulation, or its hierarchical address in ns-2: nobody's."""
 
@@ -71,6 +73,8 @@ class Anonymizer:
             **dict.fromkeys(
                 ("src", "dst", "outer_src", "outer_dst", "transmitter", "receiver", "bssid"), self.host
             ),
+            "server_name": self.host,
+            "quic_connection_id": self.connection,
             **dict.fromkeys(("source", "from", "to"), self.source),
             "node": self.place,
             "group": self.group,
@@ -85,6 +89,8 @@ class Anonymizer:
         """Return the replacement of an IP address, a MAC or a host name; node numbers are kept."""
         if _NODE.fullmatch(name):
             return name
+        if logged := LOGGED_END.fullmatch(name):
+            return f"{logged['role']} of {self.connection(logged['id'])}"
         if _MAC.fullmatch(name):
             return self._mac(bytes.fromhex(name.replace(":", ""))).hex(":")
         try:
@@ -133,6 +139,11 @@ class Anonymizer:
         """Return a name such as `host-1f2e3d4c5b6a7980`, which is always that of `name`."""
         digest = blake2b(f"{what} {name}".encode(errors="surrogateescape"), key=self._key, digest_size=8)
         return f"{what}-{digest.hexdigest()}"
+
+    def connection(self, identifier: str) -> str:
+        """Return the replacement of an identifier of QUIC in hexadecimal digits, of such digits too."""
+        digest = blake2b(f"connection {identifier}".encode(), key=self._key, digest_size=8)
+        return digest.hexdigest()
 
     def source(self, name: str) -> str:
         """Return the replacement of an input's name: its number."""

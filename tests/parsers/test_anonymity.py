@@ -41,7 +41,9 @@ UNCHANGED_COLUMNS = (
     # durations of groups
     | {"measure"}
     # numbers of headers
-    | {"dccp", "tunnel", "mpls_labels", "vlans"}
+    | {"dccp", "tunnel", "mpls_labels", "vlans", "quic_version"}
+    # protocols above QUIC, and what its spin bit shows
+    | {"alpn", "spin_verdict"}
 )
 
 
@@ -284,3 +286,12 @@ def test_a_report_is_not_called_by_the_name_of_its_capture(run, write_capture, c
     page = (tmp_path / "report.html").read_text()
     assert "<title>trace-1</title>" in page
     assert "replaced by others" in page
+
+
+def test_names_and_connections_of_quic_are_replaced_and_logs_still_belong_to_their_flow():
+    anonymizer = Anonymizer(KEY)
+    row = {"server_name": "www.example.org", "quic_connection_id": "8394c8f03e515708"}
+    replaced = anonymizer.row(row)
+    assert not set(row.values()) & set(replaced.values())
+    assert anonymizer.host("client of 8394c8f03e515708") == f"client of {replaced['quic_connection_id']}"
+    assert anonymizer.host("www.example.org") == replaced["server_name"]
