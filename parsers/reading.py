@@ -46,8 +46,8 @@ ROWS_AT_ONCE: Final = 64
 TEXT_ROWS: Final = 2_048
 """Rows that are text at one time, a few megabytes: more would not be faster."""
 
-FRAME_ROWS: Final = 16_384
-"""Rows of one frame of several, 20 MB with all columns of flows: the core makes as many at once."""
+FRAME_ROWS: Final = 8_192
+"""Rows of one frame of several, 11 MB with all columns of flows."""
 
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
