@@ -44,6 +44,9 @@ def rewritten(
         values = [value for run in runs for value in run.take(quantity).values]
         row = rows.get(quantity.name)
         if row is None:
-            document["quantities"].append(row := {"quantity": quantity.name, "unit": quantity.unit})
-        row["values"] = values
+            document["quantities"].append(
+                {"quantity": quantity.name, "unit": quantity.unit, "values": values}
+            )
+        else:
+            row["values"] = values
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -49,15 +49,13 @@ class GatePlan:
     @property
     def followed(self) -> list[tuple[Quantity, Better]]:
         """What a history keeps: every quantity with one value for each run, and which direction is good."""
-        of_limits = (
-            (limit.quantity, _BETTER_OF_SIGN[limit.sign[0]])
-            for limit in self.limits
-            if limit.quantity.is_one_number
-        )
-        compared = ((one.quantity, one.better) for one in self.comparisons)
-        return list(
-            {quantity.name: (quantity, better) for quantity, better in (*of_limits, *compared)}.values()
-        )
+        found: dict[str, tuple[Quantity, Better]] = {}
+        for limit in self.limits:
+            if limit.quantity.is_one_number:
+                found[limit.quantity.name] = limit.quantity, _BETTER_OF_SIGN[limit.sign[0]]
+        for one in self.comparisons:
+            found[one.quantity.name] = one.quantity, one.better
+        return list(found.values())
 
     def accept(self, verdicts: Sequence[Verdict], runs: Sequence[CheckedRun]) -> str | None:
         """Return the text of the baseline with what failed and is meant; None if nothing did."""
