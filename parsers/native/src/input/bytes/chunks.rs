@@ -107,27 +107,30 @@ impl Chunks {
     }
 }
 
-fn read_ahead(mut filler: ChunkFiller) -> State {
+/// Let a thread go on with `filler`. Without one (a limit of processes or memory) the caller goes on.
+fn read_ahead(filler: ChunkFiller) -> State {
     let (filled_sender, filled): (SyncSender<NextChunk>, _) = sync_channel(WAITING);
     let (spent, spent_receiver) = channel::<Vec<u8>>();
-    let work = move || loop {
-        let buffer = spent_receiver.try_recv().unwrap_or_default();
-        let filled = filler.fill_guarded(buffer);
-        let last = !matches!(filled, NextChunk::Chunk(_));
-        // A failed send means that the reader is gone.
-        if filled_sender.send(filled).is_err() || last {
-            return;
+    // given to the thread once there is one: a closure that is not started is lost
+    let (filler_sender, filler_receiver) = channel::<ChunkFiller>();
+    let work = move || {
+        let Ok(mut filler) = filler_receiver.recv() else { return };
+        loop {
+            let buffer = spent_receiver.try_recv().unwrap_or_default();
+            let filled = filler.fill_guarded(buffer);
+            let last = !matches!(filled, NextChunk::Chunk(_));
+            // A failed send means that the reader is gone.
+            if filled_sender.send(filled).is_err() || last {
+                return;
+            }
         }
     };
-    match thread::Builder::new().name("read-ahead".into()).spawn(work) {
-        Ok(_) => State::Ahead { filled, spent },
-        // No thread could be started and the reader moved into it: report that instead of losing
-        // the rest.
-        Err(error) => {
-            let (sender, filled) = sync_channel(1);
-            let _ = sender.send(NextChunk::Failed(ReadError::io(ProblemKind::ReadFailed, &error)));
-            State::Ahead { filled, spent }
-        }
+    if thread::Builder::new().name("read-ahead".into()).spawn(work).is_err() {
+        return State::Fresh(filler);
+    }
+    match filler_sender.send(filler) {
+        Ok(()) => State::Ahead { filled, spent },
+        Err(unsent) => State::Fresh(unsent.0),
     }
 }
 
