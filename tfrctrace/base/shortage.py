@@ -6,6 +6,8 @@ import errno
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.memory_limit import is_memory_limited
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -55,6 +57,9 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _own_shortage(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
+    if isinstance(error, SystemError | SyntaxError):
+        # where an allocation fails, C code may return without an exception, and the compiler misread a module
+        return OUT_OF_MEMORY if is_memory_limited() else None
     if isinstance(error, OSError):
         return _BY_ERRNO.get(error.errno or 0)
     # a panic of a library in Rust is no `Exception`

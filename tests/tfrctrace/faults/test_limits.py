@@ -134,6 +134,19 @@ def test_what_the_machine_refused_is_no_bug_of_the_program(monkeypatch, capsys, 
     assert shortage(error) in HINTS
 
 
+@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemError("<built-in function compile> returned NULL without setting an exception"),
+        SyntaxError("expected ':'"),  # in a module of Polars, seen at a limit of 62.5 MiB
+    ],
+)
+def test_an_interpreter_that_fails_below_a_limit_lacks_memory(monkeypatch, error, limited):
+    monkeypatch.setattr("tfrctrace.base.shortage.is_memory_limited", lambda: limited)
+    assert shortage(error) == ("out of memory" if limited else None)
+
+
 @pytest.mark.parametrize(
     "error", [RuntimeError("set changed size"), ImportError("no x"), OSError(errno.EPIPE, "")]
 )
