@@ -23,7 +23,7 @@ _NS_OF_UNIT: Final = {
     "d": 86_400_000_000_000,
 }
 _ZERO: Final = r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*"
-_PART: Final = r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
+_PART: Final = r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
 _LONGEST_NS: Final = 2**63 - 1
 
 
@@ -35,7 +35,7 @@ def parse_duration_ns(duration: str | timedelta, argument: str = "") -> int:
     """
     text = duration if isinstance(duration, str) else _seconds_text(duration)
     of_argument = f"`{argument}`: " if argument else ""
-    parts = re.findall(_PART, text, re.ASCII) if re.fullmatch(f"(?:{_PART})+", text, re.ASCII) else []
+    parts = re.findall(_PART, text, re.ASCII) if re.fullmatch(rf"\s*(?:{_PART})+", text, re.ASCII) else []
     units = [_NS_OF_UNIT.get(unit, 0) for _, unit in parts]
     if not units or 0 in units or any(unit <= next_one for unit, next_one in pairwise(units)):
         raise UsageError(

@@ -60,6 +60,11 @@ def test_the_argument_is_named():
         parse_duration_ns("soon", "window")
 
 
+def test_a_long_text_that_is_none_is_refused_at_once():
+    with pytest.raises(UsageError, match="is not a duration"):
+        parse_duration_ns("1s " * 5_000 + "!")
+
+
 @given(st.integers(min_value=1, max_value=2**63 - 1))
 def test_no_nanosecond_is_lost(nanoseconds):
     assert parse_duration_ns(f"{nanoseconds}ns") == nanoseconds
