@@ -20,22 +20,27 @@ def with_datetimes(frame: pl.DataFrame, timezone: str = "UTC") -> pl.DataFrame:
     They are `Datetime` in `timezone` (a name such as `Europe/Berlin`); times of a simulation, which counts
     from its start, are `Duration`.
     """
+    from datetime import UTC
+    from zoneinfo import ZoneInfo
+
     import polars as pl
 
     from tfrctrace.base.errors import UsageError
     from tfrctrace.base.timezones import parse_timezone
 
-    if parse_timezone(timezone) is None:
+    rules = parse_timezone(timezone)
+    zone = ZoneInfo("UTC") if rules is UTC else rules
+    if not isinstance(zone, ZoneInfo):
         raise UsageError(
             f"`{timezone}` is not a time zone of a column",
             hint="write `UTC` or a name such as `Europe/Berlin`",
         )
     added = []
     for name in (name for name in frame.columns if name in TIMES):
-        is_since_start = ((largest := frame[name].max()) is not None) and largest < _YEAR_NS  # type: ignore[operator]
+        largest = frame[name].max()
         time = pl.col(name).alias(name.removesuffix("_ns"))
-        if is_since_start:
+        if isinstance(largest, int) and largest < _YEAR_NS:
             added.append(time.cast(pl.Duration("ns")))
         else:
-            added.append(time.cast(pl.Datetime("ns", "UTC")).dt.convert_time_zone(timezone))
+            added.append(time.cast(pl.Datetime("ns", "UTC")).dt.convert_time_zone(zone.key))
     return frame.with_columns(added)

@@ -24,6 +24,11 @@ def test_a_time_stands_beside_its_integer_in_the_zone():
     assert frame["start"].dt.timestamp("ns")[0] == START_NS
 
 
+def test_the_case_of_utc_makes_no_difference():
+    frame = tfrctrace.with_datetimes(pl.DataFrame({"start_ns": [START_NS]}), "utc")
+    assert frame["start"].dtype == pl.Datetime("ns", "UTC")
+
+
 def test_a_simulation_has_times_since_its_start():
     frame = tfrctrace.with_datetimes(pl.DataFrame({"time_ns": [1_500_000_000]}))
     assert frame["time"][0] == dt.timedelta(seconds=1.5)
