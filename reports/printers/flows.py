@@ -52,7 +52,7 @@ def write_flows(
     """Write the sources and a table of `flows`, each given as the rows of its directions.
 
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
-    columns) the table is made to fit by further lines and by less columns; addresses and numbers stay whole.
+    columns) the table is made to fit by further lines and fewer columns; addresses and numbers stay whole.
     """
     flows = [sorted(flow, key=lambda row: -row["wire_bytes"]) for flow in flows]
     lines = list(_captured([source for source in sources if source["format"]], zone))
@@ -133,10 +133,11 @@ def _fitting_table(flows: Sequence[Flow], width: int | None, *, dim: bool) -> It
     complete = _Columns(True, pdr, delay)
     table = _with_ends_beside(flows, complete)
     if width is not None:
-        narrower = (complete, _Columns(False, pdr, delay), _Columns(False))
-        tables = [table, *(_with_ends_above(flows, columns, width) for columns in narrower)]
-        table = next((each for each in tables if max(map(len, each)) <= width), tables[-1])
-    room = max(map(len, table))
+        for columns in (complete, _Columns(False, pdr, delay), _Columns(False)):
+            if _width(table) <= width:
+                break
+            table = _with_ends_above(flows, columns, width)
+    room = _width(table)
     for number, line in enumerate(table):
         is_back = line.lstrip().startswith("←")
         yield f"\x1b[2m{line}\x1b[0m" if dim and is_back else line
@@ -145,6 +146,10 @@ def _fitting_table(flows: Sequence[Flow], width: int | None, *, dim: bool) -> It
     if (pdr and "PDR" not in table[0]) or (delay and "delay" not in table[0]):
         yield ""
         yield "PDR and delay need a wider terminal; `| less -S` shows them"
+
+
+def _width(table: Sequence[str]) -> int:
+    return max(map(len, table))
 
 
 def _with_ends_beside(flows: Sequence[Flow], columns: _Columns) -> list[str]:

@@ -92,7 +92,7 @@ OutputFile = Annotated[
 ]
 
 
-Force = Annotated[bool, output_option("--force", help="Overwrite -o even if it is a trace.")]
+Force = Annotated[bool, output_option("--force", help="Overwrite the output file even if it is a trace.")]
 
 
 def check_output_place(output: str, traces: list[str], *, force: bool = False) -> None:
