@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.reports.printers.aligned import fitted, noted
 from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, flow_title, indented, modes_words
 from tfrctrace.reports.units import (
     MISSING,
@@ -22,20 +23,23 @@ _COLUMNS: Final = ("algorithm", "received", "sent", "lost", "p", "mean RTT", "ti
 _LEFT: Final = frozenset({0, 6})
 
 
-def write_closed_loop_text(file: TextIO, document: Mapping[str, Any]) -> None:
-    """Write a block for each flow: its bottleneck, and a line for each algorithm."""
-    for line in flow_blocks(document, _block):
+def write_closed_loop_text(file: TextIO, document: Mapping[str, Any], *, width: int | None = None) -> None:
+    """Write a block for each flow: its bottleneck, and a line for each algorithm.
+
+    Tables fit a `width` (of a terminal, in columns).
+    """
+    for line in flow_blocks(document, _block, width):
         file.write(printable(line) + "\n")
 
 
-def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]], room: int | None) -> Iterator[str]:
     seconds = (flow["end_ns"] - flow["start_ns"]) / 1e9
     yield (
         f"{flow_title(flow)}, {flow['transport']}: {seconds:.1f} s in closed loop, "
         f"s = {flow['segment_bytes']:.0f} bytes; actually sent {format_rate_bps(flow['sent_mean_bps'])}"
     )
-    yield from indented(list(_bottleneck(flow["bottleneck"])), left={0, 2})
-    yield from indented([_COLUMNS, *map(_cells, replays)], left=_LEFT)
+    yield from indented(noted(list(_bottleneck(flow["bottleneck"])), left={0}, width=room))
+    yield from indented(fitted([_COLUMNS, *map(_cells, replays)], left=_LEFT, keys=1, width=room))
     for one in replays:
         if one["seconds"] < seconds * (1 - 1e-6):
             rounds = counted(one["rounds"], "round")

@@ -10,6 +10,7 @@ from tfrctrace.base.errors import printable, source_name
 from tfrctrace.reports.conversations import ends, is_near_receiver
 from tfrctrace.reports.input_volume import has_packets
 from tfrctrace.reports.printers.aligned import aligned
+from tfrctrace.reports.printers.terminal import DIM, coloured, has_colours
 from tfrctrace.reports.units import (
     counted,
     enumerated,
@@ -57,7 +58,7 @@ def write_flows(
     flows = [sorted(flow, key=lambda row: -row["wire_bytes"]) for flow in flows]
     lines = list(_captured([source for source in sources if source["format"]], zone))
     if flows:
-        lines += ["", *_fitting_table(flows, width, dim=file.isatty()), ""]
+        lines += ["", *_fitting_table(flows, width, dim=has_colours(file)), ""]
     for line in (*lines, *_seen_from(flows), _counted(len(flows), total, order)):
         file.write(line + "\n")
 
@@ -140,7 +141,7 @@ def _fitting_table(flows: Sequence[Flow], width: int | None, *, dim: bool) -> It
     room = _width(table)
     for number, line in enumerate(table):
         is_back = line.lstrip().startswith("←")
-        yield f"\x1b[2m{line}\x1b[0m" if dim and is_back else line
+        yield coloured(line, DIM) if dim and is_back else line
         if number == 0:
             yield "─" * room
     if (pdr and "PDR" not in table[0]) or (delay and "delay" not in table[0]):

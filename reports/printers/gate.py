@@ -6,6 +6,7 @@ A verdict is a mapping with the fields of `tfrctrace.gate.verdict.Verdict`.
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
@@ -13,6 +14,7 @@ from tfrctrace.metrics.objectives import Outcome, Stretch
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.printers.build_trends import trend_lines
 from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
+from tfrctrace.reports.printers.terminal import GREEN, RED, YELLOW, coloured, has_colours
 from tfrctrace.reports.safe_text import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_rate_bps
 
@@ -40,6 +42,8 @@ MOST_STRETCHES: Final = 5
 
 _ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
 _MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
+_COLOURS: Final = {"fail": RED, "warn": YELLOW, "pass": GREEN}
+_VERDICT: Final = re.compile("^(?:fail|warn|pass)")
 _FACTORS: Final = {"%": 0.01, "k": 1e3, "M": 1e6, "G": 1e9}
 """What the units of limits begin with, if they are not those of the quantity."""
 _INDENT: Final = " " * 6
@@ -81,6 +85,8 @@ def write_gate(
         lines = aligned(rows, left=range(len(_HEADS)))
         if width is not None and max(map(len, lines)) > width:
             lines = [line for row in rows[1:] for line in _stacked(row, width)]
+        if has_colours(file):
+            lines = [_VERDICT.sub(_in_colour, line) for line in lines]
         file.writelines(f"{line}\n" for line in [*lines, ""])
     for one in verdicts:
         lines = list(map(plain_text, detail_lines(one, zone)))
@@ -94,13 +100,19 @@ def write_gate(
         file.write(_totals(verdicts, head) + "\n")
 
 
+def _in_colour(verdict: re.Match[str]) -> str:
+    return coloured(verdict[0], _COLOURS[verdict[0]])
+
+
 def _stacked(row: Sequence[str], width: int) -> Iterator[str]:
     """Give the cells of a verdict below each other: the check, its value beside the limit, and why."""
     effect, check, value, against, why = row
     beside = "" if against == MISSING else f" (limit or baseline: {against})"
     for place, text in enumerate((check, f"{value}{beside}", why)):
         first = f"{effect}  " if not place else _INDENT
-        yield from textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_INDENT)
+        yield from textwrap.wrap(
+            text, width, initial_indent=first, subsequent_indent=_INDENT, break_on_hyphens=False
+        )
 
 
 def difference(one: Facts) -> str:

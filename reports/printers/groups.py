@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
@@ -28,8 +29,6 @@ _S_NS: Final = 1_000_000_000
 
 _HEADINGS: Final = ("group", "", "bytes", "goodput", "retr.", "RTT p50/p95", "failed")
 _INTERVAL_HEADINGS: Final = ("group", "", "start", "goodput", "retr.", "RTT p50/p95", "failed")
-_SHORT: Final = 17
-"""Letters of the longest group that is not cut in the text: 80 columns hold the table then."""
 
 
 def write_groups(
@@ -41,10 +40,12 @@ def write_groups(
     every_ns: int | None,
     zone: TimeZone = UTC_ZONE,
     verdicts: Mapping[tuple[str | None, int], str] | None = None,
+    width: int | None = None,
 ) -> None:
     """Write a table of `rows`, of `total` ones; `order` is how these were chosen.
 
-    `verdicts` on a group and the start of an interval stand in place of failed connections.
+    `verdicts` on a group and the start of an interval stand in place of failed connections. Where the table
+    is wider than `width` (of a terminal, in columns), the name of a group has a line of its own.
     """
     if rows:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
@@ -54,7 +55,7 @@ def write_groups(
             headings = (*headings[:-1], "verdict")
             keys = [(row["group"], row["start_ns"]) for row in rows]
             cells = [(*cell[:-1], verdicts.get(key, "")) for cell, key in zip(cells, keys, strict=True)]
-        lines = aligned([headings, *cells], left={0, 1})
+        lines = _fitting_table(headings, cells, width)
         file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
         file.writelines(f"{line}\n" for line in lines[1:])
         file.write("\n")
@@ -63,12 +64,24 @@ def write_groups(
     file.write(f"{_counted(len(rows), total, order + zoned)}\n")
 
 
+def _fitting_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+) -> Sequence[str]:
+    """Return the lines of the table, with the names of groups above their rows if there is no room beside."""
+    lines = aligned([headings, *rows], left={0, 1})
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    heading, *numbers = aligned([(headings[0], *headings[2:]), *(("", *row[2:]) for row in rows)], left={0})
+    names = (f"{name} {direction}" for name, direction, *_ in rows)
+    return [heading, *chain.from_iterable(zip(names, numbers, strict=True))]
+
+
 def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
     failed = None
     if row["connection_attempts"]:
         failed = row["connections_refused"] + row["connections_unanswered"]
     return (
-        _shortened(printable(row["group"] or MISSING)),
+        printable(row["group"] or MISSING),
         row["direction"],
         format_bytes(row["wire_bytes"]) if time is None else time,
         format_rate_bps(row["goodput_bps"]),
@@ -78,10 +91,6 @@ def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
         if failed is None
         else f"{format_count(failed)} of {format_count(row['connection_attempts'])}",
     )
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _SHORT else f"{name[: _SHORT // 2 - 1]}…{name[-_SHORT // 2 :]}"
 
 
 def _pair_ms(first: float | None, second: float | None) -> str:

@@ -10,7 +10,7 @@ from tfrctrace.metrics.flow_metrics import FlowMetrics, metric_frames, metric_sc
 from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
-from tfrctrace.reports.printers.aligned import aligned
+from tfrctrace.reports.printers.aligned import fitted, noted
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -73,9 +73,13 @@ def write_metrics_text(
     *,
     shown: Collection[int],
     zone: TimeZone | None = None,
+    width: int | None = None,
 ) -> None:
-    """Write a block for each competing set, then one for whole flows, of which those `shown` have a line."""
-    for line in _lines(summary, rows, shown, zone):
+    """Write a block for each competing set, then one for whole flows, of which those `shown` have a line.
+
+    Tables fit a `width` (of a terminal, in columns).
+    """
+    for line in _lines(summary, rows, shown, zone, width):
         file.write(printable(line) + "\n")
 
 
@@ -84,6 +88,7 @@ def _lines(
     rows: Sequence[MetricRows],
     shown: Collection[int],
     zone: TimeZone | None,
+    width: int | None,
 ) -> Iterator[str]:
     windows = f"{summary['basis']} in windows of {format_duration_s(summary['window_s'])}"
     if summary["warmup_s"]:
@@ -92,12 +97,12 @@ def _lines(
     yield f"{counted(summary['flows'], 'flow')}, {sets}; {windows}"
     for one in summary["competing_sets"]:
         own = [metrics for metrics in rows if metrics.competing_set == one["number"]]
-        yield from ("", _title(one, zone), *_small_flows(one), *_of_set(own, shown))
+        yield from ("", _title(one, zone), *_small_flows(one), *_of_set(own, shown, width))
     whole = [
         one for one in rows if isinstance(one, FlowMetrics) and one.competing_set is None and len(one.flows)
     ]
     if whole:
-        yield from ("", "whole flows", *_of_flows(whole, shown))
+        yield from ("", "whole flows", *_of_flows(whole, shown, width))
     for line in left_out(summary):
         yield from ("", line)
 
@@ -129,7 +134,7 @@ def _flows(flows: Sequence[int]) -> str:
     return f"{'flow' if len(flows) == 1 else 'flows'} {shown}{more}"
 
 
-def _of_set(rows: Sequence[MetricRows], shown: Collection[int]) -> Iterator[str]:
+def _of_set(rows: Sequence[MetricRows], shown: Collection[int], width: int | None) -> Iterator[str]:
     """Give the lines about the set and its groups, then the table of its flows."""
     together = [one for one in rows if isinstance(one, Metric)]
     alone = [one for one in rows if isinstance(one, FlowMetrics)]
@@ -147,13 +152,13 @@ def _of_set(rows: Sequence[MetricRows], shown: Collection[int]) -> Iterator[str]
         # without a sparse flow they are the same numbers again
         if has_sparse or metric.name.removesuffix(WITHOUT_SPARSE) not in names - {metric.name}
     ]
-    yield from aligned(lines, left={0, 1, 3, 4})
+    yield from noted(lines, left={0, 1, 3}, width=width)
     if alone and lines:
         yield ""
-    yield from _of_flows(alone, shown)
+    yield from _of_flows(alone, shown, width)
 
 
-def _of_flows(blocks: Sequence[FlowMetrics], shown: Collection[int]) -> Iterator[str]:
+def _of_flows(blocks: Sequence[FlowMetrics], shown: Collection[int], width: int | None) -> Iterator[str]:
     """Give a table with a line for each of the flows `shown` and a column for each metric.
 
     All blocks are of the same flows.
@@ -168,7 +173,7 @@ def _of_flows(blocks: Sequence[FlowMetrics], shown: Collection[int]) -> Iterator
             (str(flows[place]), groups[place], *(_value(one.name, one.values[place]) for one in known))
             for place in places
         ]
-        yield from aligned(lines, left={1})
+        yield from fitted(lines, left={1}, keys=2, width=width)
         if len(places) < len(flows):
             yield f"and {len(flows) - len(places):,} more flows; `--format csv` has all"
     unknown: dict[str, str] = {}

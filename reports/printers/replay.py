@@ -11,15 +11,15 @@ from tfrctrace.base.errors import printable
 from tfrctrace.reports.conversations import ends
 from tfrctrace.reports.files.lists_of_text import ListsOfText
 from tfrctrace.reports.files.table_files import write_table
-from tfrctrace.reports.printers.aligned import aligned
+from tfrctrace.reports.printers.aligned import fitted
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
-    Block = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Iterator[str]]
+    Block = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], int | None], Iterator[str]]
     Key = tuple[int, str]
     ReplayItem = tuple[str, Mapping[str, Any]]
     """The name of a list of the JSON output (`flows`, `lacking` or `replays`), and an item of it."""
@@ -28,6 +28,9 @@ REPLAY_SCHEMA_VERSION: Final = 1
 
 MOST_SHOWN: Final = 1000
 """Most flows with replays, and most without, that the text shows."""
+
+INDENT: Final = "  "
+"""Before the lines of a flow, below its title."""
 
 _COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "long run", "p", "R", "time in each mode")
 _LEFT: Final = frozenset({0, 8})
@@ -123,9 +126,12 @@ def bounded_document(items: Iterable[ReplayItem], facts: Mapping[str, Any]) -> d
     }
 
 
-def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:
-    """Write a block for each direction with a line per algorithm, then the flows without replays."""
-    for line in _lines(document):
+def write_replay_text(file: TextIO, document: Mapping[str, Any], *, width: int | None = None) -> None:
+    """Write a block for each direction with a line per algorithm, then the flows without replays.
+
+    Tables fit a `width` (of a terminal, in columns).
+    """
+    for line in _lines(document, width):
         file.write(printable(line) + "\n")
 
 
@@ -160,23 +166,24 @@ def _without_series(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in one.items() if name != "series"}
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+def _lines(document: Mapping[str, Any], width: int | None) -> Iterator[str]:
     yield from _station_lines(document.get("stations_seen", ()))
-    yield from flow_blocks(document, _block)
+    yield from flow_blocks(document, _block, width)
     formulas = dict.fromkeys(one["long_run_by"] for one in document["replays"] if one["long_run_by"])
     if formulas:
         yield f"note: long run is what formulas give at this p and R: {', '.join(formulas)} (docs/models.md)"
 
 
-def flow_blocks(document: Mapping[str, Any], block: Block) -> Iterator[str]:
+def flow_blocks(document: Mapping[str, Any], block: Block, width: int | None) -> Iterator[str]:
     """Give a block of lines for each flow with its replays, then flows without replays, and the notes."""
+    room = None if width is None else width - len(INDENT)
     separator: tuple[str, ...] = ()
     replays: defaultdict[Key, list[Mapping[str, Any]]] = defaultdict(list)
     for replay in document["replays"]:
         replays[replay["flow"], replay["direction"]].append(replay)
     for flow in document["flows"]:
         yield from separator
-        yield from block(flow, replays[flow["flow"], flow["direction"]])
+        yield from block(flow, replays[flow["flow"], flow["direction"]], room)
         separator = ("",)
     if document["lacking"]:
         yield from separator
@@ -200,14 +207,14 @@ def _left_out(counts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {number:,}: {what}"
 
 
-def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]], room: int | None) -> Iterator[str]:
     source = _SOURCES[flow["reports_from"]]
     yield (
         f"{flow_title(flow)}, {flow['transport']}: {counted(flow['reports'], 'step')} "
         f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_measured_rates(replays)}"
     )
     if replays:
-        yield from indented([_COLUMNS, *map(_cells, replays)], left=_LEFT)
+        yield from indented(fitted([_COLUMNS, *map(_cells, replays)], left=_LEFT, keys=2, width=room))
     else:
         yield "  nothing to replay: no report reached the sender while it was sending"
     yield from (f"  note: {note}" for note in flow["notes"])
@@ -254,9 +261,9 @@ def algorithm_name(one: Mapping[str, Any]) -> str:
     return str(one["algorithm"]) if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
 
 
-def indented(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
-    """Return the aligned rows of a block."""
-    return [f"  {line}" for line in aligned(rows, left=left)]
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Give the lines of a table below the title of a flow."""
+    return (f"{INDENT}{line}" if line else "" for line in lines)
 
 
 def modes_words(shares: Mapping[str, float | None]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -19,6 +18,7 @@ from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.gate import GateFormat
+from tfrctrace.reports.printers.terminal import terminal_width
 from tfrctrace.runs.compare_groups import TestName
 
 if TYPE_CHECKING:
@@ -240,8 +240,7 @@ def check(
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:
-            width = get_terminal_size().columns if file.isatty() else None
-            write_gate(file, form, verdicts, head, reading.zone, trends=trends, width=width)
+            write_gate(file, form, verdicts, head, reading.zone, trends=trends, width=terminal_width(file))
     except BrokenPipeError:
         # the reader has seen enough; the verdict is the same
         drop_standard_output()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from tfrctrace.base.errors import Message, TfrctraceWarning, describe, printable
 from tfrctrace.base.interruptible import STEP_S
 from tfrctrace.base.shortage import HINTS, OUT_OF_MEMORY
+from tfrctrace.reports.printers.terminal import CYAN, RED, YELLOW, coloured, has_colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,7 @@ INTERRUPTED: Final = 130
 _SHOW_AFTER_S: Final = 0.3
 """Delay before the progress bar appears, so that short runs do not flash it."""
 
-_COLOURS: Final = {"error": "1;31", "warning": "1;33", "note": "1;36", "hint": "1;36"}
+_COLOURS: Final = {"error": RED, "warning": YELLOW, "note": CYAN, "hint": CYAN}
 
 
 Item_co = TypeVar("Item_co", covariant=True)
@@ -155,17 +156,13 @@ def report_crash(by: str) -> int:
 def _write(line: str) -> None:
     safe = printable(line)
     word, colon, rest = safe.partition(":")
-    if word in _COLOURS and _is_coloured():
-        safe = f"\x1b[{_COLOURS[word]}m{word}{colon}\x1b[0m{rest}"
+    if word in _COLOURS and has_colours(sys.stderr):
+        safe = coloured(f"{word}{colon}", _COLOURS[word]) + rest
     try:
         print(safe, file=sys.stderr)
     except (BrokenPipeError, UnicodeEncodeError):
         # stderr is closed; the exit status is still returned
         return
-
-
-def _is_coloured() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from tfrctrace.commands.options.common import Traces
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,8 +108,6 @@ def _write_text(
     *,
     zone: TimeZone | None,
 ) -> None:
-    from shutil import get_terminal_size
-
     from tfrctrace.reports.printers.flows import write_flows
 
     write_flows(
@@ -117,7 +116,7 @@ def _write_text(
         reading.sources,
         total=reading.flow_count,
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
-        width=get_terminal_size().columns if file.isatty() else None,
+        width=terminal_width(file),
         zone=zone,
     )
     if hops is not None:

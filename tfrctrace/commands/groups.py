@@ -12,6 +12,7 @@ from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -186,6 +187,7 @@ def groups(
             every_ns=grouping.every_ns,
             zone=zone,
             verdicts=worst_verdicts(judged) if judged else None,
+            width=terminal_width(file),
         )
         file.writelines(f"{line}\n" for line in result_lines(judged, zone))
 

@@ -13,6 +13,7 @@ from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,12 @@ def metrics(
             console.note(line)
     result.write(
         table=lambda file: write_metrics_text(
-            file, summary, rows, shown=measured.largest(MOST_SHOWN), zone=zone
+            file,
+            summary,
+            rows,
+            shown=measured.largest(MOST_SHOWN),
+            zone=zone,
+            width=terminal_width(file),
         ),
         json=lambda file: write_metrics_json(file, summary, rows, version=__version__),
         rows=lambda file, form: write_metrics_table(file, form, rows, raw=result.raw),

@@ -18,6 +18,7 @@ from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.replay.tfrc import Profile
+from tfrctrace.reports.printers.terminal import terminal_width
 from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
@@ -325,7 +326,7 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     items = ((name, item) for name in lists for item in facts[name])
     rest = {name: value for name, value in facts.items() if name not in lists}
     result.write(
-        table=lambda file: write_closed_loop_text(file, facts),
+        table=lambda file: write_closed_loop_text(file, facts, width=terminal_width(file)),
         json=lambda file: write_replay_json(file, items, rest, version=__version__),
         rows=lambda file, form: write_replay_table(file, form, [loops.frame], loops.frame, raw=result.raw),
     )
@@ -350,7 +351,9 @@ def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> Non
         return open_loop_items(found, series=series)
 
     result.write(
-        table=lambda file: write_replay_text(file, bounded_document(items(series=False), facts)),
+        table=lambda file: write_replay_text(
+            file, bounded_document(items(series=False), facts), width=terminal_width(file)
+        ),
         json=lambda file: write_replay_json(file, items(series=True), facts, version=__version__),
         rows=lambda file, form: write_replay_table(file, form, found.steps(), no_steps(), raw=result.raw),
     )
