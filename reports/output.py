@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
 import stat
@@ -51,11 +52,10 @@ def _check_writable(folder: str, path: str) -> None:
 def make_folder(path: str) -> None:
     """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
     try:
-        os.makedirs(path, exist_ok=True)
+        with _output_errors(path):
+            os.makedirs(path, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(path, "is not a directory") from error
-    except OSError as error:
-        raise OutputError(path, (error.strerror or str(error)).lower()) from error
 
 
 @contextlib.contextmanager
@@ -70,14 +70,18 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     check_output(path)
+    with _output_errors(path), _replacing(path) if _is_replaceable(path) else open(path, "wb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _output_errors(path: str) -> Iterator[None]:
+    """Raise `OutputError` for what the system refuses."""
     try:
-        with _replacing(path) if _is_replaceable(path) else open(path, "wb") as file:
-            yield file
-    except BrokenPipeError:
+        yield
+    except (BrokenPipeError, FileExistsError, OutputError):
         raise
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         raise OutputError(path, (error.strerror or str(error)).lower()) from error
 
 
@@ -122,25 +126,65 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
         raise
 
 
+@contextlib.contextmanager
+def replacing_folder(path: str, parts: str) -> Iterator[str]:
+    """Give a new folder that takes the place of the folder `path` when the block ends well.
+
+    Until then it is in the folder `parts`. Raises `OutputError` if that is not possible.
+    """
+    import shutil
+
+    with _output_errors(path):
+        descriptor, part = _new_part_folder(parts, f".{os.path.basename(path)[:32]}.")
+        try:
+            yield part
+            try:
+                os.rename(part, path)
+            except OSError:
+                # of an earlier run, or of one at the same time, which is as good
+                shutil.rmtree(path, ignore_errors=True)
+                os.rename(part, path)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        finally:
+            os.close(descriptor)
+
+
 def _new_part(folder: str, prefix: str) -> tuple[int, str]:
     """Return descriptor and path of a new file, locked as long as it is open."""
-    import fcntl
     import tempfile
 
     while True:
         descriptor, temporary = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=folder)
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # another run may have found it before it was locked, and removed it
-        if os.fstat(descriptor).st_nlink:
+        if _is_locked(descriptor):
             return descriptor, temporary
         os.close(descriptor)
 
 
+def _new_part_folder(folder: str, prefix: str) -> tuple[int, str]:
+    """Return descriptor and path of a new folder, locked as long as that is open."""
+    while True:
+        path = os.path.join(folder, f"{prefix}{os.urandom(4).hex()}{_PART}")
+        os.mkdir(path)
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY)
+            if _is_locked(descriptor):
+                return descriptor, path
+            os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock a new part; return whether it is there still, which another run may have found before."""
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return os.fstat(descriptor).st_nlink > 0
+
+
 def remove_stale_parts(folder: str, prefix: str | None = None) -> None:
-    """Remove the part files of killed runs, or those of one name: nobody has them locked."""
-    import fcntl
+    """Remove the parts of killed runs, or those of one name: nobody has them locked."""
     import glob
+    import shutil
 
     # as `mkstemp` names them; whatever else has such a name is neither followed nor waited for
     start = ".*." if prefix is None else glob.escape(prefix)
@@ -148,9 +192,12 @@ def remove_stale_parts(folder: str, prefix: str | None = None) -> None:
         with contextlib.suppress(OSError):
             descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                mode = os.fstat(descriptor).st_mode
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISREG(mode):
                     os.unlink(part)
+                elif stat.S_ISDIR(mode):
+                    shutil.rmtree(part)
             finally:
                 os.close(descriptor)
 

@@ -32,7 +32,7 @@ _LONGEST_NAME: Final = 200
 class AuditFolder:
     """Tables of days, and their facts by keys."""
 
-    keeps_failures: ClassVar[bool] = False
+    is_filled_by_tasks: ClassVar[bool] = False
 
     def __init__(self, path: str) -> None:
         """Use the folder `path`, which may not be there yet."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SETTLED_NS: Final = 30 * 10**9
 """A file that was not written to for so long is complete."""
 
-_EDGE: Final = 65_536
+_EDGE: Final = 16_384
 """Bytes at each end of two files of one size that are compared."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import FilterError, InputError, OutputError, input_problem, printable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.batch.capture_files import CaptureFile
     from tfrctrace.batch.chains import Chain
     from tfrctrace.parsers._native import Source
+    from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.parsers.reading_settings import ReadingArguments, ReadSettings
     from tfrctrace.runs.cache import Record
 
@@ -50,7 +52,7 @@ SHAPE: Final[Mapping[str, Any]] = {
 """The facts of a chain that was analysed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BatchPlan:
     """How the chains of a batch are analysed, and where their results go."""
 
@@ -60,7 +62,7 @@ class BatchPlan:
     grouping: Grouping
     anonymity_key: bytes | None = None
 
-    @property
+    @cached_property
     def options(self) -> dict[str, Any]:
         """What changes the numbers of a chain, for its key and its facts."""
         from tfrctrace.parsers.reading_settings import READING_DEFAULTS
@@ -75,8 +77,9 @@ class BatchPlan:
             own["anonymized"] = self._keyed("key of a batch")[:32]
         return {**changed, **own}
 
+    @cached_property
     def settings(self) -> ReadSettings:
-        """Return the settings of the pass."""
+        """The settings of the pass."""
         from dataclasses import replace
 
         from tfrctrace.parsers.reading_settings import read_settings
@@ -102,7 +105,7 @@ class BatchPlan:
         return hmac.digest(self.anonymity_key or b"", os.fsencode(text), "sha256").hex()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChainTask:
     """One chain, and how it is analysed."""
 
@@ -121,7 +124,7 @@ class ChainTask:
         """The parts of the facts."""
         return SHAPE
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The key of its results."""
         key = self.source.key(self.plan.program)
@@ -131,7 +134,7 @@ class ChainTask:
     def measure(self) -> Record:
         """Analyse the chain, write its results, and return its facts; those of a failure if it has to be."""
         try:
-            facts = self._analysed()
+            return self._kept(*self._analysed())
         except OutputError:
             raise  # other chains could not be written either
         except InputError as error:
@@ -143,8 +146,11 @@ class ChainTask:
                 lacking or f"internal error: {type(error).__name__}: {error}",
                 HINTS[lacking] if lacking else None,
             )
+        return self._kept(facts, {})
+
+    def _kept(self, facts: Record, tables: Mapping[str, StackedTable]) -> Record:
         record = self.completed(facts)
-        ResultsFolder(self.plan.folder).put(self.key, record)
+        ResultsFolder(self.plan.folder).put(self.key, record, tables)
         return record
 
     def completed(self, facts: Record) -> Record:
@@ -160,14 +166,14 @@ class ChainTask:
             **facts,
         }
 
-    def _analysed(self) -> Record:
-        """Read the files as one trace, and write the tables."""
+    def _analysed(self) -> tuple[Record, Mapping[str, StackedTable]]:
+        """Read the files as one trace, and return facts and tables."""
         from tfrctrace.parsers._native import Progress, analyse
         from tfrctrace.parsers.reading import PassResult
         from tfrctrace.parsers.rotated_names import missing_files
         from tfrctrace.parsers.stretches import with_ends
 
-        settings = self.plan.settings()
+        settings = self.plan.settings
         files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
         progress = Progress(digests=True)
         collect = frozenset({"flows"})
@@ -189,16 +195,16 @@ class ChainTask:
         )
         if result.read_nothing or changed or was_interrupted:
             raise InputError(self._publishable([*changed, *result.problems], settings))
-        folder, key = ResultsFolder(self.plan.folder), self.key
-        rows = {name: folder.write_table(key, name, result.table(name)) for name in TABLES}
+        tables = {name: result.table(name) for name in TABLES}
         digests = {file.name: _digest(file, progress.digest(file.path)) for file in files}
-        return {
+        facts = {
             "failed": False,
             "problems": self._publishable(result.problems, settings),
             "files": [self._file_facts(file, digests[file.name]) for file in self.chain.files],
             "sources": list(result.sources),
-            "rows": rows,
+            "rows": {name: len(table) for name, table in tables.items()},
         }
+        return facts, tables
 
     def _publishable(self, problems: list[Problem], settings: ReadSettings) -> list[Problem]:
         anonymizer = settings.anonymizer

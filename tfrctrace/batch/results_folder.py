@@ -3,20 +3,20 @@
     results/chains/KEY/flows.parquet, groups.parquet, group_buckets.parquet, facts.json
     results/index.json, or shards/3-of-40.json until all are done
 
-Each file appears whole, by a rename. A chain whose `facts.json` is there is done, so a batch that was killed
-goes on where it was, and several may work in one folder: equal keys have equal content.
+The folder of a chain appears whole, by a rename. A chain whose `facts.json` is there is done, so a batch that
+was killed goes on where it was, and several may work in one folder: equal keys have equal content.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.reports.output import make_folder, open_output
+from tfrctrace.reports.output import make_folder, open_output, remove_stale_parts, replacing_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _KEY_CHARACTERS: Final = frozenset("0123456789abcdef")
 class ResultsFolder:
     """Results of chains, by their keys."""
 
-    keeps_failures: ClassVar[bool] = True
+    is_filled_by_tasks: ClassVar[bool] = True
 
     def __init__(self, path: str, *, retry_failed: bool = False) -> None:
         """Use the folder `path`; with `retry_failed` chains that failed count as not done."""
@@ -48,6 +48,7 @@ class ResultsFolder:
     def prepare(self) -> None:
         """Make the folder. Raises `UsageError` if it holds something else, or results of another layout."""
         make_folder(str(self._path / "chains"))
+        remove_stale_parts(str(self._path))
         version = self._read(_INDEX).get("results_version", RESULTS_VERSION)
         if version != RESULTS_VERSION:
             raise UsageError(
@@ -65,29 +66,19 @@ class ResultsFolder:
         is_to_do = self._retry_failed and is_it and facts.get("failed") is True
         return facts if is_it and not is_to_do else None
 
-    def put(self, key: str, record: Record) -> None:
-        """Write the facts of a chain, which are the last of its files, unless they are there."""
-        record = {"key": key, "results_version": RESULTS_VERSION, **record}
-        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        place = self._place(key) / _FACTS
-        with contextlib.suppress(OSError):
-            if place.read_text() == text:
-                return
-        make_folder(str(place.parent))
-        with open_output(str(place)) as file:
-            file.write(text.encode())
+    def put(self, key: str, record: Record, tables: Mapping[str, StackedTable] | None = None) -> None:
+        """Write the tables and the facts of a chain, in place of what it had."""
+        from tfrctrace.parsers._native import empty_table, write_parquet
+
+        with replacing_folder(str(self._place(key)), str(self._path)) as place:
+            for name, table in (tables or {}).items():
+                with open(os.path.join(place, f"{name}.parquet"), "wb") as file:
+                    write_parquet(file.write, empty_table(name), table.parts())
+            with open(os.path.join(place, _FACTS), "w", encoding="utf-8") as file:
+                file.write(_json({"key": key, "results_version": RESULTS_VERSION, **record}))
 
     def trim(self) -> None:
         """Keep everything: results of earlier files may be wanted."""
-
-    def write_table(self, key: str, name: str, table: StackedTable) -> int:
-        """Write a table of a chain, and return the number of its rows."""
-        from tfrctrace.parsers._native import empty_table, write_parquet
-
-        make_folder(str(self._place(key)))
-        with open_output(str(self.table_path(key, name))) as file:
-            write_parquet(file.write, empty_table(name), table.parts())
-        return len(table)
 
     def table_path(self, key: str, name: str) -> Path:
         """Return where a table of a chain is."""
@@ -170,15 +161,9 @@ class ResultsFolder:
         return [facts for _, (_, facts) in sorted(found.items())]
 
     def copy_chain(self, key: str, other: ResultsFolder) -> None:
-        """Copy the results of a chain from another folder, its facts last."""
-        source, target = other._place(key), self._place(key)
-        make_folder(str(target))
-        for path in sorted(source.glob("*.parquet")):
-            with open(path, "rb") as content, open_output(str(target / path.name)) as file:
-                shutil.copyfileobj(content, file)
-        facts = other.get(key)
-        if facts is not None:
-            self.put(key, facts)
+        """Copy the results of a chain from another folder."""
+        with replacing_folder(str(self._place(key)), str(self._path)) as place:
+            shutil.copytree(other._place(key), place, dirs_exist_ok=True)
 
     def _whole_index(self) -> dict[str, Any]:
         """Return the index, or that of the shards that are done."""
@@ -187,7 +172,7 @@ class ResultsFolder:
 
     def _write(self, name: str, index: Mapping[str, Any]) -> None:
         with open_output(str(self._path / name)) as file:
-            file.write((json.dumps(index, indent=1, sort_keys=True) + "\n").encode())
+            file.write(_json(index).encode())
 
     def _read(self, name: str) -> dict[str, Any]:
         """Return an index; an empty one if it is missing or damaged."""
@@ -200,6 +185,19 @@ class ResultsFolder:
 
     def _place(self, key: str) -> Path:
         return self._path / "chains" / key
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each member, and for each element of one: `json` indents slowly."""
+    members = []
+    for name in sorted(value):
+        member = value[name]
+        if isinstance(member, list) and member:
+            elements = ",\n  ".join(json.dumps(one, sort_keys=True) for one in member)
+            members.append(f' "{name}": [\n  {elements}\n ]')
+        else:
+            members.append(f' "{name}": {json.dumps(member, sort_keys=True)}')
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def _first(pair: tuple[tuple[int, bool, str], Record]) -> tuple[int, bool, str]:

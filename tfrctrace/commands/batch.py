@@ -146,7 +146,6 @@ def batch_plan(
     """Return how chains are analysed; raises `UsageError` for options that do not go together."""
     from tfrctrace.base.grouping import parse_grouping
     from tfrctrace.batch.chain_task import BatchPlan
-    from tfrctrace.parsers.reading_settings import read_settings
     from tfrctrace.runs.cache import program_digest
 
     if reading.pair or reading.join:
@@ -160,11 +159,10 @@ def batch_plan(
             hint=f"group by `{_MADE_OF[by]}`, of which groups by {by} are made afterwards",
         )
     grouping = parse_grouping(by, every)
-    arguments = reading.arguments()
-    read_settings(arguments)  # what is wrong with options is said once, and not of each chain
-    return BatchPlan(
-        os.path.abspath(folder), program_digest(), arguments, grouping, anonymity.kept_key("a batch")
-    )
+    key = anonymity.kept_key("a batch")
+    plan = BatchPlan(os.path.abspath(folder), program_digest(), reading.arguments(), grouping, key)
+    _ = plan.settings  # made here, so that wrong options are reported once, not for each chain
+    return plan
 
 
 def _jobs_for(found: FoundChains) -> int | None:

@@ -8,6 +8,7 @@ and nothing in it can run.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -104,6 +105,7 @@ def file_state(path: str, name: str) -> FileState:
     return name, status.st_size, status.st_mtime_ns
 
 
+@functools.cache
 def program_digest() -> str:
     """Return a digest of the version and the content of this program: the same on each machine."""
     import tfrctrace
@@ -132,8 +134,7 @@ def program_files() -> list[str]:
 class Cache:
     """Records in files of one folder."""
 
-    keeps_failures: ClassVar[bool] = False
-    """A run that could not be read may be there the next time."""
+    is_filled_by_tasks: ClassVar[bool] = False
 
     def __init__(self, folder: str) -> None:
         """Use `folder`, which is created with the first record."""

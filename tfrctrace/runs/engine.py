@@ -45,8 +45,8 @@ class Task(Protocol):
 class Store(Protocol):
     """Where records are kept."""
 
-    keeps_failures: ClassVar[bool]
-    """Whether what failed is not tried again."""
+    is_filled_by_tasks: ClassVar[bool]
+    """Whether each task puts its own record there, also that of a failure."""
 
     def get(self, key: str) -> Record | None:
         """Return the record of `key`; None if it is missing, damaged, or to be made again."""
@@ -105,7 +105,7 @@ def measure_runs(
     for place, record in _completed(tasks, waiting, workers):
         records[place] = record
         key = keys[place]
-        if store is not None and key is not None and (store.keeps_failures or not record["failed"]):
+        if not (store is None or key is None or store.is_filled_by_tasks or record["failed"]):
             store.put(key, record)
         report(len(records), len(tasks), cached)
     if store is not None and waiting:

@@ -24,7 +24,7 @@ KEY = "ab" * 32
 
 
 def key_of(run, measuring, series):
-    return StudyTask(run, measuring, tuple(series)).source.key(program_digest())
+    return StudyTask(run, measuring, tuple(series)).source.key(program_digest.__wrapped__())
 
 
 @pytest.fixture

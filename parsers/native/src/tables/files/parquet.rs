@@ -30,9 +30,9 @@ const ARRAY_ROWS: usize = 4_096;
 /// differences of times and sequence numbers are smaller.
 const NUMBER_DICTIONARY_BYTES: usize = 8_192;
 
-/// Rows of a file below which nothing is compressed: to prepare zstd for each of 150 columns takes three
-/// times as long as all else, and makes no file of so few rows smaller.
-const COMPRESSED_ROWS: usize = 256;
+/// Rows of a file below which nothing is compressed, and no column has a dictionary: to prepare both for each
+/// of 150 columns takes longer than all else, and makes no file of so few rows smaller.
+const FEW_ROWS: usize = 256;
 
 /// A Parquet file that is being written; its bytes are handed out as they come.
 pub struct ParquetFile {
@@ -50,8 +50,11 @@ struct BegunFile {
 }
 
 impl BegunFile {
-    fn new(schema: &SchemaRef, compression: Compression) -> Result<Self> {
-        let options = ArrowWriterOptions::new().with_properties(properties(schema, compression));
+    fn new(schema: &SchemaRef, has_few_rows: bool) -> Result<Self> {
+        // Arrow's own schema, 10 kB of flows, says no more about these types than that of Parquet.
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties(schema, has_few_rows)?)
+            .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options)?;
         let (file, columns) = writer.into_serialized_writer()?;
         Ok(Self { file, columns: Arc::new(columns) })
@@ -74,10 +77,7 @@ impl ParquetFile {
     fn begun(&mut self) -> Result<&mut BegunFile> {
         let begun = match self.begun.take() {
             Some(begun) => begun,
-            None if self.pending.len < COMPRESSED_ROWS => {
-                BegunFile::new(&self.schema, Compression::UNCOMPRESSED)?
-            }
-            None => BegunFile::new(&self.schema, Compression::ZSTD(ZstdLevel::try_new(1)?))?,
+            None => BegunFile::new(&self.schema, self.pending.len < FEW_ROWS)?,
         };
         Ok(self.begun.insert(begun))
     }
@@ -147,23 +147,29 @@ impl TableFile for ParquetFile {
     }
 }
 
-fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
+fn properties(schema: &Schema, has_few_rows: bool) -> Result<WriterProperties> {
+    let compression =
+        if has_few_rows { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::try_new(1)?) };
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
+        .set_dictionary_enabled(!has_few_rows)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
     for field in schema.fields() {
         let column = ColumnPath::from(field.name().as_str());
         if *field.data_type() == DataType::Utf8 {
             // The least and the greatest address or set of flags would take as long as all the rest of them.
-            properties = properties.set_column_statistics_enabled(column, EnabledStatistics::None);
+            properties = properties.set_column_statistics_enabled(column.clone(), EnabledStatistics::None);
+            if has_few_rows {
+                properties = properties.set_column_encoding(column, Encoding::DELTA_BYTE_ARRAY);
+            }
         } else if field.data_type().is_integer() {
             properties = properties
                 .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
                 .set_column_dictionary_page_size_limit(column, NUMBER_DICTIONARY_BYTES);
         }
     }
-    properties.build()
+    Ok(properties.build())
 }
 
 /// Rows of one row group, in pieces.
