@@ -29,7 +29,7 @@ LEAST_SAMPLES: Final = 20
 
 _RATE_SHARE: Final = 0.99
 
-_MEASURES: Final = ("rtt", "echo")
+MEASURES: Final = ("rtt", "echo")
 """Durations of which an increase is sought: of data and its acknowledgements, and of `ping`."""
 
 
@@ -116,10 +116,17 @@ def delays_under_load(groups: Groups, load: LinkLoad, least: int = LEAST_SAMPLES
     """Return the delay of each direction of each group with samples, idle and loaded, most samples first."""
     import polars as pl
 
-    key = ["group", "direction", "measure"]
-    buckets = groups.buckets.filter(pl.col("measure").is_in(_MEASURES)).join(
+    buckets = groups.buckets.filter(pl.col("measure").is_in(MEASURES)).join(
         load.loads.drop_nulls("load"), on="start_ns", how="inner"
     )
+    return delays_by_load(buckets, least)
+
+
+def delays_by_load(buckets: pl.DataFrame, least: int = LEAST_SAMPLES) -> list[LoadedDelay]:
+    """Return the same of buckets with a column `load`, which is `idle` or `loaded`."""
+    import polars as pl
+
+    key = ["group", "direction", "measure"]
     by_load = [*key, "load"]
     found = percentile(buckets, by_load, 0.5).rename({"value": "p50"})
     found = found.join(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.attribution import Cause
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.profiles.score import Profile, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class AuditedLink:
     """Round-trip times of the hosts that are drawn."""
     silent: tuple[tuple[int, int], ...]
     """When it had no packet, though it usually has."""
+    scores: tuple[Score, ...] = ()
+    """By profile, of the whole time."""
+    hour_scores: tuple[Score, ...] = ()
+    """The quality of outcome of each hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Audit:
     evidence: tuple[ReadFiles, ...]
     problems: tuple[Mapping[str, Any], ...]
     """What was wrong with the inputs, beside captures."""
+    profiles: tuple[Profile, ...]
     every_ns: int
     """Width of the intervals of evidence."""
     by: str

@@ -11,6 +11,7 @@ from tfrctrace.metrics.groups import percentile
 from tfrctrace.metrics.statistics.confidence import share_limits
 from tfrctrace.reports.audit.incident_tables import evidence_section, incident_line, incidents_section
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
+from tfrctrace.reports.audit.profile_tables import profiles_section
 from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Report, Row, Section, TableView, Term
 from tfrctrace.reports.printers.objectives import objective_text, share_text
 from tfrctrace.reports.sections.caveats import input_notes
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _MOST_LINKS: Final = 12
 """Links that are drawn; all have verdicts and incidents."""
 _MOST_LINES: Final = 6
+_MOST_SCORES: Final = 60
+"""Scores of a link by a profile."""
+_SCORES_OF_SUMMARY: Final = 10
 
 _HOST_HEADINGS: Final = (
     Heading("Host", numeric=False),
@@ -75,6 +79,7 @@ def audit_report(
         *_link_sections(audit, zone),
         *_objective_sections(audit, zone),
         *_host_sections(audit),
+        profiles_section(audit, zone, _MOST_SCORES),
         evidence_section(audit, zone),
         _quality(audit, zone),
         _method(audit),
@@ -84,8 +89,13 @@ def audit_report(
 
 def summary_report(audit: Audit, *, title: str, zone: TimeZone) -> Report:
     """Return what fits into a ticket: verdicts, incidents, and how far captures can be trusted."""
-    sections = (_summary(audit, zone), incidents_section(audit, zone, {}), _quality(audit, zone))
-    return Report(title, sections, kind="Audit")
+    sections = [
+        _summary(audit, zone),
+        incidents_section(audit, zone, {}),
+        profiles_section(audit, zone, _SCORES_OF_SUMMARY),
+        _quality(audit, zone),
+    ]
+    return Report(title, tuple(filter(_has_content, sections)), kind="Audit")
 
 
 def _has_content(section: Section) -> bool:

@@ -142,6 +142,34 @@ def audit_document() -> JsonSchema:
             "groups": {"type": "array", "items": group},
         }
     )
+    names = ("method", "class", "layer", "packet_size", "traffic_class", "sampling", "direction")
+    metadata = {
+        **dict.fromkeys((*names, "endpoints", "segments", "first_sample"), _TEXT),
+        **dict.fromkeys(("duration_ms", "samples"), _COUNT),
+    }
+    score = _object(
+        {
+            "profile": _TEXT,
+            "group": _TEXT,
+            "segment": _TEXT | {"description": "part of the path between the capture and hosts"},
+            "value": number | {"description": "null where `reason` says why"},
+            "unit": {"enum": ["%", "ms", "MOS"]},
+            "grade": _TEXT,
+            "is_at_most": {"type": "boolean", "description": "what is not known could only make it worse"},
+            "reason": _TEXT | {"description": "why there is no value, or what is not known"},
+            "n": _COUNT | {"description": "samples of the delay, or packets"},
+            "first_ns": time_ns,
+            "last_ns": time_ns,
+            "inputs": {"type": "object", "additionalProperties": number},
+            "metadata": _object(metadata),
+        }
+    )
+    profile = _object(
+        {
+            **dict.fromkeys(("name", "title", "source", "version", "url"), _TEXT),
+            "rules": {"type": "object", "description": "thresholds, as in its file"},
+        }
+    )
     link = _object(
         {
             "name": _TEXT,
@@ -150,6 +178,8 @@ def audit_document() -> JsonSchema:
             "incidents": _COUNT,
             "silent": {"type": "array", "items": stretch, "description": "without any packet"},
             "objectives": {"type": "array", "items": result},
+            "scores": {"type": "array", "items": score},
+            "scores_left_out": _COUNT | {"description": "which `scores.parquet` has"},
         }
     )
     signal = _object(
@@ -209,6 +239,7 @@ def audit_document() -> JsonSchema:
                 "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
                 "title": _TEXT,
                 "objectives": {"type": "array", "items": objective},
+                "profiles": {"type": "array", "items": profile},
                 "links": {"type": "array", "items": link},
                 "incidents": {"type": "array", "items": incident},
                 "captures": {"type": "array", "items": captures},

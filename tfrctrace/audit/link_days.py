@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.audit.link_scores import LinkScores
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of
 from tfrctrace.metrics.audit.attribution import cause_of
 from tfrctrace.metrics.audit.incidents import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.profiles.score import Profile
 
 Day = tuple[str, "Mapping[str, Any]"]
 """Key and facts of a day."""
@@ -91,6 +93,14 @@ class LinkDays:
             .collect(),
             silent=tuple((one.begin_ns, one.end_ns) for one in silent),
         )
+
+    def scored(self, link: AuditedLink, profiles: Sequence[Profile]) -> AuditedLink:
+        """Return the link with its scores."""
+        if not profiles:
+            return link
+        grouping = self.grouping
+        scoring = LinkScores(link, self._scan("evidence"), self.pieces, grouping.by, grouping.every_ns or 1)
+        return scoring.scored(profiles)
 
     def _scan(self, table: str) -> pl.LazyFrame:
         return self.folder.scan(table, self.days)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tfrctrace.audit.pieces import BatchResults, Piece
     from tfrctrace.metrics.audit.result import AuditedLink
     from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.profiles.score import Profile
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
 
@@ -54,7 +55,9 @@ def perform_audit(
     results: BatchResults,
     objectives: Sequence[Objective],
     folder: str,
+    *,
     workers: Workers,
+    profiles: Sequence[Profile] = (),
     progress: Progress | None = None,
 ) -> Audit:
     """Return the audit of all links of a batch; what is made of days is kept in `folder`."""
@@ -83,12 +86,13 @@ def perform_audit(
     for name, own in days.items():
         number = sum(len(one.incidents) for one in links)
         link = LinkDays(name, tuple(by_link[name]), results.grouping, tuple(objectives), store, tuple(own))
-        links.append(link.audited(number + 1))
+        links.append(link.scored(link.audited(number + 1), profiles))
     return Audit(
         tuple(objectives),
         tuple(links),
         tuple(_read_files(link, pieces) for link, pieces in sorted(by_link.items())),
         results.problems,
+        tuple(profiles),
         results.grouping.every_ns or 0,
         results.grouping.by,
     )

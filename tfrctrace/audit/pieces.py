@@ -37,6 +37,10 @@ class Piece:
     has_failed: bool
     rows_path: str
     buckets_path: str
+    stream_paths: tuple[str, str] | None
+    """Tables of flows and of RTP's sources; None if it has no such source."""
+    vantage: str | None
+    """Where it was captured, of the direction of a flow with more payload; None if that was not given."""
     days: tuple[int, ...]
     """Days since the epoch (UTC) on which intervals with packets begin."""
 
@@ -92,7 +96,10 @@ def read_pieces(path: str) -> BatchResults:
 def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
     import polars as pl
 
-    rows_path = str(folder.table_path(record["key"], "groups"))
+    rows_path, buckets_path, flows_path, sources_path = (
+        str(folder.table_path(record["key"], name))
+        for name in ("groups", "group_buckets", "flows", "rtp_sources")
+    )
     days: list[int] = []
     if not record["failed"]:
         day = pl.col("start_ns") // DAY_NS
@@ -107,7 +114,9 @@ def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
         problems=tuple(record["problems"]),
         has_failed=record["failed"],
         rows_path=rows_path,
-        buckets_path=str(folder.table_path(record["key"], "group_buckets")),
+        buckets_path=buckets_path,
+        stream_paths=(flows_path, sources_path) if record.get("rows", {}).get("rtp_sources") else None,
+        vantage=record["options"].get("vantage"),
         days=tuple(days),
     )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading_settings import ReadingArguments, ReadSettings
     from tfrctrace.runs.cache import Record
 
-TABLES: Final = ("flows", "groups", "group_buckets")
+TABLES: Final = ("flows", "groups", "group_buckets", "rtp_sources")
 """Tables that are written of each chain."""
 
 _INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
@@ -176,7 +176,7 @@ class ChainTask:
         settings = self.plan.settings
         files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
         progress = Progress(digests=True)
-        collect = frozenset({"flows"})
+        collect = frozenset({"flows", "rtp_sources"})
         sources = [_source(file, settings) for file in files]
         try:
             analysis = in_thread(

@@ -70,6 +70,16 @@ def audit(
             help="Intervals in a row that met the objective and end an incident.",
         ),
     ] = None,
+    profile: Annotated[
+        list[str] | None,
+        measuring_option(
+            "--profile",
+            metavar="NAME|FILE",
+            show_default=False,
+            help="Score links by a profile: quality-of-outcome, delay-under-load, voice, or a TOML file of "
+            "your own (docs/audit.md). Several may be given.",
+        ),
+    ] = None,
     pages: Annotated[
         bool,
         output_option("--pages", help="Write a report of the captures of each incident, of the 20 longest."),
@@ -96,6 +106,7 @@ def audit(
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.batch import batch_plan
     from tfrctrace.gate.limits_file import read_objectives
+    from tfrctrace.profiles.profile_file import read_profiles
     from tfrctrace.reports.output import check_folder
     from tfrctrace.runs.workers import processes
 
@@ -103,6 +114,7 @@ def audit(
     zone = TimeZone.named(reading.timezone)
     check_folder(output)
     objectives = with_hysteresis(read_objectives(limits or _usual()), raise_after, clear_after)
+    profiles = read_profiles(profile or ())
     paths: dict[str, str] = {}
     results = _results_of(inputs)
     if results is None:
@@ -115,7 +127,9 @@ def audit(
     read = read_pieces(results)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
     with run_progress(console, "days") as progress:
-        found = perform_audit(read, objectives, output, processes(jobs), progress)
+        found = perform_audit(
+            read, objectives, output, workers=processes(jobs), profiles=profiles, progress=progress
+        )
     own = {}
     if pages:
         own = write_incident_pages(
@@ -194,13 +208,14 @@ def _title(found: Audit) -> str:
 
 
 def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping[int, str]) -> None:
-    from tfrctrace.reports.audit.audit_json import write_audit_json
+    from tfrctrace.reports.audit.audit_json import write_audit_json, write_scores
     from tfrctrace.reports.audit.page import audit_report, summary_report
     from tfrctrace.reports.files.markdown import markdown
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.page.html import write_page
 
     write_audit_json(os.path.join(folder, "audit.json"), found, title, __version__)
+    write_scores(os.path.join(folder, "scores.parquet"), found)
     with open_text_output(os.path.join(folder, "summary.md")) as file:
         file.write(markdown(summary_report(found, title=title, zone=zone), {}))
     write_page(os.path.join(folder, PAGE), audit_report(found, title=title, zone=zone, pages=pages))

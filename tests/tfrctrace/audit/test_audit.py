@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import tfrctrace
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
@@ -222,3 +223,106 @@ def test_days_of_one_capture_are_chains_of_their_own(captures):
     assert {day.link for day in days} == {"link-*.pcap"}
     (whole,) = chains.find_chains(found.files, "auto", [])
     assert [file for day in days for file in day.files] == list(whole.files)
+
+
+@pytest.fixture(scope="module")
+def scored(captures, tmp_path_factory, run_in) -> Path:
+    folder = tmp_path_factory.mktemp("scored")
+    names = [
+        one for name in ("quality-of-outcome", "delay-under-load", "voice") for one in ("--profile", name)
+    ]
+    outcome = run_in(folder, "audit", captures, "-o", "audit", *names)
+    assert outcome.status == 0, outcome.err
+    return folder
+
+
+def test_scores_stand_with_their_thresholds_and_with_how_they_were_measured(scored):
+    found = document(scored)
+    assert first_complaint(found, audit_document()) is None
+    (link,) = found["links"]
+    scores = {(one["profile"], one["segment"]): one for one in link["scores"] if one["segment"] != "host"}
+    outcome = scores["quality-of-outcome", "client side"]
+    # of 26 hours of a few connections: nobody asked for 4 Mbit/s
+    assert outcome["is_at_most"] == (outcome["value"] > 0)
+    assert outcome["reason"] == "throughput not known"
+    # draft-ietf-ippm-qoo-09, what has to be said of every measurement
+    assert {"method", "class", "layer", "traffic_class", "sampling"} < set(outcome["metadata"])
+    assert {"endpoints", "segments", "direction", "first_sample", "duration_ms"} < set(outcome["metadata"])
+    assert outcome["metadata"]["samples"] == outcome["n"] > 1_000
+    for name in ("index.html", "summary.md"):
+        text = (scored / "audit" / name).read_text().replace("\u00a0", " ")
+        assert "unacceptable from 200 ms" in text
+        assert "09 (2026-04-22)" in text
+        assert "A+ below 5 ms" in text
+        assert "no source of RTP was captured" in text
+
+
+def test_a_score_is_that_of_all_samples_of_its_side(scored, captures):
+    (link,) = document(scored)["links"]
+    (outcome,) = (
+        one
+        for one in link["scores"]
+        if (one["profile"], one["segment"]) == ("quality-of-outcome", "client side")
+    )
+    rtts = tfrctrace.open(sorted(captures.glob("*.pcap")), join=True).rtt.join(
+        tfrctrace.open(sorted(captures.glob("*.pcap")), join=True).flows.select("flow", "direction", "dst"),
+        on=["flow", "direction"],
+    )
+    own = rtts.filter(pl.col("dst").str.starts_with("10."))["rtt_ns"]
+    assert outcome["n"] == len(own)
+    p99_ms = own.quantile(0.99, interpolation="higher") / 1e6
+    assert outcome["inputs"]["p99_ms"] == pytest.approx(p99_ms, rel=0.01)
+    value = 100 * min(max(1 - (p99_ms - 100) / 100, 0), 1)
+    assert outcome["value"] <= value + 2
+
+
+def test_the_full_queue_is_graded_by_what_it_added(scored, captures):
+    (fault,) = json.loads((captures.parent / "truth.json").read_text())["faults"]
+    side, added_s = next(
+        (side, fault[key])
+        for side, key in (("client side", "near_rtt_s"), ("server side", "far_rtt_s"))
+        if key in fault
+    )
+    (link,) = document(scored)["links"]
+    (own,) = (one for one in link["scores"] if one["unit"] == "ms" and one["segment"] == side)
+    assert own["value"] == pytest.approx(added_s * 1e3, rel=0.15)
+    assert own["grade"] == ("C" if added_s < 0.2 else "D")
+
+
+def test_scores_of_hours_are_a_table_and_go_with_their_profiles(scored, run, tmp_path):
+    scores = pl.read_parquet(scored / "audit" / "scores.parquet")
+    (link,) = document(scored)["links"]
+    assert scores.filter(~pl.col("is_hour")).height == len(link["scores"])
+    hours = scores.filter(pl.col("is_hour"), pl.col("segment") == "client side")
+    assert hours["n"].sum() == scores.filter(~pl.col("is_hour"), pl.col("segment") == "client side")["n"][0]
+    shutil.copytree(scored / "audit", tmp_path / "audit")
+    outcome = run("audit", "audit", "-o", "audit")
+    assert outcome.status == 0, outcome.err
+    assert not (tmp_path / "audit" / "scores.parquet").exists()
+    assert document(tmp_path)["links"][0]["scores"] == []
+
+
+def test_speech_is_scored_where_its_receiver_reported_and_the_end_is_known(run, tmp_path):
+    (tmp_path / "calls").mkdir()
+    shutil.copy(ROOT / "tests/data/rtp/gstreamer-sender.pcap.gz", tmp_path / "calls")
+    reported = json.loads((ROOT / "tests/data/rtp/truth.json").read_text())["sender"]["sound"]
+    (lost,) = {one["rb-packetslost"] for one in reported if one.get("have-rb")}
+    outcome = run("audit", "calls", "-o", "audit", "--profile", "voice", "--vantage", "sender")
+    assert outcome.status == 0, outcome.err
+    sound, picture = document(tmp_path)["links"][0]["scores"]
+    percent = 100 * lost / 601
+    # G.711 with 143 ms from mouth to ear, of which less than one point of R is the delay's
+    expected = 93.2 - 95 * percent / (percent + 25.1)
+    assert expected - 1 < sound["inputs"]["rating"] < expected
+    assert (sound["value"], sound["grade"]) == (
+        pytest.approx(2.84, abs=0.05),
+        "nearly all users dissatisfied",
+    )
+    assert picture["value"] is None
+    assert "payload type 26" in picture["reason"]
+
+
+def test_an_unknown_profile_is_refused_before_anything_is_read(run):
+    outcome = run("audit", "missing", "-o", "audit", "--profile", "qoo")
+    assert outcome.status == 2
+    assert "no profile is named `qoo`" in outcome.err

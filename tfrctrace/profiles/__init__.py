@@ -1,0 +1,1 @@
+"""Profiles that scores follow: files of TOML with thresholds, their source and its version."""
