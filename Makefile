@@ -70,7 +70,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
 	$(BIN)/mypy tests/data/agreement.py tests/data/tunnels/make.py
-	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py tests/links/evaluate_audit.py
+	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py tests/links/evaluate_audit.py tests/links/real_link.py tests/links/real_ends.py
 	for runs in sample_traces/studies/*/runs.py; do \
 		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done
 	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py

@@ -7,8 +7,6 @@ chosen on links of seeds below 200.
 
 from __future__ import annotations
 
-import argparse
-import re
 import statistics
 import sys
 import tempfile
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from faults import KINDS
 from link import draw_link
 from link_files import BEGIN, write_link
+from measured_tables import options, show, table_text
 
 import tfrctrace
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.objectives import ObjectiveResult
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 FIRST: Final = 3001
 LINKS: Final = 20
 HOSTS: Final = 8
@@ -238,7 +236,7 @@ def table(scores: Sequence[Score]) -> str:
         *("objective", "planted", "found", "missed", "too little data"),
         *("overlap in time, median (least)", "false stretches", "in ordinary intervals"),
     )
-    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    rows = []
     for watch, one in zip(WATCHES, scores, strict=True):
         asked = watch.objective
         name = f"`{asked['require']}` every {asked['every']} by {asked.get('by', 'link')}"
@@ -246,28 +244,15 @@ def table(scores: Sequence[Score]) -> str:
             name += ", stretches without data"
         overlap = f"{statistics.median(one.overlaps):.2f} ({min(one.overlaps):.2f})" if one.overlaps else ""
         counts = (one.planted, one.found, one.planted - one.found, one.without_data)
-        cells = (name, *counts, overlap, one.false, f"{one.judged:,}")
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+        rows.append((name, *counts, overlap, one.false, f"{one.judged:,}"))
+    return table_text(heads, rows)
 
 
 def main() -> None:
     """Print the table, or write it into the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--first", type=int, default=FIRST, help="the first seed")
-    parser.add_argument("--links", type=int, default=LINKS)
-    parser.add_argument("--days", type=float, default=1.0)
-    parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    text = table(evaluate(range(given.first, given.first + given.links), given.days, given.jobs))
-    if not given.write:
-        sys.stdout.write(text)
-        return
-    begin, end = "<!-- measured: objectives -->\n", "<!-- end of objectives -->"
-    page = PAGE.read_text()
-    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    PAGE.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page))
+    given = options(__doc__, FIRST, LINKS)
+    scores = evaluate(range(given.first, given.first + given.links), given.days, given.jobs)
+    show(table(scores), "objectives", write=given.write)
 
 
 if __name__ == "__main__":

@@ -83,9 +83,16 @@ class Fault:
         path.is_answered &= not size.get("outage")
 
     @property
-    def hides_packets(self) -> bool:
-        """Whether the capture has no packets of this time."""
-        return self.kind == "dead capture"
+    def unseen(self) -> float:
+        """Share of the packets of this time that the capture does not have."""
+        return 1.0 if self.kind == "dead capture" else self.size.get("unseen", 0.0)
+
+    @classmethod
+    def of_facts(cls, facts: dict[str, Any]) -> Fault:
+        """Return the fault that has these facts."""
+        size = {name: value for name, value in facts.items() if name not in cls.__slots__}
+        hosts, servers = (tuple(facts[name]) for name in ("hosts", "servers"))
+        return cls(facts["kind"], facts["since_s"], facts["until_s"], hosts, servers, size)
 
     def facts(self) -> dict[str, Any]:
         """Return it as names and values."""
@@ -123,6 +130,11 @@ def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Serve
             found = fault({})
         case "slow server":
             found = fault({"response_s": random.uniform(0.5, 3)}, servers=one_server)
+        case "capture drops":
+            found = fault({"unseen": random.uniform(0.02, 0.1)})
+        case "longer path":
+            place = random.choice(("near", "far"))
+            found = fault({f"{place}_rtt_s": random.uniform(0.12, 0.3)})
         case "bad station":
             size = {"loss_behind": random.uniform(0.04, 0.12), "near_rtt_s": 0.06, "jitter": 0.5}
             found = fault(size, hosts=(random.choice(hosts).address,))
@@ -132,3 +144,6 @@ def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Serve
 
 
 KINDS: Final = ("bufferbloat", "loss", "outage", "dead capture", "slow server", "bad station")
+MORE_KINDS: Final = (*KINDS, "longer path")
+"""Those of links of namespaces."""
+ALL_KINDS: Final = (*MORE_KINDS, "capture drops")

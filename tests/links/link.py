@@ -50,7 +50,7 @@ class Link:
             yield self._connection(random, host, server, at_s, sizes)
             if random.random() < 0.2:
                 path = self.path(host, server, at_s)
-                yield self._shown(simulate(Resolution(host.address, path, at_s - 0.2), random))
+                yield self._shown(simulate(Resolution(host.address, path, at_s - 0.2), random), random)
         yield from self._load(random)
         yield from self._pings(random)
 
@@ -61,9 +61,8 @@ class Link:
             return self.path(host, server, when_s)
 
         port = random.randrange(32_768, 61_000)
-        return self._shown(
-            simulate(Connection(host.address, server.address, port, path, at_s, sizes), random)
-        )
+        connection = Connection(host.address, server.address, port, path, at_s, sizes)
+        return self._shown(simulate(connection, random), random)
 
     def _starts(self, random: Random) -> Iterator[float]:
         """Draw the beginnings of connections: few at night, most in the afternoon."""
@@ -93,15 +92,19 @@ class Link:
         for number in range(int(self.length_s / 10)):
             at_s = 10.0 * number + 5
             ping = Ping(host.address, server.address, self.path(host, server, at_s), at_s, number)
-            yield self._shown(simulate(ping, random))
+            yield self._shown(simulate(ping, random), random)
 
-    def _shown(self, packets: list[Packet]) -> list[Packet]:
-        hidden = [fault for fault in self.faults if fault.hides_packets]
+    def _shown(self, packets: list[Packet], random: Random) -> list[Packet]:
+        hiding = [fault for fault in self.faults if fault.unseen]
         return [
             packet
             for packet in packets
             if 0 <= packet.time_s < self.length_s
-            and not any(fault.since_s <= packet.time_s < fault.until_s for fault in hidden)
+            and not any(
+                fault.since_s <= packet.time_s < fault.until_s
+                and (fault.unseen == 1 or random.random() < fault.unseen)
+                for fault in hiding
+            )
         ]
 
     def truth(self) -> dict[str, Any]:

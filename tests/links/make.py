@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from random import Random
 
-from faults import KINDS
+from faults import ALL_KINDS, KINDS
 from link import draw_link
 from link_files import write_link
 
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=2.0)
     parser.add_argument("--hosts", type=int, default=24)
     parser.add_argument("--rate", type=float, default=0.05, help="connections per second")
-    parser.add_argument("--fault", action="append", choices=[*KINDS, "none"])
+    parser.add_argument("--fault", action="append", choices=[*ALL_KINDS, "none"])
     parser.add_argument("--links", type=int, default=1, help="number of links, of one seed after the other")
     given = parser.parse_args()
     for seed in range(given.seed, given.seed + given.links):
