@@ -49,6 +49,7 @@ def test_each_chain_has_facts_and_tables(run, farm, tmp_path):
         "flows": 2,
         "groups": 4,
         "group_buckets": pl.read_parquet(place / "group_buckets.parquet").height,
+        "rtp_sources": 0,
     }
     flows = pl.read_parquet(place / "flows.parquet")
     assert flows["source"].unique().to_list() == ["run-3.pcap"]
