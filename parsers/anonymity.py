@@ -76,7 +76,7 @@ class Anonymizer:
             "server_name": self.host,
             "quic_connection_id": self.connection,
             **dict.fromkeys(("source", "from", "to"), self.source),
-            "node": self.place,
+            **dict.fromkeys(("node", "interface"), self.place),
             "group": self.group,
             **dict.fromkeys(("notes", "drop_reasons", "drop_reason", "decode_stop"), self.text),
         }

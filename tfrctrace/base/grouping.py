@@ -16,12 +16,15 @@ MAX_ROWS: Final = 4_000_000
 WIFI_KINDS: Final = ("station", "bssid", "channel")
 """Kinds whose groups count frames of 802.11, not packets of flows."""
 
-KINDS: Final = ("host", "prefix", "site", "port", "link", "dscp", "label", "flow", *WIFI_KINDS)
+FLOW_KINDS: Final = ("label", "interface", "vlan", "tunnel", "outer")
+"""Kinds whose groups are flows with the same value of a column."""
+
+KINDS: Final = ("host", "prefix", "site", "port", "link", "dscp", "flow", *FLOW_KINDS, *WIFI_KINDS)
 
 END_KINDS: Final = frozenset({"host", "prefix", "site", "port", "station"})
 """Kinds whose groups are an end of flows, so that they send and receive."""
 
-_MADE_OF: Final = {"label": "flow", "site": "host"}
+MADE_OF: Final = {**dict.fromkeys(FLOW_KINDS, "flow"), "site": "host"}
 """Kinds that the core does not know, and those that are summed to them."""
 
 _LENGTHS: Final = (24, 64)
@@ -48,9 +51,14 @@ class Grouping:
         return f"{self.by}/{self.prefixes[0]}/{self.prefixes[1]}" if self.by == "prefix" else self.by
 
     @property
+    def is_summed(self) -> bool:
+        """Whether its groups are sums of those that the core knows."""
+        return self.by in MADE_OF
+
+    @property
     def for_core(self) -> tuple[str, tuple[int, int], int | None, int]:
         """The argument of the core."""
-        return (_MADE_OF.get(self.by, self.by), self.prefixes, self.every_ns, MAX_ROWS)
+        return (MADE_OF.get(self.by, self.by), self.prefixes, self.every_ns, MAX_ROWS)
 
 
 def parse_grouping(by: str, every: str | timedelta | None = None, inventory: str | None = None) -> Grouping:

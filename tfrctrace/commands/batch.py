@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tfrctrace.batch.chains import Chain
     from tfrctrace.batch.run_batch import BatchResult, FoundChains, Shard
 
-_MADE_OF: Final = {"label": "flow", "site": "host"}
-
 _REMOTE_JOBS_PER_CORE: Final = 4
 
 _PROBLEMS_SHOWN: Final = 20
@@ -144,7 +142,7 @@ def batch_plan(
     folder: str, by: str, every: str, reading: ReadingOptions, anonymity: AnonymityOptions
 ) -> BatchPlan:
     """Return how chains are analysed; raises `UsageError` for options that do not go together."""
-    from tfrctrace.base.grouping import parse_grouping
+    from tfrctrace.base.grouping import MADE_OF, parse_grouping
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.runs.cache import program_digest
 
@@ -153,10 +151,10 @@ def batch_plan(
             f"`--{'pair' if reading.pair else 'join'}` cannot be used with a batch",
             hint="it joins rotated files by itself; `--chains names` joins all with like names",
         )
-    if by in _MADE_OF:
+    if by in MADE_OF:
         raise UsageError(
             f"a batch cannot group by `{by}`",
-            hint=f"group by `{_MADE_OF[by]}`, of which groups by {by} are made afterwards",
+            hint=f"group by `{MADE_OF[by]}`, of which groups by {by} are made afterwards",
         )
     grouping = parse_grouping(by, every)
     key = anonymity.kept_key("a batch")

@@ -50,7 +50,8 @@ def groups(
             autocompletion=groupings,
             show_default="host, or as the objectives",
             help="Group flows by host, prefix (prefix/16), site (of --inventory), port of the server, link "
-            "(input), dscp, label (with --label) or flow; frames of 802.11 by station, bssid or channel.",
+            "(input), interface, vlan, tunnel, outer (ends of tunnels), dscp, label (with --label) or flow; "
+            "frames of 802.11 by station, bssid or channel.",
         ),
     ] = None,
     every: Annotated[

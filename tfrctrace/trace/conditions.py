@@ -13,7 +13,7 @@
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
               | ("flow" | "flow_id" | "dscp" | "vni" | "teid") NUMBER
-              | ("agent" | "transport" | "tunnel" | "mpls" | "vlan" | "source" | "label") NAME
+              | ("agent" | "transport" | "interface" | "tunnel" | "mpls" | "vlan" | "source" | "label") NAME
               | "starts" ("after" | "before") TIME
 
 This module has the scanner and the conditions on flows; labels, limits and claims stand in the modules that
@@ -40,7 +40,7 @@ Condition = tuple[str, ...]
 CONDITIONS: Final = (
     "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
     "`vni N`, `teid N`, `agent NAME`, `transport NAME`, `tunnel NAME`, `mpls LABELS`, `vlan TAGS`, "
-    "`source FILE`"
+    "`interface NAME`, `source FILE`"
 )
 
 _WORD: Final = r"\S+"
@@ -55,6 +55,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "teid": ("teid",),
     "agent": ("agent",),
     "transport": ("transport",),
+    "interface": ("interface",),
     "tunnel": ("tunnel",),
     "mpls": ("mpls_labels",),
     "vlan": ("vlans",),

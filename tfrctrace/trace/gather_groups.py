@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.grouping import FLOW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.trace.trace import Trace
 
+_NAMED_BY: Final = {
+    "interface": ("flow", "direction", "interface", "source"),
+    "vlan": ("flow", "direction", "vlans"),
+    "tunnel": ("flow", "direction", "tunnel", "vni", "teid", "gre_key", "mpls_labels"),
+    "outer": ("flow", "direction", "outer_src", "outer_dst"),
+}
+"""The columns of flows that name their groups."""
+
 
 def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) -> Groups:
     """Return the groups of all inputs of a trace; `labels` are rules for groups by label."""
@@ -24,8 +33,8 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
     check_labels(grouping, labels)
     reading = trace.read_groups(grouping)
     groups = Groups(grouping, reading.table("groups").frame(), reading.table("group_buckets").frame())
-    if grouping.by == "label":
-        return groups.renamed(_labels_of(trace, labels))
+    if grouping.by in FLOW_KINDS:
+        return groups.renamed(_names_of_flows(trace, grouping.by, labels))
     if grouping.inventory is not None:
         return _of_sites(groups, grouping.inventory)
     # several inputs may have the same host
@@ -62,7 +71,7 @@ def leading_rows(
     """
     columns, key = order
     reading = trace.read_groups(grouping)
-    is_summed = grouping.by in {"label", "site"} or reading.trace_count > 1
+    is_summed = grouping.is_summed or reading.trace_count > 1
     table = reading.table("groups")
     frame = gather_groups(trace, grouping, labels).rows if is_summed else table.frame(columns)
     places = frame.with_row_index("place")
@@ -97,13 +106,31 @@ def _of_sites(groups: Groups, inventory: str) -> Groups:
     return groups.renamed(names).promised(known.promised_bps)
 
 
-def _labels_of(trace: Trace, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the label of each direction of each flow."""
+def _names_of_flows(trace: Trace, by: str, labels: Sequence[str]) -> pl.DataFrame:
+    """Return the group of each direction of each flow."""
     import polars as pl
 
-    flows = trace.labelled_flows(labels)
+    flows = trace.labelled_flows(labels) if by == "label" else trace.table("flows").frame(_NAMED_BY[by])
     return flows.select(
         group=pl.col("flow").cast(pl.String),
         direction="direction",
-        name=pl.coalesce("label", "transport"),
+        name=_name(by),
     )
+
+
+def _name(by: str) -> pl.Expr:
+    """Return the name of the group of a flow."""
+    import polars as pl
+
+    if by == "label":
+        return pl.coalesce("label", "transport")
+    if by == "vlan":
+        return pl.col("vlans").fill_null("untagged")
+    if by == "tunnel":
+        number = pl.coalesce(pl.col("vni", "teid", "gre_key").cast(pl.String), "mpls_labels")
+        name = pl.concat_str("tunnel", number, separator=" ", ignore_nulls=True)
+        return pl.when(pl.col("tunnel").is_not_null()).then(name).otherwise(pl.lit("no tunnel"))
+    if by == "outer":
+        ends = [each("outer_src", "outer_dst") for each in (pl.min_horizontal, pl.max_horizontal)]
+        return pl.concat_str(*ends, separator=" and ").fill_null("no tunnel")
+    return pl.coalesce("interface", "source")

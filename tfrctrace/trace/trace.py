@@ -234,7 +234,8 @@ class Trace(Tables):
 
         `by` is `host`, `prefix` (`prefix/16` for other lengths), `site` (named by the file `inventory`),
         `port` (that of the server), `link` (the input), `dscp`, `label` (with the rules `labels`; other flows
-        are labelled by their transport) or `flow`; frames of 802.11 are grouped by `station`, `bssid` or
+        are labelled by their transport), `interface`, `vlan`, `tunnel`, `outer` (the ends of the tunnel) or
+        `flow`; frames of 802.11 are grouped by `station`, `bssid` or
         `channel`. `every` such as `"1min"` is the width of the intervals, which begin at multiples of it
         since the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
         other.groups()`. docs/groups.md says what a row is.

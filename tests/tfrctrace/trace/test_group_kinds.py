@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from scapy.layers.inet import ICMP, IP
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import Ether
-from scapy.utils import PcapWriter
+from scapy.utils import PcapNgWriter, PcapWriter
 
 import tfrctrace
 from tfrctrace.metrics.loaded_delay import delays_under_load, link_load
@@ -23,6 +23,8 @@ TWO_FLOWS = ROOT / "sample_traces" / "two-flows.pcapng.gz"
 DUMBBELL = ROOT / "sample_traces" / "dumbbell.tr.xz"
 CCID3 = ROOT / "sample_traces" / "dccp-ccid3.pcap.gz"
 PAIR = ROOT / "tests" / "data" / "pair"
+TUNNELS = ROOT / "tests" / "data" / "tunnels"
+BY_TSHARK = json.loads((TUNNELS / "expected.json").read_text())
 RADIOTAP = ROOT / "tests" / "data" / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
 
 S_NS = 10**9
@@ -202,3 +204,41 @@ def test_the_page_of_a_pair_begins_with_its_link_over_time():
     course = trace.results().link.course.filter(side="all")
     assert course["packets"].sum() == trace.flows["packets"].sum()
     assert len(course) > 20
+
+
+@pytest.mark.parametrize(
+    ("capture", "by", "name"),
+    [
+        ("vxlan-vlan", "tunnel", lambda flow: f"vxlan {flow['vni']}"),
+        ("vxlan-vlan", "vlan", lambda flow: flow["vlans"]),
+        ("gtp-u", "tunnel", lambda flow: f"gtp-u {int(flow['teid'], 16)}"),
+        ("mpls", "tunnel", lambda flow: f"mpls {flow['mpls_labels']}"),
+        ("mpls", "vlan", lambda flow: flow.get("vlans", "untagged")),
+        ("mpls", "outer", lambda _: "no tunnel"),
+        ("geneve", "tunnel", lambda flow: f"geneve {int(flow['vni'], 0)}"),
+    ],
+)
+def test_bytes_of_vlans_and_tunnels_are_those_of_tshark(capture, by, name):
+    expected = Counter()
+    for flow in BY_TSHARK[capture].values():
+        expected[name(flow)] += flow["wire_bytes"]
+    rows = tfrctrace.open(TUNNELS / f"{capture}.pcap").groups(by).rows
+    assert dict(rows.group_by("group").agg(pl.col("wire_bytes").sum()).iter_rows()) == expected
+
+
+def test_flows_belong_to_the_interface_of_their_first_packet(tmp_path):
+    path = tmp_path / "two.pcapng"
+    with PcapNgWriter(str(path)) as writer:
+        for number, interface in enumerate(["eth0", "wan", "eth0", "wan"]):
+            packet = (
+                IP(src="192.0.2.1", dst="192.0.2.2", id=number)
+                / UDP(sport=number // 3, dport=53)
+                / bytes(100)
+            )
+            packet.sniffed_on, packet.time = interface, 1_760_000_000 + number
+            writer.write(packet)
+    trace = tfrctrace.open(path)
+    rows = trace.groups("interface").rows
+    # the second packet of the first flow came in by another interface
+    assert list(rows.select("group", "packets").iter_rows()) == [("eth0", 3), ("wan", 1)]
+    assert trace.flows["interface"].drop_nulls().unique().sort().to_list() == ["eth0", "wan"]

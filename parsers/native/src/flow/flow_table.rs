@@ -4,7 +4,6 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::Flow;
 use super::ends::neighbours::GROUP_BITS;
 use super::ends::settled_flows::{Chunks, SettledFlows};
 use super::flow_group::FlowGroup;
@@ -12,6 +11,7 @@ use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use super::quic::paths::QuicPaths;
 use super::tunnelled_flows::TunnelledFlows;
+use super::{Flow, Origin};
 use crate::packet::batch::Item;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 use crate::packet::key::Ipv4Ends;
@@ -290,7 +290,7 @@ impl FlowTable {
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
             Some(flow) if !self.is_over_before((flow, side), packet, network, is_syn) => flow,
-            _ => self.open(key, side, source)?,
+            _ => self.open(key, side, Origin::new(source, packet.interface))?,
         };
         self.recent[slot] = flow;
         Some(Found { flow, side })
@@ -338,7 +338,11 @@ impl FlowTable {
                 flow
             }
             None => {
-                let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
+                let flow = self.open(
+                    FlowKey::of(&segment.endpoints()).0,
+                    side,
+                    Origin::new(source, segment.interface.into()),
+                )?;
                 if segment.ip.ip_id.is_none() {
                     // A text without IP headers; in a capture plain segments have 0.
                     self.get_mut(flow).note_dscp(side, None);
@@ -358,7 +362,7 @@ impl FlowTable {
         let (key, side) = FlowKey::of(endpoints);
         let flow = match self.lookup(&key.sought()) {
             Some(flow) => flow,
-            None => self.open(key, side, source)?,
+            None => self.open(key, side, Origin::of_totals(source))?,
         };
         Some(Found { flow, side })
     }
@@ -429,15 +433,15 @@ impl FlowTable {
 
     #[cold]
     #[inline(never)]
-    fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
-        let number = self.open_unregistered(&key, side, source)?;
+    fn open(&mut self, key: FlowKey, side: Side, origin: Origin) -> Option<u32> {
+        let number = self.open_unregistered(&key, side, origin)?;
         self.forget_ends(&key);
         self.register(&key.sought(), number);
         Some(number)
     }
 
     /// Open a flow that look-ups do not find yet.
-    pub(super) fn open_unregistered(&mut self, key: &FlowKey, side: Side, source: u32) -> Option<u32> {
+    pub(super) fn open_unregistered(&mut self, key: &FlowKey, side: Side, origin: Origin) -> Option<u32> {
         let number = self.length;
         if self.live >= self.max_live || number == NO_FLOW {
             return None;
@@ -446,7 +450,7 @@ impl FlowTable {
             let pool = self.spare_pools.pop().unwrap_or_else(|| Pool::with_room(0));
             self.groups.push(FlowGroup::new(pool, self.intervals));
         }
-        self.group_mut(number).open(Flow::new(*key, side, source));
+        self.group_mut(number).open(Flow::new(*key, side, origin));
         self.length += 1;
         self.live += 1;
         Some(number)

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::tcp::{Kinship, Segment};
 use super::tunnelled_flows::MOST_CANDIDATES;
-use super::{FlowTable, Found};
+use super::{FlowTable, Found, Origin};
 use crate::packet::encapsulation::Lane;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 use crate::packet::ip_fields::IpFields;
@@ -104,7 +104,7 @@ impl FlowTable {
         let flow = match known {
             Some(flow) if !self.is_over_before((flow, side), packet, network, is_syn) => flow,
             _ => {
-                let flow = self.open_unregistered(&key, side, source)?;
+                let flow = self.open_unregistered(&key, side, Origin::new(source, packet.interface))?;
                 if let Some(old) = known {
                     self.get_mut(old).is_replaced = true;
                     self.tunnelled.hand_over(key, old, flow);

@@ -124,6 +124,28 @@ impl Direction {
 /// Limit of totals: packets counted one by one cannot add as much again.
 const MAX_REPORTED_TOTAL: u64 = u64::MAX / 2;
 
+/// Value of [`Flow::interface`] if there is none.
+const NO_INTERFACE: u16 = u16::MAX;
+
+/// Where the first packet of a flow was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    source: u32,
+    interface: u16,
+}
+
+impl Origin {
+    /// A source, and an interface or node of it.
+    pub fn new(source: u32, interface: u32) -> Self {
+        Self { source, interface: u16::try_from(interface).unwrap_or(NO_INTERFACE) }
+    }
+
+    /// A source of totals, which no interface showed.
+    pub fn of_totals(source: u32) -> Self {
+        Self { source, interface: NO_INTERFACE }
+    }
+}
+
 /// Value of [`Flow::dscp`] while no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
 
@@ -138,6 +160,8 @@ pub struct Flow {
     is_replaced: bool,
     /// Index of the source of its first packet.
     pub source: u32,
+    /// As returned by [`Flow::interface`], or [`NO_INTERFACE`].
+    interface: u16,
     directions: [Direction; 2],
     pub tcp: Option<Box<Connection>>,
     /// State of flows other than TCP, allocated when needed.
@@ -185,15 +209,16 @@ impl NonTcpState {
 }
 
 impl Flow {
-    /// A flow whose first packet came from `first`.
-    pub fn new(key: FlowKey, first: Side, source: u32) -> Self {
+    /// A flow whose first packet came from `first`, and was read at `origin`.
+    pub fn new(key: FlowKey, first: Side, origin: Origin) -> Self {
         let is_tcp = key.protocol() == 6;
         Self {
             key: key.into(),
             first,
             dscp: [0; 2],
             is_replaced: false,
-            source,
+            source: origin.source,
+            interface: origin.interface,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
             non_tcp: None,
@@ -267,6 +292,11 @@ impl Flow {
     /// Whether the vantage applies to this flow.
     pub fn has_vantage(&self) -> bool {
         self.tcp.is_some() || self.dccp().is_some() || self.layout_flow().is_some()
+    }
+
+    /// Index of the interface or node at which its first packet was captured.
+    pub fn interface(&self) -> Option<u32> {
+        (self.interface != NO_INTERFACE).then_some(self.interface.into())
     }
 
     /// The differentiated services codepoint of the first packet of `side` with a nonzero one, else
@@ -806,7 +836,7 @@ mod tests {
     #[test]
     fn test_packets_may_follow_totals_of_any_size() {
         let side = Side::Low;
-        let mut flow = Flow::new(FlowKey::default(), side, 0);
+        let mut flow = Flow::new(FlowKey::default(), side, Origin::default());
         let totals = FlowTotals { sent: (u64::MAX, u64::MAX), ..FlowTotals::default() };
         flow.on_totals(side, &totals);
         flow.on_totals(side, &totals);

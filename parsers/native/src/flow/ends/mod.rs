@@ -7,12 +7,12 @@ pub(super) mod settled_flows;
 use std::collections::HashMap;
 use std::io;
 
-use super::Flow;
 use super::dccp;
 use super::flow_table::{FlowTable, index_in_group};
 use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
 use super::tfrc::TfrcFlow;
+use super::{Flow, Origin};
 use crate::packet::key::Side;
 use neighbours::{FLOWS, FlowSet, GROUP_BITS};
 use settled_flows::{SettledFlow, decode};
@@ -46,7 +46,7 @@ named_enum! {
 impl Flow {
     /// What stands for a flow that left.
     pub(super) fn vacant() -> Self {
-        Self { tcp: None, ..Self::new(Default::default(), Side::Low, 0) }
+        Self { tcp: None, ..Self::new(Default::default(), Side::Low, Origin::default()) }
     }
 
     /// Time of its last packet; None without one.

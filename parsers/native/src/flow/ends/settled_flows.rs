@@ -147,6 +147,7 @@ pub fn decode(mut states: &[u8], mut take: impl FnMut(SettledFlow)) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::Origin;
     use crate::packet::event::Endpoints;
     use crate::packet::key::{FlowKey, Side};
 
@@ -154,7 +155,7 @@ mod tests {
     fn state(number: u32) -> Vec<u8> {
         let mut states = Vec::new();
         let ends = Endpoints { protocol: 6, src: number.into(), ..Endpoints::default() };
-        let flow = Flow::new(FlowKey::of(&ends).0, Side::Low, number);
+        let flow = Flow::new(FlowKey::of(&ends).0, Side::Low, Origin::new(number, 0));
         SettledFlow { index: number as u8, flow, tunnels: [None, None] }.encode(&mut states);
         states
     }

@@ -195,6 +195,11 @@ impl<'a> FlowRow<'a> {
         self.rtt().map(|(rtt, _)| &rtt.range)
     }
 
+    fn interface(&self) -> Option<&str> {
+        let source = self.analysis.sources.get(self.flow.source as usize)?;
+        source.interfaces.get(self.flow.interface()? as usize)?.0.name.as_deref()
+    }
+
     fn source(&self) -> Option<&str> {
         let source = self.analysis.sources.get(self.flow.source as usize)?;
         Some(source.source.as_str())
@@ -431,6 +436,9 @@ impl<'a> FlowRow<'a> {
             .u32(|row| Some(row.port(row.side.other()))),
         column("source", "", "file the flow was read from (the first, when files are joined)")
             .name(FlowRow::source),
+        column("interface", "", "interface at which its first packet was captured; in a simulation the node")
+            .null_when("the file names none")
+            .name(FlowRow::interface),
         column(
             "vantage",
             "",
