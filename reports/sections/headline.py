@@ -95,7 +95,7 @@ def _worst_host(link: LinkTables, side: Mapping[str, Any]) -> str:
     if own.height < _LEAST_HOSTS:
         return ""
     host = own.sort("rtt_p95_ms", "group", descending=[True, False]).row(0, named=True)
-    return f"; worst {host['group']}: p95 {format_ms(host['rtt_p95_ms'])}"
+    return f"; worst {_named(host)}: p95 {format_ms(host['rtt_p95_ms'])}"
 
 
 def _worst_share(link: LinkTables, part: str, whole: str) -> str:
@@ -103,7 +103,13 @@ def _worst_share(link: LinkTables, part: str, whole: str) -> str:
     if link.hosts.height < _LEAST_HOSTS or worst.is_empty() or worst["share"].n_unique() == 1:
         return ""
     host = worst.row(0, named=True)
-    return f"; worst {host['group']}: {format_share(host['share'])}"
+    return f"; worst {_named(host)}: {format_share(host['share'])}"
+
+
+def _named(host: Mapping[str, Any]) -> str:
+    """Return the address of a host, or which node of a simulation it is."""
+    name = str(host["group"])
+    return f"node {name}" if name.isdigit() else name
 
 
 def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:

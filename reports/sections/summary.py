@@ -43,6 +43,9 @@ _MOST_NAMES: Final = 4
 _FEWEST_DATA_PACKETS: Final = 100
 """With fewer packets the share of retransmissions is not significant."""
 
+_FEWEST_RTTS: Final = 20
+"""With fewer samples of acknowledged data, RTTs of another kind say more."""
+
 _SEVERITIES: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 
 _UNSUCCESSFUL: Final = {
@@ -184,22 +187,26 @@ def _facts(
     zone: TimeZone,
 ) -> tuple[Fact, ...]:
     """Return the key figures, each over all flows."""
+    import polars as pl
+
     packets, wire_bytes = volume(flows, sources)
     covered = _covered(sources, joined=joined)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
     whose = _from_when_to_when(covered, zone)
-    sent = flows.select("sent_packets", "lost_packets").drop_nulls()
-    shows_both_ends = int(sent["sent_packets"].sum()) > 0
+    sent = flows.filter(pl.col("lost_packets").is_not_null())
+    packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
+    # a few flows with numbered packets do not speak for all others
+    shows_both_ends = packets_sent > 0 and sent["packets"].sum() >= flows["packets"].sum() / 2
     facts = list(link_facts(link, with_losses=not shows_both_ends)) if link else []
-    if not any(fact.label.startswith("RTT") for fact in facts):
-        facts = [*other_rtts(flows, feedback), *facts]
+    rtts = sum(side["rtt_samples"] for side in path_sides(link)) if link else 0
+    if rtts < _FEWEST_RTTS and (others := list(other_rtts(flows, feedback))):
+        facts = [*others, *(fact for fact in facts if not fact.label.startswith("RTT"))]
     retransmitted, data = retransmitted_packets(flows)
     if data:
         seen = ", as captured" if _hides_repairs(flows) else ""
         detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
     if shows_both_ends:
-        packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
         detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
         facts.append(Fact("Lost on the way", format_share(lost / packets_sent), detail))
     return (

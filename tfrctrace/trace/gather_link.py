@@ -33,7 +33,10 @@ _LEAST_COVERED: Final = 0.02
 
 
 def gather_link(trace: Trace, hosts: pl.Series, sources: Sequence[Mapping[str, Any]]) -> LinkTables | None:
-    """Return the tables of a link with these hosts; None if there is no second pass, or no common time."""
+    """Return the tables of a link with these hosts; None if there is no second pass.
+
+    Inputs whose times have nothing in common are one interval.
+    """
     from tfrctrace.base.grouping import Grouping, parse_grouping
     from tfrctrace.metrics.link import interval_ns, link_tables
     from tfrctrace.trace.gather_groups import gather_groups
@@ -41,13 +44,13 @@ def gather_link(trace: Trace, hosts: pl.Series, sources: Sequence[Mapping[str, A
     if trace.is_pair:
         sources = sources[:1]  # whose clock times are of
     span_ns = _common_span_ns(sources, is_one=trace.is_joined)
-    if trace.is_read_once or hosts.is_empty() or not span_ns:
+    if trace.is_read_once or hosts.is_empty():
         return None
     by, groups = _grouped_by(hosts)
     packets = sum(source["packets"] for source in sources)
     most = min(max(_MOST_ROWS // groups, _LEAST_INTERVALS), _MOST_INTERVALS)
     most = min(most, max(packets // _PACKETS_IN_INTERVAL, 1))
-    grouping: Grouping = parse_grouping(by, f"{interval_ns(span_ns, most)}ns")
+    grouping: Grouping = parse_grouping(by, f"{interval_ns(span_ns, most)}ns" if span_ns else None)
     return link_tables(gather_groups(trace, grouping))
 
 

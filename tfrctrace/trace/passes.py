@@ -114,7 +114,7 @@ class Passes:
         names = self.names
         if self._inputs.is_standard_input:
             return "standard input"
-        return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} captures"
+        return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} traces"
 
     @property
     def names(self) -> list[str]:

@@ -125,3 +125,29 @@ def test_the_picture_counts_every_packet_once(drawn):
     shown_bytes = sum(value for value in curve.values if value is not None) * overview.width_s / 8
     assert shown_bytes == pytest.approx(trace.flows["wire_bytes"].sum())
     assert len(overview.starts_s) <= 300
+
+
+def test_inputs_without_a_common_time_have_a_headline_over_all_samples():
+    trace = tfrctrace.open([str(SAMPLES / "two-flows.pcapng.gz"), str(SAMPLES / "dumbbell.tr.xz")])
+    assert trace.name == "2 traces"
+    hosts = trace.flows.select("flow", "direction", group="dst")
+    servers = trace.results().link.hosts.filter(side="servers").select("group")
+    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    to_servers = samples.join(servers, on="group")["rtt_ns"] / 1e6
+    fact = facts_of(trace)["RTT to servers, p50"]
+    assert milliseconds(fact.value) == [pytest.approx(nearest_rank(to_servers, 0.5), rel=2 * WITHIN)]
+    assert f"n {len(to_servers):,}" in fact.detail
+    assert not any(fact.label.startswith("RTT of TFRC") for fact in summary_of(trace).facts)
+
+
+def test_losses_of_a_few_numbered_datagrams_do_not_hide_those_of_tcp():
+    facts = facts_of(tfrctrace.open(str(SAMPLES / "mixed.pcap.zst")))
+    assert "Lost segments" in facts
+    assert "Lost on the way" not in facts
+    assert "Lost on the way" in facts_of(tfrctrace.open(str(SAMPLES / "dumbbell.tr.xz")))
+
+
+def test_two_samples_do_not_stand_before_hundreds_of_reports():
+    labels = [fact.label for fact in summary_of(tfrctrace.open(str(SAMPLES / "dccp-ccid3.pcap.gz"))).facts]
+    assert labels[0] == "RTT of TFRC senders (R), p50"
+    assert not any(label.startswith("RTT to") for label in labels)
