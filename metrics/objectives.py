@@ -292,14 +292,20 @@ def _stretches(objective: Objective, intervals: pl.DataFrame) -> pl.DataFrame:
     def numbered(is_first: pl.Expr) -> pl.Expr:
         return is_first.fill_null(value=True).cast(pl.UInt32).cum_sum()
 
+    found = broken.with_columns(
+        run=numbered(is_other | (gap_ns != 0)), stretch=numbered(is_other | (gap_ns > most_ns))
+    ).filter((pl.len().over("run") >= objective.raise_after).any().over("stretch"))
+    return summed_stretches(objective, found)
+
+
+def summed_stretches(objective: Objective, broken: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each `stretch` of violated intervals of one group, the worst first."""
+    import polars as pl
+
     bad = badness(objective)
     worst = bad.arg_max()
     return (
-        broken.with_columns(
-            run=numbered(is_other | (gap_ns != 0)), stretch=numbered(is_other | (gap_ns > most_ns))
-        )
-        .filter((pl.len().over("run") >= objective.raise_after).any().over("stretch"))
-        .group_by("stretch", maintain_order=True)
+        broken.group_by("stretch", maintain_order=True)
         .agg(
             pl.col("group").first(),
             begin_ns=pl.col("start_ns").min(),

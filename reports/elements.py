@@ -272,6 +272,8 @@ class Term:
 
     name: str
     words: str
+    command: str = ""
+    """A command for a shell behind the words, which may hold names out of a capture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def _check_writable(folder: str, path: str) -> None:
 def make_folder(path: str) -> None:
     """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
     try:
-        with _output_errors(path):
+        with output_errors(path):
             os.makedirs(path, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(path, "is not a directory") from error
@@ -70,12 +70,12 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     check_output(path)
-    with _output_errors(path), _replacing(path) if _is_replaceable(path) else open(path, "wb") as file:
+    with output_errors(path), _replacing(path) if _is_replaceable(path) else open(path, "wb") as file:
         yield file
 
 
 @contextlib.contextmanager
-def _output_errors(path: str) -> Iterator[None]:
+def output_errors(path: str) -> Iterator[None]:
     """Raise `OutputError` for what the system refuses."""
     try:
         yield
@@ -134,7 +134,7 @@ def replacing_folder(path: str, parts: str) -> Iterator[str]:
     """
     import shutil
 
-    with _output_errors(path):
+    with output_errors(path):
         descriptor, part = _new_part_folder(parts, f".{os.path.basename(path)[:32]}.")
         try:
             yield part

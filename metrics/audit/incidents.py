@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.metrics.objectives import badness
+from tfrctrace.metrics.objectives import summed_stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ def raised_stretches(
     known = intervals.filter(pl.col("verdict") != "no_data")
     broken = known.filter(pl.col("verdict") != "met")["group"].unique()
     known = known.filter(pl.col("group").is_in(broken.implode(), nulls_equal=True)).sort("group", "start_ns")
-    is_bad, bad = pl.col("verdict") != "met", badness(objective)
+    is_bad = pl.col("verdict") != "met"
     is_other = pl.col("group").ne_missing(pl.col("group").shift())
     is_after_silence = (pl.col("start_ns") - pl.col("end_ns").shift() >= silent_ns) | is_other
 
@@ -102,49 +102,21 @@ def raised_stretches(
 
     runs = known.with_columns(
         is_bad=is_bad,
-        bad=bad,
         is_cut=is_after_silence,
         run=numbered(is_after_silence | (is_bad != is_bad.shift())),
     ).with_columns(length=pl.len().over("run"))
     clears = ~pl.col("is_bad") & (pl.col("length") >= objective.clear_after)
     # what begins behind a silence, or behind a run that clears
-    parts = runs.with_columns(part=numbered(pl.col("is_cut") | clears | clears.shift()))
-    worst = pl.col("bad").arg_max()
-    found = (
-        parts.filter("is_bad")
-        .filter((pl.col("length") >= objective.raise_after).any().over("part"))
-        .group_by("part", maintain_order=True)
-        .agg(
-            pl.lit(number).first().alias("objective"),
-            pl.col("group").first(),
-            begin_ns=pl.col("start_ns").min(),
-            end_ns=pl.col("end_ns").max(),
-            intervals=pl.len().cast(pl.Int64),
-            severe=(pl.col("verdict") == "severe").sum().cast(pl.Int64),
-            value=pl.col("value").get(worst),
-            n=pl.col("n").get(worst),
-            at_ns=pl.col("start_ns").get(worst),
-            bad=pl.col("bad").max(),
-        )
-    )
+    parts = runs.with_columns(stretch=numbered(pl.col("is_cut") | clears | clears.shift()))
+    is_raised = (pl.col("length") >= objective.raise_after).any().over("stretch")
+    found = summed_stretches(objective, parts.filter("is_bad").filter(is_raised))
     cleared = parts.filter(clears).group_by("group").agg(met="start_ns")
-    found = found.join(cleared, on="group", how="left", nulls_equal=True)
-    next_met = pl.col("met").list.eval(pl.element().sort())
+    ended = pl.struct("end_ns", "met").map_elements(
+        lambda row: _ended(row["end_ns"], row["met"] or (), silent_ns, last_ns), pl.String
+    )
     return (
-        found.with_columns(met=next_met)
-        .with_columns(
-            ended=pl.struct("end_ns", "met").map_elements(
-                lambda row: _ended(row["end_ns"], row["met"] or (), silent_ns, last_ns), pl.String
-            )
-        )
-        .sort(
-            "severe",
-            "intervals",
-            "bad",
-            "begin_ns",
-            "group",
-            descending=[True, True, True, False, False],
-        )
+        found.join(cleared, on="group", how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(objective=pl.lit(number), ended=ended)
         .select(STRETCH_COLUMNS)
     )
 

@@ -28,10 +28,13 @@ def joined_pieces(pieces: Iterable[Groups]) -> Groups:
     if twice.is_empty():
         return replace(parts[0], rows=rows, buckets=buckets)
 
-    def split(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        return tuple(frame.join(twice, on=_KEY, how=how, nulls_equal=True) for how in ("semi", "anti"))  # type: ignore[return-value]
-
-    (shared, own), (shared_buckets, own_buckets) = split(rows), split(buckets)
+    (shared, own), (shared_buckets, own_buckets) = (
+        (
+            frame.join(twice, on=_KEY, how="semi", nulls_equal=True),
+            frame.join(twice, on=_KEY, how="anti", nulls_equal=True),
+        )
+        for frame in (rows, buckets)
+    )
     summed = sum_groups([replace(parts[0], rows=shared, buckets=shared_buckets)])
     return replace(
         parts[0],

@@ -76,7 +76,7 @@ def evidence_section(audit: Audit, zone: TimeZone) -> Section:
     """Return what each incident was compared with, and how to see its packets."""
     found = _longest_first(audit)[:_MOST_EVIDENCE]
     tables = tuple(_evidence(one, zone) for one in found if one.cause.signals)
-    commands = tuple(Term(f"Incident {one.number}", f"`{command(one)}`") for one in found if one.files)
+    commands = tuple(Term(f"Incident {one.number}", "", command(one)) for one in found if one.files)
     return Section("evidence", "Evidence", tables=tables, terms=commands)
 
 
@@ -217,6 +217,7 @@ def command(one: FoundIncident) -> str:
 
 
 def _quoted(name: str) -> str:
+    """Return a file for a shell; a name that begins like an option is none."""
     import shlex
 
-    return shlex.quote(name)
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)

@@ -18,7 +18,18 @@ from tfrctrace.reports.safe_text import markdown_text, plain_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tfrctrace.reports.elements import Cell, Fact, Figure, Note, Report, Row, Section, TableView, Words
+    from tfrctrace.reports.elements import (
+        Cell,
+        Fact,
+        Figure,
+        Note,
+        Report,
+        Row,
+        Section,
+        TableView,
+        Term,
+        Words,
+    )
     from tfrctrace.reports.figures.charts import Chart
 
 SUFFIXES: Final = frozenset({".md", ".markdown"})
@@ -73,11 +84,16 @@ def _section(section: Section, places: Mapping[str, str]) -> Iterator[str]:
         *map(_note, section.notes),
         *(_figure(one.title, one.caption, places[one.key]) for one in shown),
         *(block for table in section.tables for block in _table(table)),
-        *_listed(f"**{markdown_text(term.name)}**: {_prose(term.words)}" for term in section.terms),
+        *_listed(map(_term, section.terms)),
     ]
     if blocks:
         yield f"## {markdown_text(section.title)}"
         yield from blocks
+
+
+def _term(term: Term) -> str:
+    command = _name(term.command) if term.command else ""
+    return f"**{markdown_text(term.name)}**: {_prose(term.words)}{command}"
 
 
 def _words(words: Words) -> str:

@@ -247,7 +247,8 @@ def _note(note: Note) -> str:
 
 
 def _term(term: Term) -> str:
-    return f"<dt>{_text(term.name)}</dt><dd>{_prose(term.words)}</dd>"
+    command = f"<code>{_text(term.command)}</code>" if term.command else ""
+    return f"<dt>{_text(term.name)}</dt><dd>{_prose(term.words)}{command}</dd>"
 
 
 def _figure(figure: Figure) -> str:

@@ -151,12 +151,10 @@ class LinkDays:
             .select("group", hour=pl.col("start_ns") + pl.col("step") * HOUR_NS)
             .unique()
         )
-        first, last = wanted["hour"].min(), wanted["hour"].max()
+        starts = wanted["hour"].sort().to_list() or [0]
         start = pl.col("start_ns")
         own = self._scan("intervals").filter(
-            pl.col("objective") == place,
-            start >= (0 if first is None else first),
-            start < (0 if last is None else last + HOUR_NS),  # type: ignore[operator]  # a time
+            pl.col("objective") == place, start.is_between(starts[0], starts[-1] + HOUR_NS, closed="left")
         )
         return (
             own.drop("objective")

@@ -25,6 +25,7 @@ BUILD_VARIABLES: Final = ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKIT
 
 _MOST_LINE_BYTES: Final = 4_000_000
 _MOST_BYTES: Final = 256_000_000
+_LATEST_NS: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,13 @@ def make_entry(
 
 def append_entry(folder: str, entry: Mapping[str, Any]) -> None:
     """Append an entry to the history in `folder`, which is made if it is not there."""
-    from tfrctrace.reports.output import make_folder
+    from tfrctrace.reports.output import make_folder, output_errors
 
     make_folder(folder)
+    path = os.path.join(folder, FILE_NAME)
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     # one write at the end of the file, so that checks of two builds at once keep their lines apart
-    with open(os.path.join(folder, FILE_NAME), "ab+", buffering=0) as file:
+    with output_errors(path), open(path, "ab+", buffering=0) as file:
         if file.tell() and not _ends_with_line_end(file.fileno()):
             line = b"\n" + line
         file.write(line)
@@ -115,11 +117,11 @@ def _builds(entries: Sequence[Mapping[str, Any]]) -> Iterator[Build]:
     for entry in sorted(entries, key=lambda one: one["time_ns"]):
         by_name.setdefault(entry["build"], []).append(entry)
     for name, own in by_name.items():
-        values: dict[str, tuple[float, ...]] = {}
+        values: dict[str, list[float]] = {}
         for entry in own:
             for quantity, some in entry["quantities"].items():
-                values[quantity] = (*values.get(quantity, ()), *map(float, some))
-        yield Build(name, own[0]["time_ns"], values)
+                values.setdefault(quantity, []).extend(map(float, some))
+        yield Build(name, own[0]["time_ns"], {quantity: tuple(all_) for quantity, all_ in values.items()})
 
 
 def _options(measured_with: Mapping[str, Any]) -> dict[str, str]:
@@ -150,6 +152,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
             entry["history_version"] == HISTORY_VERSION
             and isinstance(entry["build"], str)
             and isinstance(entry["time_ns"], int)
+            and 0 <= entry["time_ns"] < _LATEST_NS
             and isinstance(entry["measured_with"], dict)
             and isinstance(entry["quantities"], dict)
         )

@@ -105,7 +105,7 @@ OF_GROUPS: Final = Language(_kind, _conditions)
 
 
 def _group_quantity(limit: Limit, grouping: Grouping) -> GroupQuantity:
-    chosen: dict[str, str] = dict(limit.quantity.conditions)  # type: ignore[arg-type]  # pairs
+    chosen = {name: str(value) for name, value, *_ in limit.quantity.conditions}
     known = _OF_ENDS if grouping.by in END_KINDS else _OF_FLOWS
     if (direction := chosen.get("direction")) is not None and direction not in known:
         raise UsageError(
