@@ -79,7 +79,7 @@ def scaled(fault: Fault, by: float) -> Fault:
 def evaluate_link(seed: int, days: float, drawn: Sequence[str]) -> list[dict[str, Any]]:
     """Draw a link, audit it, and return what became of each fault, or of the link without one."""
     random = Random(seed)
-    kinds = [] if seed % 3 == 0 else random.sample(drawn, random.choice((1, 1, 2)))
+    kinds = [] if seed % 3 == 0 else random.sample(drawn, min(random.choice((1, 1, 2)), len(drawn)))
     link = draw_link(seed, list(kinds), days=days, hosts=HOSTS, connections_per_s=CONNECTIONS_PER_S)
     link.faults = [scaled(fault, random.uniform(SMALLEST, 1)) for fault in link.faults]
     with tempfile.TemporaryDirectory() as name:

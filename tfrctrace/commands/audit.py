@@ -13,7 +13,7 @@ from tfrctrace.commands.console import NOT_READ, Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Jobs
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
-from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.commands.options.reading_options import NOT_OF_CHAINS, ReadingOptions
 from tfrctrace.commands.run_progress import run_progress
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def audit(
     ] = False,
     title: Annotated[str | None, output_option("--title", metavar="TEXT", help="Title of the page.")] = None,
     jobs: Jobs = None,
-    reading: ReadingOptions,
+    reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
     """Find when links were bad over months, and where the cause is.

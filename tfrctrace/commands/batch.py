@@ -19,7 +19,7 @@ from tfrctrace.commands.options.grouped_help import (
     output_option,
     reading_option,
 )
-from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.commands.options.reading_options import NOT_OF_CHAINS, ReadingOptions
 from tfrctrace.commands.run_progress import run_progress
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def batch(
             "--verify", help="Read the files of chains that are done, and analyse changed ones again."
         ),
     ] = False,
-    reading: ReadingOptions,
+    reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
     """Analyse thousands of captures once each, into a folder.

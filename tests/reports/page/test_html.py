@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from tfrctrace.reports.build_report import build_report
-from tfrctrace.reports.elements import Cell, Heading, Note, Report, Row, Section, TableView
+from tfrctrace.reports.elements import Cell, Heading, Note, Report, Row, Section, TableView, Term
+from tfrctrace.reports.files.markdown import markdown
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.results import Results
 
@@ -267,3 +268,10 @@ def test_a_hundred_thousand_flows_make_a_page_that_opens(small_trace):
     )
     assert len(page.encode()) < 3_000_000
     assert "Shown are the 1,000 largest of 100,000 flows" in page
+
+
+def test_a_command_is_code_as_a_whole_whatever_its_file_is_called():
+    command = "tfrctrace report 'a `b` <i>.pcap'"
+    report = Report("t", (Section("s", "S", terms=(Term("Incident 1", "", command),)),))
+    assert "".join(Page(render(report)).texts["code"]) == command
+    assert command.replace("`", "\\`").replace("<i>", "&lt;i&gt;") in markdown(report, {})

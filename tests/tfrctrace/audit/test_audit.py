@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -15,7 +16,9 @@ import tfrctrace
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
-from tfrctrace.metrics.audit.incidents import raised_stretches
+from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
+from tfrctrace.metrics.audit.result import FoundIncident
+from tfrctrace.reports.audit.incident_tables import command
 from tfrctrace.reports.files.json_schema import audit_document
 from tfrctrace.reports.files.schema_check import first_complaint
 
@@ -322,7 +325,23 @@ def test_speech_is_scored_where_its_receiver_reported_and_the_end_is_known(run, 
     assert "payload type 26" in picture["reason"]
 
 
+def test_a_file_that_is_called_like_an_option_is_none_in_the_command_of_an_incident():
+    files = ("-o evil.pcap", "$(id) 'a'.pcap")
+    found = FoundIncident(1, Incident("link", 0, 10**9), None, files)
+    words = shlex.split(command(found))
+    assert words[-4:] == ["./-o evil.pcap", files[1], "-o", "incident-1.html"]
+
+
 def test_an_unknown_profile_is_refused_before_anything_is_read(run):
     outcome = run("audit", "missing", "-o", "audit", "--profile", "qoo")
     assert outcome.status == 2
     assert "no profile is named `qoo`" in outcome.err
+
+
+def test_options_that_an_audit_refuses_are_not_in_its_help(run):
+    outcome = run("audit", "--help")
+    assert "--since" in outcome.out
+    assert "--join" not in outcome.out
+    outcome = run("audit", "missing", "-o", "audit", "--pair")
+    assert outcome.status == 2
+    assert "`--pair` cannot be used" in outcome.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -113,6 +114,28 @@ def test_other_options_and_broken_lines_are_left_out_and_counted(run, past, tmp_
         assert f"`h/history.jsonl:{number}`: is not an entry of a history" in outcome.err
     # what a killed check left is not continued
     assert json.loads((tmp_path / "h" / "history.jsonl").read_text().splitlines()[-1])["build"] == "now"
+
+
+def test_a_time_that_no_clock_shows_and_a_value_that_is_no_number_make_no_entry(run, past):
+    file = past([1.0] * 8)
+    first = json.loads(file.read_text().splitlines()[0])
+    name = next(iter(first["quantities"]))
+    changes = [{"time_ns": 10**300}, {"time_ns": -1}, {"build": 3}]
+    changes += [{"quantities": {name: [value]}} for value in (10**400, math.nan, "1", None)]
+    bad = [*(json.dumps(first | change) for change in changes), '"text"', "[" * 100_000]
+    file.write_text("\n".join([*file.read_text().splitlines(), *bad]) + "\n")
+    outcome = check(run, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    assert len(trend(outcome)["builds"]) == 9
+    assert outcome.err.count("is not an entry of a history") == len(bad)
+
+
+def test_a_history_that_cannot_be_written_is_named(run, tmp_path):
+    (tmp_path / "h" / "history.jsonl").mkdir(parents=True)
+    outcome = check(run)
+    assert outcome.status != 0
+    assert "history.jsonl" in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def test_checks_at_once_keep_their_lines_apart(tmp_path):

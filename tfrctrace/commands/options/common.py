@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -17,7 +18,7 @@ from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _TRACES = typer.Argument(
     metavar="TRACE",
@@ -146,18 +147,27 @@ def check_output_places(outputs: Iterable[str | None], traces: list[str], *, for
         places.add(place)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hidden:
+    """Options of a bundle that a command does not take, as a note on its parameter."""
+
+    names: tuple[str, ...]
+
+
 def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
     """Return `command` with one parameter per option in place of bundles, as Typer needs it.
 
-    A bundle is a dataclass whose fields are options that several commands share.
+    A bundle is a dataclass whose fields are options that several commands share. Those that `Hidden` names
+    have no place in the help of this command, which refuses them.
     """
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, type[Any]] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        kind = parameter.annotation
+        kind, *notes = get_args(parameter.annotation) or (parameter.annotation,)
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             bundles[parameter.name] = kind
-            parameters += _options_of(kind)
+            hidden = [name for note in notes if isinstance(note, Hidden) for name in note.names]
+            parameters += _options_of(kind, hidden)
         else:
             parameters.append(parameter)
 
@@ -176,11 +186,17 @@ def _fields_of(bundle: type[Any]) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(bundle) if field.init]
 
 
-def _options_of(bundle: type[Any]) -> Iterator[inspect.Parameter]:
+def _options_of(bundle: type[Any], hidden: Sequence[str]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(bundle, include_extras=True)
     for field in _fields_of(bundle):
+        annotation = hints[field.name]
+        if field.name in hidden:
+            kind, option = get_args(annotation)
+            option = copy.copy(option)
+            option.hidden = True
+            annotation = Annotated[kind, option]
         yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
         )
 
 

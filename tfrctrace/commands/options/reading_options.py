@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from tfrctrace.commands.options.common import Quiet, Strict, Timezone
+from tfrctrace.commands.options.common import Hidden, Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
 from tfrctrace.parsers.reading_settings import IDLE_TIMEOUT, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.parsers.remote import StoreAccess
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tfrctrace.commands.console import Console
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.reading import Pass
+
+NOT_OF_CHAINS: Final = Hidden(("join", "pair", "clock_offset"))
+"""What a batch decides by itself, or cannot do."""
 
 NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
 VantagePoint = Literal["auto", "sender", "receiver", "middle"]
