@@ -57,6 +57,7 @@ TEXTS: Final = {
         "ns3/wifi-newreno.tr.xz",
     ],
     "ss": ["logs/linux-one-cubic-ss.txt.gz", "logs/linux-ipv6-ss.txt.gz", "logs/loopback-ss-tinmoep.txt.gz"],
+    "tcp_info": ["logs/tcp-info/records.jsonl.gz"],
     "tcpdump": [
         "texts/tcpdump/linux-one-cubic-snd.nn-tt-S-v.txt.gz",
         "texts/tcpdump/linux-one-cubic-snd.nn-tt-e.txt.gz",

@@ -17,6 +17,7 @@ mod number;
 mod packets_csv;
 mod sack_blocks;
 pub mod ss;
+mod tcp_info;
 pub mod tcpdump;
 pub mod tcpvars;
 #[cfg(test)]
@@ -153,6 +154,8 @@ named_enum! {
         Ss = "ss",
         /// Events of Linux's kernel.
         KernelEvents = "kernel_events",
+        /// Records of M-Lab's `tcp-info`.
+        TcpInfo = "tcp_info",
         /// Variables of connections in columns.
         TcpVars = "tcpvars",
     }
@@ -172,6 +175,7 @@ impl TextFormat {
             Self::Iperf => iperf::recognises(line),
             Self::Ss => ss::recognises(line),
             Self::KernelEvents => kernel_events::recognises(line),
+            Self::TcpInfo => tcp_info::recognises(line),
             Self::TcpVars => tcpvars::recognises(line),
         }
     }
@@ -185,6 +189,7 @@ impl TextFormat {
             Self::Iperf => Box::new(iperf::Iperf::default()),
             Self::Ss => Box::new(ss::Ss::default()),
             Self::KernelEvents => Box::new(kernel_events::KernelEvents::default()),
+            Self::TcpInfo => Box::new(tcp_info::TcpInfo::default()),
             Self::TcpVars => Box::new(tcpvars::TcpVars::default()),
         }
     }

@@ -15,7 +15,7 @@ pub struct FuzzTarget {
 }
 
 impl FuzzTarget {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self { name: "capture", run: files::capture },
         Self { name: "datagram", run: packets::datagram },
         Self { name: "dccp", run: packets::dccp },
@@ -37,6 +37,7 @@ impl FuzzTarget {
         Self { name: "replay", run: replay::replay },
         Self { name: "rtp", run: packets::rtp },
         Self { name: "ss", run: |bytes| files::named(bytes, "ss") },
+        Self { name: "tcp_info", run: |bytes| files::named(bytes, "tcp_info") },
         Self { name: "tcpdump", run: |bytes| files::named(bytes, "tcpdump") },
         Self { name: "tcpvars", run: |bytes| files::named(bytes, "tcpvars") },
         Self { name: "tunnel", run: packets::tunnel },
