@@ -1,7 +1,7 @@
 //! What follows an EtherType, and the headers that have one.
 
 use super::super::ether_type::{
-    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FIRST, IPV4, IPV6, MPLS, NSH, PBB, PPP, PPPOE_SESSION,
+    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FIRST, IPV4, IPV6, MACSEC, MPLS, NSH, PBB, PPP, PPPOE_SESSION,
     SERVICE_TAGS, VN_TAG,
 };
 use super::super::{Bytes, u16_at, u32_at};
@@ -25,6 +25,7 @@ pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel,
         NSH => nsh::header(bytes, tunnel),
         PBB => backbone_service(bytes, tunnel),
         E_TAG => skip_tag(bytes, 6),
+        MACSEC => protected(bytes, layer),
         VN_TAG => skip_tag(bytes, 4),
         _ => Err(Stop { layer, reason: Reason::Unknown(ether_type.into()) }),
     }
@@ -86,6 +87,20 @@ fn pppoe_session(bytes: Bytes<'_>) -> Step<'_> {
 fn skip_tag(bytes: Bytes<'_>, length: usize) -> Step<'_> {
     let header = need(bytes, length + 2)?;
     Ok((Next::EtherType(u16_at(header, length)), bytes.behind(length + 2)))
+}
+
+/// A frame that MACsec protects (IEEE 802.1AE), which may be readable all the same.
+fn protected(bytes: Bytes<'_>, layer: Layer) -> Step<'_> {
+    const HAS_CHANNEL: u8 = 0x20;
+    const IS_ENCRYPTED_OR_CHANGED: u8 = 0x0c;
+    const CHECK_VALUE: u32 = 16;
+    let control = need(bytes, 1)?[0];
+    if control & IS_ENCRYPTED_OR_CHANGED != 0 {
+        return Err(Stop { layer, reason: Reason::Unknown(MACSEC.into()) });
+    }
+    let tag = if control & HAS_CHANNEL == 0 { 6 } else { 14 };
+    let (next, behind) = skip_tag(bytes, tag)?;
+    Ok((next, Bytes { on_wire: behind.on_wire.saturating_sub(CHECK_VALUE), ..behind }))
 }
 
 /// The I-tag of a provider backbone bridge, before the customer's frame.

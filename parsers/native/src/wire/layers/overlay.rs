@@ -32,7 +32,8 @@ pub fn vxlan_gpe<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     }
     enter(Encapsulation::VxlanGpe, header, tunnel);
     let next = match (header[0] & HAS_PROTOCOL, header[3]) {
-        (0, _) | (_, 3) => Next::Ethernet,
+        // Some senders name the protocol without the flag.
+        (0, 0) | (_, 3) => Next::Ethernet,
         (_, 1) => Next::EtherType(IPV4),
         (_, 2) => Next::EtherType(IPV6),
         (_, 4) => Next::EtherType(0x894f),

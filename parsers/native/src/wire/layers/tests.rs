@@ -4,8 +4,10 @@ use super::*;
 use crate::packet::event::Fragment;
 
 const PORTS: [u16; 8] = [4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754];
-const ETHER_TYPES: [u16; 14] =
-    [IPV4, IPV6, 0x8100, 0x88a8, 0x8847, 0x8864, 0x6558, 0x880b, 0x88e7, 0x893f, 0x8926, 0x894f, 0, 0x1234];
+const ETHER_TYPES: [u16; 14] = [
+    IPV4, IPV6, 0x8100, 0x88a8, 0x8847, 0x8864, 0x6558, 0x880b, 0x88e7, 0x893f, 0x8926, 0x894f, 0x88e5,
+    0x1234,
+];
 const PROTOCOLS: [u8; 12] = [4, 41, 47, 50, 51, 94, 97, 115, 137, 17, 6, 1];
 
 fn decoded(next: Next, bytes: &[u8], on_wire: u32) -> (bool, Option<Stop>, Network, PacketExtras) {
@@ -68,6 +70,30 @@ fn test_a_gre_keepalive_is_neither_llc_nor_a_packet() {
     let (is_ip, stop, network, _) = decoded(Next::EtherType(IPV4), &bytes, bytes.len() as u32);
     assert!(is_ip && network.tunnel.is_none());
     assert_eq!(stop.map(|stop| stop.reason.words(stop.layer)).as_deref(), Some("tunnel protocol 0x0000"));
+}
+
+#[test]
+fn test_a_frame_that_macsec_does_not_encrypt_is_read() {
+    let inner = ipv4(17, &datagram(9, &[0; 30]));
+    for (control, tag) in [(0x00, 6), (0x20, 14), (0x2c, 14), (0x04, 6)] {
+        let bytes =
+            [&vec![control; 1], &vec![0; tag - 1], &vec![8, 0], inner.as_slice(), &vec![7; 16]].concat();
+        let (is_ip, stop, network, _) = decoded(Next::EtherType(0x88e5), &bytes, bytes.len() as u32);
+        let is_readable = control & 0x0c == 0;
+        assert_eq!((is_ip, network.endpoints.dst_port == 9), (is_readable, is_readable));
+        let words = stop.map(|stop| stop.reason.words(stop.layer));
+        assert_eq!(words.as_deref(), if is_readable { None } else { Some("MACsec") });
+    }
+}
+
+#[test]
+fn test_a_next_protocol_counts_without_its_flag() {
+    let inner = ipv4(17, &datagram(9, &[0; 8]));
+    for flags in [0x08, 0x0c] {
+        let bytes = ipv4(17, &datagram(4790, &[&[flags, 0, 0, 1, 0, 0, 7, 0], inner.as_slice()].concat()));
+        let (_, stop, network, _) = decoded(Next::EtherType(IPV4), &bytes, bytes.len() as u32);
+        assert_eq!((stop, network.endpoints.dst_port), (None, 9));
+    }
 }
 
 #[test]
