@@ -53,6 +53,11 @@ impl SampleList {
         }
     }
 
+    /// Count the samples that another list dropped.
+    pub fn note_left_out(&mut self, other: &Self) {
+        self.left_out += other.left_out;
+    }
+
     /// Take those kept out.
     pub fn take(&mut self) -> Vec<VariableSample> {
         std::mem::take(&mut self.kept)

@@ -28,8 +28,8 @@ struct OfFlow {
 
 #[derive(Debug, Default)]
 pub struct QuicPaths {
-    /// The flow of packets to an identifier, and the side that sends them.
-    ids: HashMap<(End, ConnectionId), Found>,
+    /// The flow of packets to an identifier, and the side that sends them; None if two flows have it.
+    ids: HashMap<(End, ConnectionId), Option<Found>>,
     /// The flow of a further five-tuple, and the side that sends from the lower end.
     paths: HashMap<FlowKey, Found>,
     of_flows: HashMap<u32, OfFlow>,
@@ -46,7 +46,8 @@ impl QuicPaths {
             return;
         }
         of_flow.ids.push((end, id));
-        self.ids.insert((end, id), found);
+        let known = self.ids.entry((end, id)).or_insert(Some(found));
+        *known = known.filter(|known| known.flow == found.flow);
         self.lengths |= 1 << length;
     }
 
@@ -66,10 +67,11 @@ impl QuicPaths {
         let short = short_header(head).filter(|short| short.is_fixed)?;
         let &Endpoints { family, src, dst, src_port, dst_port, .. } = endpoints;
         let lengths = (LEAST_BYTES..=ConnectionId::MOST).filter(|length| self.lengths >> length & 1 != 0);
-        let mut ids = lengths.filter_map(|length| short.destination(length));
+        // A short identifier may be the beginning of a longer one.
+        let mut ids = lengths.rev().filter_map(|length| short.destination(length));
         ids.find_map(|id| {
             let ends = [(family, dst, dst_port, false), (family, src, src_port, true)];
-            ends.into_iter().find_map(|end| self.ids.get(&(end, id)).copied())
+            ends.into_iter().find_map(|end| self.ids.get(&(end, id)).copied().flatten())
         })
     }
 
@@ -88,7 +90,7 @@ impl QuicPaths {
     pub fn unregister(&mut self, flow: u32) {
         let Some(of_flow) = self.of_flows.remove(&flow) else { return };
         for id in of_flow.ids {
-            if self.ids.get(&id).is_some_and(|found| found.flow == flow) {
+            if self.ids.get(&id).is_some_and(|known| known.is_none_or(|known| known.flow == flow)) {
                 self.ids.remove(&id);
             }
         }
@@ -103,5 +105,65 @@ fn turned(found: Found, side: Side) -> Found {
     match side {
         Side::Low => found,
         Side::High => Found { side: found.side.other(), ..found },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: (Address, u16) = (9, 443);
+
+    /// A packet of the client from this port to an identifier of the server, with what is behind it.
+    fn find(paths: &QuicPaths, port: u16, to: &[u8]) -> Option<u32> {
+        let (dst, dst_port) = SERVER;
+        let endpoints =
+            Endpoints { src: 1, src_port: port, dst, dst_port, protocol: 17, ..Endpoints::default() };
+        let head = [&[0x40], to, &[0xff; 30]].concat();
+        paths.find_by_id(&endpoints, &head).map(|found| found.flow)
+    }
+
+    fn register(paths: &mut QuicPaths, flow: u32, id: &[u8]) {
+        let end = (Family::default(), SERVER.0, SERVER.1, false);
+        paths.register_id(end, ConnectionId::new(id).unwrap(), Found { flow, side: Side::Low });
+    }
+
+    #[test]
+    fn test_an_identifier_of_two_flows_is_of_none() {
+        let mut paths = QuicPaths::default();
+        register(&mut paths, 1, b"12345678");
+        assert_eq!(find(&paths, 5000, b"12345678"), Some(1));
+        register(&mut paths, 2, b"12345678");
+        register(&mut paths, 1, b"12345678");
+        assert_eq!(find(&paths, 5000, b"12345678"), None);
+        for flow in [1, 2] {
+            paths.unregister(flow);
+        }
+        assert!(paths.ids.is_empty() && paths.of_flows.is_empty());
+    }
+
+    #[test]
+    fn test_the_longest_identifier_decides() {
+        let mut paths = QuicPaths::default();
+        register(&mut paths, 1, b"1234");
+        register(&mut paths, 2, b"12345678");
+        assert_eq!((find(&paths, 5000, b"12345678"), find(&paths, 5000, b"1234")), (Some(2), Some(1)));
+    }
+
+    #[test]
+    fn test_identifiers_and_paths_of_a_flow_are_bounded() {
+        let mut paths = QuicPaths::default();
+        for id in 0..100_u64 {
+            register(&mut paths, 1, &id.to_be_bytes());
+        }
+        assert_eq!(paths.ids.len(), MOST_IDS);
+        let found = Found { flow: 1, side: Side::Low };
+        let key = |src_port| FlowKey::of(&Endpoints { src: 1, src_port, ..Endpoints::default() }).0;
+        assert_eq!(
+            (1..=100).filter(|&port| paths.register_path(key(port), Side::Low, found)).count(),
+            MOST_PATHS
+        );
+        paths.unregister(1);
+        assert!(paths.ids.is_empty() && paths.paths.is_empty());
     }
 }

@@ -61,6 +61,10 @@ fn caveats(findings: &FileFindings) -> Vec<String> {
     if findings.unread_events > 0 {
         caveats.push(counted(findings.unread_events, "event[s] of a form that is not read"));
     }
+    if findings.unread_connections > 0 {
+        let further = counted(findings.unread_connections, "further connection[s] without addresses");
+        caveats.push(format!("{further} left out"));
+    }
     caveats.extend(findings.samples.caveat());
     caveats
 }

@@ -76,3 +76,21 @@ fn test_what_comes_before_an_error_is_kept() {
     );
     assert_eq!(outcome.unwrap_err().kind, ProblemKind::NoPackets);
 }
+
+#[test]
+fn test_connections_without_addresses_are_bounded() {
+    let trace = r#"{"events":[{"time":1,"name":"recovery:metrics_updated","data":{"cwnd":1}}]}"#;
+    let traces = vec![trace; (1 << 16) + 3].join(",");
+    let (document, outcome) = read_text(&format!(r#"{{"qlog_version":"0.3","traces":[{traces}]}}"#));
+    outcome.unwrap();
+    assert_eq!((document.hosts.len(), document.samples.len()), (2 << 16, 1 << 16));
+    assert!(
+        document.caveats.iter().any(|caveat| caveat == "3 further connections without addresses left out")
+    );
+}
+
+#[test]
+fn test_a_bomb_of_nested_traces_is_an_error() {
+    let nested = [r#"{"qlog_version":"0.3","traces":["#, &r#"{"trace":"#.repeat(100_000)].concat();
+    assert!(read_text(&nested).1.is_err());
+}

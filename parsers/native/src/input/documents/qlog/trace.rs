@@ -9,6 +9,8 @@ use crate::wire::quic::ConnectionId;
 
 /// UDP.
 const PROTOCOL: u8 = 17;
+/// Connections without addresses that are read of a file.
+const MOST_NAMED: usize = 1 << 16;
 /// Times of less are not dates (1973), whatever the file says.
 const DATES_FROM_MS: f64 = 1e11;
 
@@ -19,6 +21,8 @@ pub struct FileFindings {
     /// Client and server of each connection without addresses.
     pub hosts: Vec<String>,
     pub has_unknown_clock: bool,
+    /// Connections beyond [`MOST_NAMED`].
+    pub unread_connections: u64,
     /// Events without a time.
     pub unread_events: u64,
 }
@@ -121,29 +125,40 @@ impl TraceLog {
 
     /// Complete the samples.
     pub fn end(mut self, findings: &mut FileFindings) {
+        findings.samples.note_left_out(&self.waiting);
         let samples = self.waiting.take();
         let Some(first) = samples.first() else { return };
         let is_dated = first.time_ns as f64 / 1e6 >= DATES_FROM_MS;
         let reference_ms = self.reference_ms.filter(|_| !is_dated);
         findings.has_unknown_clock |= reference_ms.is_none() && !is_dated;
         let reference_ns = ns_of(reference_ms.unwrap_or(0.0));
-        let endpoints = self.endpoints(findings);
+        let Some(endpoints) = self.endpoints(findings) else {
+            findings.unread_connections += 1;
+            return;
+        };
         for sample in samples {
             let time_ns = sample.time_ns.saturating_add(reference_ns);
             findings.samples.add(VariableSample { endpoints, time_ns, ..sample });
         }
     }
 
-    /// From this end to the other: its addresses, or the number of the connection, which names it.
-    fn endpoints(&self, findings: &mut FileFindings) -> Endpoints {
-        let known = self.ends.and_then(|(local, remote)| local.sending_to(remote, PROTOCOL));
-        known.unwrap_or_else(|| {
-            let id = self.id.map_or_else(|| "unknown".to_owned(), |id| id.to_string());
-            let client = findings.hosts.len() as u128;
-            findings.hosts.extend(["client", "server"].map(|role| format!("{role} of {id}")));
-            let (src, dst) = if self.is_server { (client + 1, client) } else { (client, client + 1) };
-            Endpoints { family: Family::Name, protocol: PROTOCOL, src, dst, src_port: 0, dst_port: 0 }
-        })
+    /// From this end to the other: its addresses, or the number of the connection, which names it. None if there
+    /// are too many of those.
+    fn endpoints(&self, findings: &mut FileFindings) -> Option<Endpoints> {
+        if let Some((local, remote)) = self.ends
+            && let Some(endpoints) = local.sending_to(remote, PROTOCOL)
+        {
+            return Some(endpoints);
+        }
+        let client = findings.hosts.len();
+        if client >= 2 * MOST_NAMED {
+            return None;
+        }
+        let id = self.id.map_or_else(|| "unknown".to_owned(), |id| id.to_string());
+        findings.hosts.extend(["client", "server"].map(|role| format!("{role} of {id}")));
+        let ends = (client as u128, client as u128 + 1);
+        let (src, dst) = if self.is_server { (ends.1, ends.0) } else { ends };
+        Some(Endpoints { family: Family::Name, protocol: PROTOCOL, src, dst, src_port: 0, dst_port: 0 })
     }
 }
 
