@@ -37,7 +37,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust properties fuzz lint licences format corpus models links studies bench bench-check docs screenshot clean
+.PHONY: help setup demo test test-rust properties fuzz agreement lint licences format corpus models links studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -62,6 +62,9 @@ properties: $(STAMPS)/tfrctrace $(STAMPS)/test ## check each property with thous
 
 fuzz: ## run each fuzz target until it covers no more code (options: make fuzz FUZZ='pair ns2 --seconds 600')
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
+
+agreement: $(STAMPS)/tfrctrace ## compare each packet of your captures with tshark (make agreement CAPTURES='FOLDER... --tcptrace')
+	$(BIN)/python tests/data/agreement.py $(CAPTURES)
 
 lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust
 	$(BIN)/ruff check

@@ -1,16 +1,19 @@
 """Compare tfrctrace with tshark packet by packet, and with tcptrace by connection, on any captures.
 
-`python tests/data/agreement.py FOLDER... [--answers FOLDER] [--list]` reads all captures below the folders.
-A capture agrees if each of its packets has the same innermost TCP, UDP or DCCP header: ends, ports and
-payload, and so the same packets and bytes in each direction. Others are listed by cause: the layers that
-tshark names, and what tfrctrace says of the first packet that differs. `--answers` keeps tshark's answers
-for the next time.
+`make agreement CAPTURES='FOLDER...'` (or this script with FOLDER...) reads all captures below the folders. A
+capture agrees if each of its packets has the same innermost TCP, UDP or DCCP header: ends, ports and payload,
+and so the same packets and bytes in each direction. A datagram's payload is what its IP packet carries: of a
+fragment, or where the length of UDP is wrong, that is less than tshark's `udp.length`. The others are listed
+by cause: the layers that tshark names, what tfrctrace says of the first packet that differs, and whether
+tcpdump reads the same ends as tfrctrace in all that differ. `--answers` keeps tshark's answers for the next
+time.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import subprocess
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +36,13 @@ FIELDS = (
     "dccp.srcport", "dccp.dstport",
 )  # fmt: skip
 UDP_HEADER_BYTES = 8
+FRAGMENT_HEADER_BYTES = 8
+LENGTHS = (
+    "frame.number", "frame.time_epoch", "ip.len", "ip.hdr_len", "ipv6.plen",
+    "ipv6.hopopts.len_oct", "ipv6.dstopts.len_oct", "ipv6.routing.len_oct",
+)  # fmt: skip
+ENDS = re.compile(r"(\S+)\.(\d+) > (\S+)\.(\d+):")
+"""Of a packet in tcpdump's words; inside of a tunnel the last."""
 
 
 class Seen(NamedTuple):
@@ -53,9 +63,14 @@ class Verdict(NamedTuple):
     packets: int
     cause: str = ""
     differing: int = 0
+    is_tcpdumps: bool = False
+    """Whether tcpdump reads what differs as tfrctrace does."""
 
 
-def ask_tshark(capture: Path, answers: Path | None) -> dict[int, tuple[str, Seen | None]] | None:
+Packets = dict[int, tuple[str, Seen | None]]
+
+
+def ask_tshark(capture: Path, answers: Path | None) -> Packets | None:
     """Return the layers and the innermost transport of each packet; None if tshark cannot read the file."""
     text = _kept(capture, answers) if answers else _run_tshark(capture)
     if text is None:
@@ -76,11 +91,11 @@ def _kept(capture: Path, answers: Path) -> str | None:
     return kept.read_text() or None
 
 
-def _run_tshark(capture: Path) -> str | None:
+def _run_tshark(capture: Path, fields: tuple[str, ...] = FIELDS) -> str | None:
     command = ["tshark", "-n", "-r", str(capture), "-T", "fields", "-E", "occurrence=l"]
     for preference in ("ip.defragment", "ipv6.defragment"):
         command += ["-o", f"{preference}:FALSE"]
-    for field in FIELDS:
+    for field in fields:
         command += ["-e", field]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS)
@@ -88,6 +103,45 @@ def _run_tshark(capture: Path) -> str | None:
         return None
     text = done.stdout.decode(errors="replace")
     return text if text or not done.returncode else None
+
+
+def look_again(capture: Path, theirs: Packets) -> Packets:
+    """Return tshark's packets without the blocks that it counts as such, and payloads as IP has them."""
+    packets: Packets = {}
+    for line in (_run_tshark(capture, LENGTHS) or "").splitlines():
+        lengths = dict(zip(LENGTHS, line.split("\t"), strict=True))
+        layers, seen = theirs[int(lengths["frame.number"])]
+        if layers == "data" and not lengths["frame.time_epoch"]:
+            continue
+        if seen and seen.transport == "udp" and seen.payload_bytes is not None:
+            carried = _ip_payload(lengths, layers.split(":")) - UDP_HEADER_BYTES
+            if 0 <= carried < seen.payload_bytes:
+                seen = seen._replace(payload_bytes=carried)
+        packets[len(packets) + 1] = layers, seen
+    return packets
+
+
+def _ip_payload(lengths: dict[str, str], layers: list[str]) -> int:
+    number = {name: int(text or 0) for name, text in lengths.items() if name.startswith("ip")}
+    last = {name: at for at, name in enumerate(layers)}
+    if last.get("ip", -1) > last.get("ipv6", -1):
+        return number["ip.len"] - number["ip.hdr_len"]
+    extensions = sum(number[name] for name in LENGTHS if name.endswith("len_oct"))
+    return number["ipv6.plen"] - extensions - FRAGMENT_HEADER_BYTES * ("ipv6.fraghdr" in last)
+
+
+def ask_tcpdump(capture: Path) -> dict[int, tuple[str, ...]]:
+    """Return the innermost ends of each packet that tcpdump prints with ports."""
+    command = ["tcpdump", "-nn", "-t", "-#", "-r", str(capture)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS)
+    ends: dict[int, tuple[str, ...]] = {}
+    number = 0
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if begins := re.match(r"\s*(\d+)\s", line):
+            number = int(begins[1])
+        if found := ENDS.findall(line):
+            ends[number] = found[-1]
+    return ends
 
 
 def _innermost(packet: dict[str, str], layers: list[str]) -> Seen | None:
@@ -111,7 +165,7 @@ def _innermost(packet: dict[str, str], layers: list[str]) -> Seen | None:
     )
 
 
-def ask_tfrctrace(capture: Path) -> dict[int, tuple[str, Seen | None]]:
+def ask_tfrctrace(capture: Path) -> Packets:
     """Return what stopped decoding of each packet, and its innermost transport header."""
     reader = _native.PacketReader([str(capture)], ReadSettings())
     packets = {}
@@ -137,17 +191,28 @@ def compare(capture: Path, answers: Path | None) -> Verdict:
         ours = ask_tfrctrace(capture)
     except (TfrctraceError, ValueError, OSError) as error:
         return Verdict(capture, len(theirs), f"not read: {error}", len(theirs))
-    differing = [
-        number for number in theirs if not _agree(theirs[number][1], ours.get(number, ("", None))[1])
-    ]
+    differing = _differing(theirs, ours)
+    if differing:
+        theirs = look_again(capture, theirs)
+        differing = _differing(theirs, ours)
     if not differing:
         return Verdict(capture, len(theirs))
     number = differing[0]
-    if number not in ours:
-        cause = f"{len(theirs) - len(ours)} packets were not read"
-    else:
+    if number in ours:
         cause = _cause(theirs[number], ours[number])
-    return Verdict(capture, len(theirs), f"{cause} (packet {number})", len(differing))
+    else:
+        cause = f"{len(theirs) - len(ours)} packets were not read"
+    spoken = ask_tcpdump(capture)
+    is_tcpdumps = all(number in ours and _ends(ours[number][1]) == spoken.get(number) for number in differing)
+    return Verdict(capture, len(theirs), f"{cause} (packet {number})", len(differing), is_tcpdumps)
+
+
+def _differing(theirs: Packets, ours: Packets) -> list[int]:
+    return [number for number in theirs if not _agree(theirs[number][1], ours.get(number, ("", None))[1])]
+
+
+def _ends(seen: Seen | None) -> tuple[str, ...] | None:
+    return seen and (seen.src, str(seen.src_port), seen.dst, str(seen.dst_port))
 
 
 def _agree(theirs: Seen | None, ours: Seen | None) -> bool:
@@ -216,7 +281,8 @@ def main() -> None:
         if verdict.cause:
             causes[verdict.cause.partition(" (packet ")[0]].append(verdict)
     for cause, different in sorted(causes.items(), key=lambda item: -len(item[1])):
-        print(f"{len(different):5}  {sum(one.differing for one in different):7} packets  {cause}")
+        peer = "  (tcpdump agrees with tfrctrace)" if all(one.is_tcpdumps for one in different) else ""
+        print(f"{len(different):5}  {sum(one.differing for one in different):7} packets  {cause}{peer}")
         for one in different if options.list else different[:1]:
             print(f"{'':15}{one.path} {one.cause.rpartition(' (')[2].rstrip(')')}")
     if options.tcptrace:
