@@ -23,8 +23,8 @@ COUNTS: Final = (
 )
 """Columns that add up when bins are joined; a bin without packets has 0 in each."""
 
-BOTH_ENDS_COUNTS: Final = ("delay_samples", "lost_packets")
-"""The same for flows whose both ends the trace shows; null in every row of others."""
+NULLABLE_COUNTS: Final = ("ect1_packets", "ce_packets", "delay_samples", "lost_packets")
+"""The same where the trace shows IP headers, or both ends of a flow; null in every row of other flows."""
 
 MOST_ROWS: Final = 50_000_000
 """Rows of evenly spaced bins, 6 GB: a clock that jumps by years would fill any memory."""
@@ -83,7 +83,7 @@ def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = N
         .agg(
             pl.lit(width_ns, dtype=pl.Int64).alias("width_ns"),
             *(pl.col(name).sum() for name in COUNTS),
-            *(_where_known(name, pl.col(name).sum()) for name in BOTH_ENDS_COUNTS),
+            *(_where_known(name, pl.col(name).sum()) for name in _nullable(bins)),
             *_joined_samples("rtt"),
             *_joined_samples("delay"),
         )
@@ -108,6 +108,11 @@ def _joined_samples(kind: str) -> tuple[pl.Expr, ...]:
         pl.when(samples.sum() > 0).then(joined_mean_ms).alias(f"{kind}_mean_ms"),
         pl.col(f"{kind}_max_ms").max(),
     )
+
+
+def _nullable(bins: pl.DataFrame) -> list[str]:
+    """Return the nullable counts of `bins`; results that an earlier version saved do not have all."""
+    return [name for name in NULLABLE_COUNTS if name in bins.columns]
 
 
 def _where_known(name: str, value: pl.Expr, *of: str) -> pl.Expr:
@@ -152,7 +157,7 @@ def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
         grid.join(bins.drop("width_ns"), on=[*key, "time_ns"], how="left", maintain_order="left")
         .with_columns(
             pl.col(*COUNTS).fill_null(0),
-            *(_where_known(name, pl.col(name).fill_null(0), *key) for name in BOTH_ENDS_COUNTS),
+            *(_where_known(name, pl.col(name).fill_null(0), *key) for name in _nullable(bins)),
         )
         .select(bins.columns)
         .sort(*key, "time_ns")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.flow.bins import (
-    BOTH_ENDS_COUNTS,
+    NULLABLE_COUNTS,
     bin_width_for,
     coarser_bins,
     evenly_spaced,
@@ -298,7 +298,7 @@ def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
             for kind in ("rtt", "delay")
             for name in ("min", "mean", "max")
         ),
-        *(pl.lit(None, dtype=pl.UInt64).alias(name) for name in BOTH_ENDS_COUNTS),
+        *(pl.lit(None, dtype=pl.UInt64).alias(name) for name in NULLABLE_COUNTS),
     )
     return with_rates(evenly_spaced(together.select(bins.columns)))
 

@@ -17,6 +17,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from ip_packets import ethernet, udp
 
@@ -236,3 +237,17 @@ def test_page_and_terminal_name_the_server(tmp_path: Path, run: Callable[..., An
     assert 'id="quic"' in text
     assert "quic.example" in text
     assert "← quic, quic.example" in run("flows", CAPTURE).out
+
+
+def test_bins_have_every_round_trip_of_its_flow() -> None:
+    trace = tfrctrace.open(CAPTURE)
+    trace.read("flows", "bins", "rtt")
+    answers = trace.rtt.filter(pl.col("method") != "handshake")
+    ends = ("flow", "direction")
+    theirs = answers.group_by(ends).agg(pl.len(), pl.col("rtt_ns").sum() / 1e6).sort(ends).rows()
+    rtt_ms = (pl.col("rtt_mean_ms") * pl.col("rtt_samples")).sum()
+    bins = trace.bins.filter(pl.col("rtt_samples") > 0)
+    ours = bins.group_by(ends).agg(pl.col("rtt_samples").sum(), rtt_ms).sort(ends).rows()
+    assert len(ours) > 20
+    assert [row[:3] for row in ours] == [row[:3] for row in theirs]
+    assert [row[3] for row in ours] == pytest.approx([row[3] for row in theirs])

@@ -88,6 +88,17 @@ def test_what_did_not_come_or_was_marked_is_a_loss_event(
     assert trace.feedback["p_from"].drop_nulls().unique().to_list() == [kind]
 
 
+def test_marks_are_in_the_report_that_lists_them(opened: Callable[[str], tfrctrace.Trace]) -> None:
+    reports = opened("rfc8888").feedback
+    (marked,) = PION["marked"]
+    marks = reports.filter(pl.col("ce_packets").is_not_null())["ce_packets"].to_list()
+    # from the first report behind a packet on, pion lists it in each
+    assert marks == [int((row["highest"] - FIRST) % 65_536 >= marked) for row in PION["rfc8888"]]
+    assert sum(marks) == 8
+    assert reports["ect1_packets"].sum() == 0
+    assert opened("twcc").feedback["ce_packets"].null_count() == len(PION["twcc"])
+
+
 def test_the_receive_rate_is_that_of_what_came(opened: Callable[[str], tfrctrace.Trace]) -> None:
     size = 12 + 4 + 4 + 160
     for kind in ("rfc8888", "twcc"):

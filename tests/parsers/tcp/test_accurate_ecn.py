@@ -221,3 +221,40 @@ def test_flags_and_options_are_those_of_tshark(tmp_path: Path) -> None:
     assert forward["reported_ce_packets"] == marks.count(CE) * 5
     assert forward["reported_ce_bytes"] == int(counts[4])
     assert forward["reported_ect0_bytes"] + 1 == int(counts[5])
+
+
+def test_marks_are_counted_in_each_round_and_each_bin(tmp_path: Path) -> None:
+    # a round is a pair here: ECT(1), one or both marked in every third
+    pairs = [
+        (CE, ECT_1) if number % 3 == 0 else (CE, CE) if number % 5 == 0 else (ECT_1, ECT_1)
+        for number in range(50)
+    ]
+    upload = Upload().open()
+    for pair in pairs:
+        upload.data(*pair).ack()
+    trace = tfrctrace.open(upload.write(tmp_path / "marked.pcap"))
+    trace.read("flows", "rounds", "bins")
+    rounds = trace.rounds.filter(direction="fwd").sort("time_ns")
+    columns = ("ect_packets", "ect1_packets", "ce_packets", "reported_ce_packets")
+    assert rounds.select(columns).rows()[-50:] == [
+        (2, pair.count(ECT_1), pair.count(CE), pair.count(CE)) for pair in pairs
+    ]
+    forward = trace.flows.row(0, named=True)
+    assert tuple(rounds[name].sum() for name in columns) == tuple(forward[name] for name in columns)
+    # packets are further apart than the bins are wide
+    marks = [packet[IP].tos & 3 for packet in upload.packets if packet[IP].src == CLIENT[0]]
+    bins = trace.bins.filter(pl.col("packets") > 0, direction="fwd").sort("time_ns")
+    assert bins.select("packets", "ect1_packets", "ce_packets").rows() == [
+        (1, mark == ECT_1, mark == CE) for mark in marks
+    ]
+
+
+def test_a_connection_without_ecn_has_none_in_its_rounds(tmp_path: Path) -> None:
+    upload = Upload().open(syn=0, answer=0, third=0)
+    for seq in range(1001, 1001 + 8 * MSS, 2 * MSS):
+        upload.add(CLIENT, "A", seq=seq, ack=5001, payload=MSS)
+        upload.add(CLIENT, "A", seq=seq + MSS, ack=5001, payload=MSS)
+        upload.add(SERVER, "A", seq=5001, ack=seq + 2 * MSS)
+    rounds = tfrctrace.open(upload.write(tmp_path / "plain.pcap")).rounds
+    assert rounds.select("ect_packets", "ce_packets").unique().rows() == [(0, 0)]
+    assert rounds["reported_ce_packets"].null_count() == rounds.height

@@ -50,7 +50,7 @@ use rtp::RtpFlow;
 use rtt_statistics::{LogHistogram, RttStatistics};
 use tcp::ecn::Ecn;
 use tcp::vantage::Vantage;
-use tcp::{Connection, Outcome, Segment, Sight};
+use tcp::{Connection, HalfConnection, Outcome, Segment, Sight};
 use tfrc::{TfrcFlow, TfrcSamples};
 use tfrc_layout::LayoutFlow;
 
@@ -328,6 +328,18 @@ impl Flow {
     /// Codepoints of congestion notification in the packets of `side`, of other flows than TCP.
     pub fn ecn(&self, side: Side) -> Ecn {
         self.non_tcp.as_ref().map_or_else(Ecn::default, |state| state.ecn[side as usize])
+    }
+
+    /// Codepoints in the packets of `side`; None if no transport header was whole, or the trace shows no IP headers.
+    pub fn marks(&self, side: Side) -> Option<Ecn> {
+        if let Some(connection) = self.tcp.as_deref() {
+            let is_whole = connection.was_seen() && self.direction(side).cut_packets == 0;
+            let half = Some(connection.half(side)).filter(|half| is_whole && half.shows_ip_header());
+            return half.map(HalfConnection::ecn);
+        }
+        // A text without IP headers has neither a TTL nor a codepoint of services.
+        let shows_ip_headers = self.deliveries().is_none() || self.is_numbered();
+        self.dscp(side).filter(|_| shows_ip_headers).map(|_| self.ecn(side))
     }
 
     fn note_codepoint(&mut self, side: Side, codepoint: u8) {

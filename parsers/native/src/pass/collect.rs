@@ -2,6 +2,7 @@
 
 use super::{Analysis, LossSample, RoundSample, RttMethod, RttSample};
 use crate::flow::Found;
+use crate::flow::bins::BinnedPacket;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::tcp::Outcome;
 use crate::packet::event::{Network, Packet};
@@ -15,6 +16,8 @@ pub(super) struct Captured {
     pub time_ns: i64,
     pub wire_bytes: u32,
     pub payload_bytes: u32,
+    /// Codepoint of its IP header.
+    pub ecn: u8,
     /// Index in the batch of a packet that is followed before or after its turn.
     pub turn: Option<u16>,
 }
@@ -23,13 +26,13 @@ impl Captured {
     pub fn of(packet: &Packet, network: &Network) -> Self {
         let payload_bytes = network.payload_bytes.unwrap_or(0);
         let &Packet { number, time_ns, wire_bytes, .. } = packet;
-        Self { number, time_ns, wire_bytes, payload_bytes, turn: None }
+        Self { number, time_ns, wire_bytes, payload_bytes, ecn: network.ecn, turn: None }
     }
 
     #[inline(always)]
     pub fn plain(segment: &PlainSegment, turn: Option<u16>) -> Self {
-        let &PlainSegment { number, time_ns, wire_bytes, payload, .. } = segment;
-        Self { number, time_ns, wire_bytes, payload_bytes: payload, turn }
+        let &PlainSegment { number, time_ns, wire_bytes, payload, ip, .. } = segment;
+        Self { number, time_ns, wire_bytes, payload_bytes: payload, ecn: ip.ecn, turn }
     }
 }
 
@@ -39,11 +42,11 @@ impl Analysis {
     pub(super) fn collect(&mut self, found: Found, packet: &Captured) {
         let Found { flow, side } = found;
         let outcome = &self.outcome;
-        let payload_bytes = packet.payload_bytes;
+        let &Captured { time_ns, wire_bytes, payload_bytes, ecn, .. } = packet;
         if let Some(bins) = &mut self.bins
             && !outcome.is_copy()
         {
-            bins.add(flow, side, packet.time_ns, packet.wire_bytes, payload_bytes, outcome);
+            bins.add(flow, side, &BinnedPacket { time_ns, wire_bytes, payload_bytes, ecn }, outcome);
         }
         if self.losses.wanted
             && let Some(finding) = outcome.finding
@@ -53,7 +56,7 @@ impl Analysis {
                 LossSample {
                     flow,
                     side,
-                    time_ns: packet.time_ns,
+                    time_ns,
                     packet: packet.number,
                     position: outcome.position,
                     payload_bytes,
@@ -67,8 +70,8 @@ impl Analysis {
 
     /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
     pub(super) fn collect_rtt(&mut self, found: Found, packet: &Captured) {
-        if let Some(bins) = &mut self.bins {
-            bins.add_rtt(found.flow, found.side, packet.time_ns, &self.outcome);
+        if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, self.outcome.ack_rtt_ns) {
+            bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
         }
         self.collect_samples(found, packet);
     }

@@ -5,6 +5,7 @@ use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
 use super::{Column, Row};
 use crate::flow::Flow;
+use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::flow::tcp::{HalfConnection, Limit, Round, Rounds};
 use crate::packet::key::Side;
@@ -227,6 +228,28 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
         column("rtt_ms", "ms", "RTT sample of the acknowledgement that ended it")
             .null_when("it gave none")
             .f64(|row| row.sample.round.rtt_ns.map(|ns| ns as f64 / 1e6)),
+        column(
+            "ect_packets",
+            "",
+            "packets of an ECN-capable transport sent from the end of the round before to its end, marked ones \
+             included",
+        )
+        .null_when("the trace shows no IP headers")
+        .u64(|row| Some(row.marks()?.ect_packets)),
+        column("ect1_packets", "", "of them with ECT(1)")
+            .null_when("as ect_packets")
+            .u64(|row| Some(row.marks()?.ect1_packets)),
+        column("ce_packets", "", "of them with a congestion mark that they had at the capture")
+            .null_when("as ect_packets")
+            .u64(|row| Some(row.marks()?.ce_packets)),
+        column(
+            "reported_ce_packets",
+            "",
+            "packets with a congestion mark by the counter of the other side (accurate ECN), up to the \
+             acknowledgement that ended the round",
+        )
+        .null_when("as reported_ce_packets of the flow")
+        .u64(|row| row.sample.round.marks.reported_ce_packets),
         column("limit", "", "why the flight was not larger: `application`, `receiver` or `network`")
             .null_when("captured away from the sender")
             .name(|row| Some(row.limited()?.limit.name())),
@@ -245,6 +268,11 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
 }
 
 impl SampleRow<'_, RoundSample> {
+    fn marks(&self) -> Option<&RoundMarks> {
+        let flow = self.analysis.flow(self.sample.flow);
+        flow.marks(self.sample.side).map(|_| &self.sample.round.marks)
+    }
+
     /// The round, where the capture shows its limit.
     fn limited(&self) -> Option<&Round> {
         let flow = self.analysis.flow(self.sample.flow);

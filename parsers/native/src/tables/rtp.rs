@@ -136,6 +136,16 @@ impl<'a> FeedbackRow<'a> {
         column("cumulative_lost", "", "packets lost since the source began, less duplicates")
             .null_when("not in it")
             .i64(|row| row.report.sample.media?.cumulative_lost),
+        column(
+            "ect1_packets",
+            "",
+            "packets that it lists as arrived with ECT(1); several reports may list a packet",
+        )
+        .null_when("not `rfc8888`")
+        .u32(|row| Some(row.report.sample.media?.marks?.0)),
+        column("ce_packets", "", "packets that it lists as arrived with a congestion mark, likewise")
+            .null_when("not `rfc8888`")
+            .u32(|row| Some(row.report.sample.media?.marks?.1)),
         column("jitter_ms", "ms", "interarrival jitter in the report")
             .null_when("not in it, or the clock is not known")
             .f64(FeedbackRow::jitter_ms),

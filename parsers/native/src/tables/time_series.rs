@@ -25,6 +25,7 @@ pub struct BinRow {
     width_ns: i64,
     bin: Bin,
     shows_both_ends: bool,
+    shows_marks: bool,
 }
 
 impl TimeBins {
@@ -74,6 +75,7 @@ impl PassTable for TimeBins {
             width_ns: bins.width_ns(),
             bin,
             shows_both_ends: flow.shows_both_ends(side),
+            shows_marks: flow.marks(side).is_some(),
         })
     }
 }
@@ -92,6 +94,12 @@ impl<'a> Row<'a> for BinRow {
             .u64(|row| Some(row.bin.unique_bytes)),
         column("retransmitted_packets", "", "data packets with bytes seen before")
             .u64(|row| Some(row.bin.retransmitted_packets)),
+        column("ect1_packets", "", "packets with ECT(1), which asks for the service of L4S (RFC 9331)")
+            .null_when("as ect_packets of the flow")
+            .u64(|row| row.shows_marks.then_some(row.bin.ect1_packets)),
+        column("ce_packets", "", "packets that arrived at the capture with a congestion mark")
+            .null_when("as ect_packets of the flow")
+            .u64(|row| row.shows_marks.then_some(row.bin.ce_packets)),
         column("rtt_samples", "", "RTT samples whose acknowledgement arrived in the bin")
             .u64(|row| Some(row.bin.rtt_samples)),
         column("rtt_min_ms", "ms", "smallest of them")

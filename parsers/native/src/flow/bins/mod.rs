@@ -5,6 +5,7 @@ mod packed_bins;
 pub use packed_bins::PackedBins;
 
 use crate::flow::tcp::Outcome;
+use crate::flow::tcp::ecn::{CE, ECT_1};
 use crate::packet::key::Side;
 
 const FIRST_WIDTH_NS: i64 = 1_000_000;
@@ -35,6 +36,9 @@ pub struct Bin {
     pub unique_bytes: u64,
     /// Packets with payload seen before.
     pub retransmitted_packets: u64,
+    pub ect1_packets: u64,
+    /// Packets with a congestion mark.
+    pub ce_packets: u64,
     /// RTT samples whose acknowledgement arrived in it.
     pub rtt_samples: u64,
     pub rtt_min_ns: u64,
@@ -57,6 +61,8 @@ impl Bin {
         self.payload_bytes += other.payload_bytes;
         self.unique_bytes += other.unique_bytes;
         self.retransmitted_packets += other.retransmitted_packets;
+        self.ect1_packets += other.ect1_packets;
+        self.ce_packets += other.ce_packets;
         if other.rtt_samples > 0 {
             let min = other.rtt_min_ns;
             self.rtt_min_ns = if first_rtt { min } else { self.rtt_min_ns.min(min) };
@@ -73,6 +79,16 @@ impl Bin {
             self.delay_sum_ns = self.delay_sum_ns.saturating_add(other.delay_sum_ns);
         }
     }
+}
+
+/// What bins count of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BinnedPacket {
+    pub time_ns: i64,
+    pub wire_bytes: u32,
+    pub payload_bytes: u32,
+    /// Codepoint of its IP header.
+    pub ecn: u8,
 }
 
 /// Bins of all flows, with the same width and start time.
@@ -139,15 +155,8 @@ impl Bins {
     /// Add a packet sent by `side` of `flow`, and the RTT sample of the other side's data that it
     /// gave.
     #[inline(always)]
-    pub fn add(
-        &mut self,
-        flow: u32,
-        side: Side,
-        time_ns: i64,
-        wire_bytes: u32,
-        payload_bytes: u32,
-        outcome: &Outcome,
-    ) {
+    pub fn add(&mut self, flow: u32, side: Side, packet: &BinnedPacket, outcome: &Outcome) {
+        let BinnedPacket { time_ns, wire_bytes, payload_bytes, ecn } = *packet;
         let origin = *self.origin_ns.get_or_insert(time_ns);
         let index = time_ns.saturating_sub(origin).div_euclid(self.width_ns);
         let volume = Bin {
@@ -159,16 +168,19 @@ impl Bins {
             retransmitted_packets: u64::from(
                 outcome.finding.is_some_and(|finding| finding.class.is_retransmission()),
             ),
+            ect1_packets: u64::from(ecn == ECT_1),
+            ce_packets: u64::from(ecn == CE),
             ..Bin::default()
         };
         self.put(lane_index(flow, side), volume);
-        self.add_rtt(flow, side, time_ns, outcome);
+        if let Some(rtt_ns) = outcome.ack_rtt_ns {
+            self.add_rtt(flow, side.other(), time_ns, rtt_ns);
+        }
     }
 
-    /// Add only the RTT sample of the other side's data that a packet of `side` gave.
+    /// Add an RTT sample of the data of `side`, which an answer at `time_ns` gave.
     #[inline(always)]
-    pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, outcome: &Outcome) {
-        let Some(rtt_ns) = outcome.ack_rtt_ns else { return };
+    pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, rtt_ns: u64) {
         let origin = *self.origin_ns.get_or_insert(time_ns);
         let sample = Bin {
             // Not the packet's own bin: adding it may have widened the bins.
@@ -179,7 +191,7 @@ impl Bins {
             rtt_sum_ns: rtt_ns,
             ..Bin::default()
         };
-        self.put(lane_index(flow, side.other()), sample);
+        self.put(lane_index(flow, side), sample);
     }
 
     /// Add the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
@@ -264,6 +276,10 @@ mod tests {
         all.fold((0, 0, 0), |sum, bin| (sum.0 + bin.packets, sum.1 + bin.wire_bytes, sum.2 + bin.rtt_samples))
     }
 
+    fn packet(time_ns: i64, wire_bytes: u32) -> BinnedPacket {
+        BinnedPacket { time_ns, wire_bytes, ..BinnedPacket::default() }
+    }
+
     #[test]
     fn test_widths_are_round_numbers() {
         let mut bins = Bins::new(BinWidth::Adaptive, 0);
@@ -279,7 +295,7 @@ mod tests {
     fn test_a_full_table_of_fixed_bins_counts_what_it_leaves_out() {
         let mut bins = Bins::new(BinWidth::Fixed(10), 2);
         for time in [0, 10, 20, 5] {
-            bins.add(0, Side::Low, time, 100, 0, &Outcome::default());
+            bins.add(0, Side::Low, &packet(time, 100), &Outcome::default());
         }
         assert_eq!((bins.total(), bins.lost_packets()), (2, 1));
     }
@@ -292,7 +308,7 @@ mod tests {
             let outcome = Outcome { ack_rtt_ns: Some(5), ..Outcome::default() };
             let mut adaptive = Bins::new(BinWidth::Adaptive, 0);
             for &time in &times {
-                adaptive.add(0, Side::High, time, 7, 0, &outcome);
+                adaptive.add(0, Side::High, &packet(time, 7), &outcome);
             }
             let n = times.len() as u64;
             prop_assert_eq!(sum(&adaptive), (n, 7 * n, n));
@@ -301,7 +317,7 @@ mod tests {
             // The same as bins that had the final width from the start.
             let mut fixed = Bins::new(BinWidth::Fixed(adaptive.width_ns()), usize::MAX);
             for &time in &times {
-                fixed.add(0, Side::High, time, 7, 0, &outcome);
+                fixed.add(0, Side::High, &packet(time, 7), &outcome);
             }
             prop_assert_eq!(lane(&adaptive), lane(&fixed));
         }

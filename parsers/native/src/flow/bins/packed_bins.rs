@@ -1,4 +1,4 @@
-//! The bins of one direction, a third of [`Bin`] each: most have small numbers, and no one-way delay.
+//! The bins of one direction, a third of [`Bin`] each: most have small numbers, no one-way delay and no marks.
 
 use super::Bin;
 
@@ -18,7 +18,7 @@ struct NarrowBin {
 }
 
 impl NarrowBin {
-    /// The same bin; None if a number is too large, or if it has delays.
+    /// The same bin; None if a number is too large, or if it has delays or marks.
     #[inline(always)]
     fn of(bin: &Bin) -> Option<Self> {
         let words = bin.index as u64
@@ -28,7 +28,8 @@ impl NarrowBin {
             | bin.rtt_min_ns
             | bin.rtt_max_ns;
         let short = bin.packets | bin.retransmitted_packets | bin.rtt_samples;
-        if words >> u32::BITS | short >> u16::BITS | bin.delay_samples | bin.lost_packets != 0 {
+        let others = bin.delay_samples | bin.lost_packets | bin.ect1_packets | bin.ce_packets;
+        if words >> u32::BITS | short >> u16::BITS | others != 0 {
             return None;
         }
         Some(Self {
@@ -62,11 +63,27 @@ impl NarrowBin {
         }
     }
 
+    /// The sum of both; None as for [`NarrowBin::of`].
     #[inline(always)]
     fn merged(&self, other: &Bin) -> Option<Self> {
-        let mut bin = self.bin();
-        bin.merge(other);
-        Self::of(&bin)
+        let other = Self::of(other)?;
+        let (rtt_min_ns, rtt_max_ns) = match (self.rtt_samples, other.rtt_samples) {
+            (_, 0) => (self.rtt_min_ns, self.rtt_max_ns),
+            (0, _) => (other.rtt_min_ns, other.rtt_max_ns),
+            _ => (self.rtt_min_ns.min(other.rtt_min_ns), self.rtt_max_ns.max(other.rtt_max_ns)),
+        };
+        Some(Self {
+            index: self.index,
+            packets: self.packets.checked_add(other.packets)?,
+            wire_bytes: self.wire_bytes.checked_add(other.wire_bytes)?,
+            payload_bytes: self.payload_bytes.checked_add(other.payload_bytes)?,
+            unique_bytes: self.unique_bytes.checked_add(other.unique_bytes)?,
+            retransmitted_packets: self.retransmitted_packets.checked_add(other.retransmitted_packets)?,
+            rtt_samples: self.rtt_samples.checked_add(other.rtt_samples)?,
+            rtt_sum_ns: self.rtt_sum_ns.saturating_add(other.rtt_sum_ns),
+            rtt_min_ns,
+            rtt_max_ns,
+        })
     }
 }
 
@@ -213,6 +230,7 @@ mod tests {
                         rtt_min_ns: rtt_ns * rtts.min(1),
                         rtt_max_ns: 2 * rtt_ns * rtts.min(1),
                         rtt_sum_ns: rtt_ns * rtts,
+                        ce_packets: delays / 15,
                         delay_samples: delays / 16,
                         delay_sum_ns: delay_ns * (delays / 16),
                         ..Bin::default()

@@ -4,6 +4,7 @@ use std::ops::{AddAssign, Sub};
 
 use crate::flow::Flow;
 use crate::flow::tcp::HalfConnection;
+use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::rounds::Limit;
 use crate::packet::event::Numbering;
 use crate::packet::key::Side;
@@ -38,6 +39,7 @@ named_enum! {
         DuplicateAcks = "duplicate_acks",
         ZeroWindows = "zero_windows",
         EctPackets = "ect_packets",
+        Ect1Packets = "ect1_packets",
         CePackets = "ce_packets",
         SynRetransmissions = "syn_retransmissions",
         ConnectionAttempts = "connection_attempts",
@@ -93,8 +95,7 @@ impl Counts {
             }
             None => {
                 counts.add(Count::GoodputBytes, direction.payload_bytes);
-                counts.add(Count::EctPackets, flow.ecn(side).ect_packets());
-                counts.add(Count::CePackets, flow.ecn(side).ce_packets);
+                counts.add_marks(flow.ecn(side));
                 if let Some((rtt, _)) = flow.rtt_of_reports(side) {
                     counts.add(Count::RttSumNs, rtt.range.sum_ns());
                 }
@@ -113,8 +114,7 @@ impl Counts {
         self.add(Count::RetransmittedBytes, repeated);
         self.add(Count::DuplicateAcks, half.duplicate_acks);
         self.add(Count::ZeroWindows, half.windows.closed_packets());
-        self.add(Count::EctPackets, half.ecn().ect_packets());
-        self.add(Count::CePackets, half.ecn().ce_packets);
+        self.add_marks(half.ecn());
         self.add(Count::RttSumNs, half.round_trips.sum_ns());
         if let Some(rounds) = half.rounds() {
             self.add(Count::NetworkLimitedNs, rounds.times.of_ns(Limit::Network));
@@ -122,6 +122,12 @@ impl Counts {
         if half.has_recovered() || half.is_simulated() {
             self.add_recovery(half, of_packets.is_none());
         }
+    }
+
+    fn add_marks(&mut self, ecn: Ecn) {
+        self.add(Count::EctPackets, ecn.ect_packets());
+        self.add(Count::Ect1Packets, ecn.ect1_packets);
+        self.add(Count::CePackets, ecn.ce_packets);
     }
 
     #[inline(never)]

@@ -28,6 +28,8 @@ pub struct MediaReport {
     pub jitter_ticks: Option<u32>,
     /// Its round-trip time in seconds, and how it was measured.
     pub rtt: Option<(f64, &'static str)>,
+    /// Packets that it lists with ECT(1), and with a congestion mark.
+    pub marks: Option<(u32, u32)>,
 }
 
 impl MediaReport {
@@ -41,6 +43,7 @@ impl MediaReport {
             cumulative_lost: None,
             jitter_ticks: None,
             rtt: None,
+            marks: None,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Explicit congestion notification (RFC 3168): marks, their echoes, and what both SYNs negotiate
 //! (RFC 9768 section 3.1).
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use super::Segment;
 use crate::packet::event::TcpFlags;
 
 /// Codepoints of the IP header.
-const ECT_1: u8 = 1;
+pub const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 /// "Congestion experienced".
-const CE: u8 = 3;
+pub const CE: u8 = 3;
 
 /// Congestion marks in one side's packets.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -62,6 +64,41 @@ impl Ecn {
     /// Packets of an ECN-capable transport, including marked ones.
     pub fn ect_packets(&self) -> u64 {
         [self.ect0_packets, self.ect1_packets, self.ce_packets].map(u64::from).iter().sum()
+    }
+}
+
+/// Congestion marks in a round of one side's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundMarks {
+    /// Its packets of an ECN-capable transport, including marked ones.
+    pub ect_packets: u64,
+    pub ect1_packets: u64,
+    pub ce_packets: u64,
+    /// Marked packets that the other side reported in it; None without accurate ECN.
+    pub reported_ce_packets: Option<u64>,
+}
+
+impl RoundMarks {
+    /// What was counted since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        let reported_before = before.reported_ce_packets.unwrap_or(0);
+        Self {
+            ect_packets: self.ect_packets - before.ect_packets,
+            ect1_packets: self.ect1_packets - before.ect1_packets,
+            ce_packets: self.ce_packets - before.ce_packets,
+            reported_ce_packets: self.reported_ce_packets.map(|reported| reported - reported_before),
+        }
+    }
+}
+
+impl AddAssign for RoundMarks {
+    fn add_assign(&mut self, more: Self) {
+        self.ect_packets += more.ect_packets;
+        self.ect1_packets += more.ect1_packets;
+        self.ce_packets += more.ce_packets;
+        if let Some(reported) = more.reported_ce_packets {
+            *self.reported_ce_packets.get_or_insert_default() += reported;
+        }
     }
 }
 

@@ -327,6 +327,10 @@ impl Connection {
         }
         if self.has_ecn_counters {
             self.on_accurate_ecn(side, segment, delivered, outcome);
+            if let Some(round) = &mut outcome.round {
+                // The acknowledgement that ended it reports on it.
+                round.marks += self.split(side).1.take_marks();
+            }
         }
         let (sender, _) = self.split(side);
         sender.windows.on_segment(flags, segment.tcp.window, segment.time_ns);

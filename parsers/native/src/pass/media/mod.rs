@@ -259,9 +259,7 @@ impl Analysis {
     ) {
         let Found { flow, side } = data;
         if let Some(bins) = &mut self.bins {
-            self.outcome.clear();
-            self.outcome.timestamp_rtt_ns = Some(rtt_ns);
-            bins.add_rtt(flow, side.other(), packet.time_ns, &self.outcome);
+            bins.add_rtt(flow, side, packet.time_ns, rtt_ns);
         }
         let Packet { time_ns, number: packet, .. } = *packet;
         self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });

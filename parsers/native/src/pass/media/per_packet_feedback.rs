@@ -3,6 +3,7 @@
 use super::{ReportPacket, ReportRow, SHORT_TIME};
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
 use crate::flow::rtp::sent_packets::outcomes;
+use crate::flow::tcp::ecn::{CE, Ecn};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome};
 use crate::pass::Analysis;
 use crate::tfrc::round_trip::r_sample;
@@ -12,10 +13,12 @@ impl Analysis {
     pub(super) fn take_congestion(&mut self, from: ReportPacket<'_>, report: &Congestion<'_>) {
         for part in report.sources() {
             let (mut came, mut missing) = (0_u64, 0_u64);
+            let mut marks = Ecn::default();
             let mut inferred = Vec::new();
             for packet in part.packets() {
                 came += u64::from(packet.is_received);
                 missing += u64::from(!packet.is_received);
+                marks.note_codepoint(packet.ecn);
                 let age = packet.age.map(|age| f64::from(age) / 1024.0);
                 inferred.extend(packet.is_received.then_some((packet.sequence, age)));
             }
@@ -44,6 +47,7 @@ impl Analysis {
             let report = MediaReport {
                 fraction_lost: share(missing, came + missing),
                 rtt: rtt.map(|rtt| (rtt, "arrival_offset")),
+                marks: Some((marks.ect1_packets, marks.ce_packets)),
                 ..MediaReport::new(ReportKind::Congestion, part.ssrc, report.sender)
             };
             self.on_media_report(from, report, row);
@@ -92,7 +96,7 @@ impl Analysis {
 }
 
 fn outcome_of(packet: PacketReport) -> (u16, PacketOutcome) {
-    let outcome = match (packet.is_received, packet.is_marked) {
+    let outcome = match (packet.is_received, packet.ecn == CE) {
         (false, _) => PacketOutcome::Lost,
         (true, true) => PacketOutcome::Marked,
         (true, false) => PacketOutcome::Came,

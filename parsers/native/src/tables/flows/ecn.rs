@@ -78,13 +78,8 @@ impl<'a> FlowRow<'a> {
             .u64(|row| Some(row.reported_bytes()?.ect1)),
     ];
 
-    /// Codepoints of its packets. A text without IP headers has neither a TTL nor a codepoint of services.
     fn marks(&self) -> Option<Ecn> {
-        if self.connection.is_none() {
-            let shows_ip_headers = self.flow.deliveries().is_none() || self.flow.is_numbered();
-            return self.flow.dscp(self.side).filter(|_| shows_ip_headers).map(|_| self.flow.ecn(self.side));
-        }
-        self.half.filter(|half| half.shows_ip_header()).map(|half| half.ecn())
+        self.flow.marks(self.side)
     }
 
     fn share(&self, count: fn(Ecn, u64) -> u64) -> Option<f64> {

@@ -84,6 +84,10 @@ impl<'a> GroupTableRow<'a> {
         self.if_any(Count::TcpPackets, count)
     }
 
+    fn marks(&self, count: Count) -> Option<u64> {
+        self.of_tcp(count).or_else(|| self.if_any(Count::EctPackets, count))
+    }
+
     /// A count that is known if there are any packets of another. What became known later is there
     /// without.
     fn if_any(&self, shown: Count, count: Count) -> Option<u64> {
@@ -252,12 +256,15 @@ impl<'a> GroupTableRow<'a> {
         column("zero_windows", "", "packets that announce a receive window of 0")
             .null_when("as tcp_data_packets")
             .u64(|row| row.of_tcp(Count::ZeroWindows)),
-        column("ect_packets", "", "packets of TCP with an ECN-capable transport, marked ones included")
-            .null_when("as tcp_data_packets")
-            .u64(|row| row.of_tcp(Count::EctPackets)),
-        column("ce_packets", "", "packets of TCP that arrived at the capture with a congestion mark")
-            .null_when("as tcp_data_packets")
-            .u64(|row| row.of_tcp(Count::CePackets)),
+        column("ect_packets", "", "packets of an ECN-capable transport, marked ones included")
+            .null_when("no packets of TCP, and none of another transport that is capable")
+            .u64(|row| row.marks(Count::EctPackets)),
+        column("ect1_packets", "", "packets with ECT(1), which asks for the service of L4S (RFC 9331)")
+            .null_when("as ect_packets")
+            .u64(|row| row.marks(Count::Ect1Packets)),
+        column("ce_packets", "", "packets that arrived at the capture with a congestion mark")
+            .null_when("as ect_packets")
+            .u64(|row| row.marks(Count::CePackets)),
         column(
             "network_limited_ns",
             "ns",

@@ -77,8 +77,8 @@ pub struct SourceReport<'a> {
 pub struct PacketReport {
     pub sequence: u16,
     pub is_received: bool,
-    /// Whether it was marked congestion experienced (RFC 3168).
-    pub is_marked: bool,
+    /// Codepoint of ECN (RFC 3168) with which it arrived.
+    pub ecn: u8,
     /// How long before the report it arrived, in 1024ths of a second; None if too long or unknown.
     pub age: Option<u16>,
 }
@@ -102,7 +102,7 @@ impl<'a> SourceReport<'a> {
             PacketReport {
                 sequence: self.first.wrapping_add(index),
                 is_received,
-                is_marked: is_received && metric >> 13 & 3 == 3,
+                ecn: if is_received { (metric >> 13 & 3) as u8 } else { 0 },
                 age: (is_received && age < 0x1ffe).then_some(age),
             }
         })
@@ -319,7 +319,7 @@ mod tests {
         #[rustfmt::skip]
         let body = [
             0, 0, 0, 1,
-            0, 0, 0, 2, 0xff, 0xff, 0, 3, 0x80 | 0x60, 10, 0, 0, 0x9f, 0xfe, 0, 0,
+            0, 0, 0, 2, 0xff, 0xff, 0, 3, 0x80 | 0x60, 10, 0, 0, 0xbf, 0xfe, 0, 0,
             0, 0, 0, 3, 0, 9, 0, 0,
             0, 1, 0x80, 0,
         ];
@@ -330,15 +330,10 @@ mod tests {
             report.sources().map(|source| (source.ssrc, source.packets().count())).collect();
         assert_eq!(sources, [(2, 3), (3, 0)]);
         let of_first: Vec<_> = report.sources().next().unwrap().packets().collect();
-        let packet =
-            |sequence, is_received, is_marked, age| PacketReport { sequence, is_received, is_marked, age };
+        let packet = |sequence, is_received, ecn, age| PacketReport { sequence, is_received, ecn, age };
         assert_eq!(
             of_first,
-            [
-                packet(0xffff, true, true, Some(10)),
-                packet(0, false, false, None),
-                packet(1, true, false, None)
-            ]
+            [packet(0xffff, true, 3, Some(10)), packet(0, false, 0, None), packet(1, true, 1, None)]
         );
         let mut lying = bytes;
         lying[4 + 4 + 7] = 200;

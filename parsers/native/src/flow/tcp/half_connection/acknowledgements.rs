@@ -3,6 +3,7 @@
 use super::{HalfConnection, elapsed};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::classify::ip_id_order::RelativeAge;
+use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::rounds::{Round, RoundEnd};
 use crate::flow::tcp::{Outcome, Segment};
 use crate::packet::event::TcpFlags;
@@ -158,9 +159,23 @@ impl HalfConnection {
             full_size: self.full_size(acknowledger),
             in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
             rtt_ns,
+            marks: self.take_marks(),
         };
         let outstanding = self.outstanding_bytes();
         self.flight.end_round((self.acknowledged, self.next), outstanding, close)
+    }
+
+    /// The congestion marks since the last time.
+    pub(crate) fn take_marks(&mut self) -> RoundMarks {
+        let Some(rare_state) = &mut self.rare_state else { return RoundMarks::default() };
+        let ecn = rare_state.ecn;
+        let all = RoundMarks {
+            ect_packets: ecn.ect_packets(),
+            ect1_packets: ecn.ect1_packets.into(),
+            ce_packets: ecn.ce_packets.into(),
+            reported_ce_packets: rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets()),
+        };
+        all.since(&std::mem::replace(&mut rare_state.marks_before, all))
     }
 
     /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::accurate_ecn::CeFeedback;
 use super::classify::class::Class;
 use super::classify::ip_id_order::IpIdOrder;
-use super::ecn::Ecn;
+use super::ecn::{Ecn, RoundMarks};
 use super::loss_events::LossEvents;
 use super::recovery::recovery_state::RecoveryState;
 use super::recovery::scoreboard::Scoreboard;
@@ -45,6 +45,8 @@ pub(super) const TIMESTAMP_BYTES: u32 = 12;
 struct RareState {
     ecn: Ecn,
     ce_feedback: Option<Box<CeFeedback>>,
+    /// Marks up to the last round.
+    marks_before: RoundMarks,
     echoes: Option<Box<TimestampEchoes>>,
     delayed_acks: u32,
     /// Data seen to arrive.

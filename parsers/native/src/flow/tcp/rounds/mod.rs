@@ -14,6 +14,8 @@ use std::num::NonZeroI64;
 
 use serde::{Deserialize, Serialize};
 
+use super::ecn::RoundMarks;
+
 /// Growth of the flight from one round to the next in slow start: RFC 5681 doubles it, or with
 /// delayed acknowledgements grows it by half.
 const SLOW_START_GROWTH: (u64, u64) = (3, 2);
@@ -74,6 +76,8 @@ pub struct RoundEnd {
     pub in_flight: Option<u32>,
     /// RTT of the acknowledgement, if any.
     pub rtt_ns: Option<u64>,
+    /// Marks since the last round.
+    pub marks: RoundMarks,
 }
 
 /// Data sent in a round.
@@ -114,6 +118,7 @@ pub struct Round {
     pub phase: Option<Phase>,
     /// The flight at its end, if that is the end of a recovery; None without SACK.
     pub last_flight: Option<u32>,
+    pub marks: RoundMarks,
 }
 
 impl Round {
@@ -308,6 +313,7 @@ impl Rounds {
             limit,
             phase,
             last_flight: close.in_flight.filter(|_| is_repaired),
+            marks: close.marks,
         };
         self.count = self.count.saturating_add(1);
         self.max_flight = self.max_flight.max(round.flight);

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::recovery::recovery_state::RecoveryState;
 use crate::flow::tcp::rounds::flight::Flight;
 use crate::flow::tcp::rounds::{Limit, Phase, RepairCause, Round, RoundEnd, Rounds};
@@ -50,8 +51,15 @@ impl Sender {
         let time_ns = time_ms * MS;
         if self.flight.on_progress(bytes, self.acknowledged, time_ns) {
             let (window, full_size) = (self.window, SEGMENT as u32);
-            let close =
-                RoundEnd { time_ns, window, next_window: window, full_size, in_flight: None, rtt_ns: None };
+            let close = RoundEnd {
+                time_ns,
+                window,
+                next_window: window,
+                full_size,
+                in_flight: None,
+                rtt_ns: None,
+                marks: RoundMarks::default(),
+            };
             let ends = (self.acknowledged, self.next);
             self.rounds.extend(self.flight.end_round(ends, self.next - self.acknowledged, close));
         }
