@@ -43,6 +43,8 @@ LENGTHS = (
 )  # fmt: skip
 ENDS = re.compile(r"(\S+)\.(\d+) > (\S+)\.(\d+):")
 """Of a packet in tcpdump's words; inside of a tunnel the last."""
+MISSING = re.compile(r"truncated-ip6? - (\d+) bytes missing! ?")
+"""Bytes of an IP packet that are not in its frame."""
 
 
 class Seen(NamedTuple):
@@ -130,18 +132,28 @@ def _ip_payload(lengths: dict[str, str], layers: list[str]) -> int:
     return number["ipv6.plen"] - extensions - FRAGMENT_HEADER_BYTES * ("ipv6.fraghdr" in last)
 
 
-def ask_tcpdump(capture: Path) -> dict[int, tuple[str, ...]]:
-    """Return the innermost ends of each packet that tcpdump prints with ports."""
+def ask_tcpdump(capture: Path) -> dict[int, tuple[tuple[str, ...], int]]:
+    """Return the innermost ends of packets that tcpdump prints with ports, and the bytes missing in each."""
     command = ["tcpdump", "-nn", "-t", "-#", "-r", str(capture)]
     done = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS)
-    ends: dict[int, tuple[str, ...]] = {}
+    printed: dict[int, tuple[tuple[str, ...], int]] = {}
     number = 0
     for line in done.stdout.decode(errors="replace").splitlines():
         if begins := re.match(r"\s*(\d+)\s", line):
             number = int(begins[1])
-        if found := ENDS.findall(line):
-            ends[number] = found[-1]
-    return ends
+        if found := ENDS.findall(MISSING.sub("", line)):
+            missing = MISSING.search(line)
+            printed[number] = found[-1], int(missing[1]) if missing else 0
+    return printed
+
+
+def _is_tcpdumps(theirs: Seen | None, ours: Seen | None, printed: tuple[tuple[str, ...], int] | None) -> bool:
+    """Return whether tcpdump reads a packet as tfrctrace does, where tshark differs."""
+    if not ours or not printed or printed[0] != (ours.src, str(ours.src_port), ours.dst, str(ours.dst_port)):
+        return False
+    if not theirs or theirs[:-1] != ours[:-1]:
+        return True
+    return (theirs.payload_bytes or 0) - printed[1] == ours.payload_bytes
 
 
 def _innermost(packet: dict[str, str], layers: list[str]) -> Seen | None:
@@ -202,17 +214,16 @@ def compare(capture: Path, answers: Path | None) -> Verdict:
         cause = _cause(theirs[number], ours[number])
     else:
         cause = f"{len(theirs) - len(ours)} packets were not read"
-    spoken = ask_tcpdump(capture)
-    is_tcpdumps = all(number in ours and _ends(ours[number][1]) == spoken.get(number) for number in differing)
+    printed = ask_tcpdump(capture)
+    is_tcpdumps = all(
+        _is_tcpdumps(theirs[number][1], ours.get(number, ("", None))[1], printed.get(number))
+        for number in differing
+    )
     return Verdict(capture, len(theirs), f"{cause} (packet {number})", len(differing), is_tcpdumps)
 
 
 def _differing(theirs: Packets, ours: Packets) -> list[int]:
     return [number for number in theirs if not _agree(theirs[number][1], ours.get(number, ("", None))[1])]
-
-
-def _ends(seen: Seen | None) -> tuple[str, ...] | None:
-    return seen and (seen.src, str(seen.src_port), seen.dst, str(seen.dst_port))
 
 
 def _agree(theirs: Seen | None, ours: Seen | None) -> bool:
