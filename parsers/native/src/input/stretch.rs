@@ -164,11 +164,31 @@ impl Clipper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::event::Endpoints;
 
     #[test]
     fn test_a_stretch_has_its_start_and_not_its_end() {
         let mut clipper = Clipper::new(Stretch { since_ns: 10, until_ns: 20, is_from_first: false });
         assert_eq!([9, 10, 19, 20].map(|time_ns| clipper.leaves_out(time_ns)), [true, false, false, true]);
+    }
+
+    #[test]
+    fn test_flows_outside_are_remembered_up_to_a_bound() {
+        let key = |number: u32, side: u16| {
+            let src = number.into();
+            FlowKey::of(&Endpoints { src, src_port: side, dst: 1, ..Endpoints::default() }).0
+        };
+        let mut flows = OutsideFlows::default();
+        for number in 0..REMEMBERED as u32 / 2 {
+            flows.add_before(key(number, 1));
+            flows.add_behind(key(number, 2), true);
+        }
+        flows.add_before(key(0, 1));
+        assert!(!flows.has_more && flows.has(&key(0, 1)) && flows.has(&key(0, 2)));
+        flows.add_behind(key(0, 3), true);
+        flows.add_before(key(0, 4));
+        assert!(flows.has_more && !flows.has(&key(0, 3)) && !flows.has(&key(0, 4)));
+        assert_eq!(flows.before.len() + flows.behind.len(), REMEMBERED);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub const MPLS: [u16; 2] = [0x8847, 0x8848];
 pub const NSH: u16 = 0x894f;
 pub const PBB: u16 = 0x88e7;
 pub const MACSEC: u16 = 0x88e5;
+/// Cisco's FabricPath.
+pub const FABRIC_PATH: u16 = 0x8903;
 /// Port extension, IEEE 802.1BR, and Cisco's VN-tag before it.
 pub const E_TAG: u16 = 0x893f;
 pub const VN_TAG: u16 = 0x8926;

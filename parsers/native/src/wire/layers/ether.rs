@@ -1,8 +1,8 @@
 //! What follows an EtherType, and the headers that have one.
 
 use super::super::ether_type::{
-    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FIRST, IPV4, IPV6, MACSEC, MPLS, NSH, PBB, PPP, PPPOE_SESSION,
-    SERVICE_TAGS, VN_TAG,
+    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FABRIC_PATH, FIRST, IPV4, IPV6, MACSEC, MPLS, NSH, PBB, PPP,
+    PPPOE_SESSION, SERVICE_TAGS, VN_TAG,
 };
 use super::super::{Bytes, u16_at, u32_at};
 use super::{Next, Step, mpls, need, nsh};
@@ -25,6 +25,8 @@ pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel,
         NSH => nsh::header(bytes, tunnel),
         PBB => backbone_service(bytes, tunnel),
         E_TAG => skip_tag(bytes, 6),
+        // Behind two bytes with a tree and a hop count, a frame.
+        FABRIC_PATH => need(bytes, 2).map(|_| (Next::Ethernet, bytes.behind(2))),
         MACSEC => protected(bytes, layer),
         VN_TAG => skip_tag(bytes, 4),
         _ => Err(Stop { layer, reason: Reason::Unknown(ether_type.into()) }),
@@ -94,13 +96,19 @@ fn protected(bytes: Bytes<'_>, layer: Layer) -> Step<'_> {
     const HAS_CHANNEL: u8 = 0x20;
     const IS_ENCRYPTED_OR_CHANGED: u8 = 0x0c;
     const CHECK_VALUE: u32 = 16;
-    let control = need(bytes, 1)?[0];
+    let header = need(bytes, 2)?;
+    let (control, short_length) = (header[0], header[1] & 0x3f);
     if control & IS_ENCRYPTED_OR_CHANGED != 0 {
         return Err(Stop { layer, reason: Reason::Unknown(MACSEC.into()) });
     }
     let tag = if control & HAS_CHANNEL == 0 { 6 } else { 14 };
     let (next, behind) = skip_tag(bytes, tag)?;
-    Ok((next, Bytes { on_wire: behind.on_wire.saturating_sub(CHECK_VALUE), ..behind }))
+    let length = match short_length {
+        0 => behind.on_wire.saturating_sub(CHECK_VALUE),
+        // With the EtherType.
+        short => behind.on_wire.min(u32::from(short).saturating_sub(2)),
+    };
+    Ok((next, Bytes { on_wire: length, ..behind }))
 }
 
 /// The I-tag of a provider backbone bridge, before the customer's frame.

@@ -87,6 +87,23 @@ fn test_a_frame_that_macsec_does_not_encrypt_is_read() {
 }
 
 #[test]
+fn test_a_short_frame_of_macsec_is_as_long_as_it_says() {
+    // Of tcpdump's tests: a datagram of 4 bytes in 34, and a check value that was cut.
+    let inner = ipv4(17, &datagram(6666, b"123\n"));
+    let bytes =
+        [&[0x20, 34, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0][..], inner.as_slice(), &[7; 12]].concat();
+    let (_, stop, network, _) = decoded(Next::EtherType(0x88e5), &bytes, bytes.len() as u32);
+    assert_eq!((stop, network.payload_bytes), (None, Some(4)));
+}
+
+#[test]
+fn test_a_frame_is_behind_the_tag_of_fabric_path() {
+    let bytes = [&[0, 0x20][..], &[2; 12], &[8, 0], &ipv4(17, &datagram(9, &[0; 8]))].concat();
+    let (_, stop, network, _) = decoded(Next::EtherType(0x8903), &bytes, bytes.len() as u32);
+    assert_eq!((stop, network.endpoints.dst_port), (None, 9));
+}
+
+#[test]
 fn test_a_next_protocol_counts_without_its_flag() {
     let inner = ipv4(17, &datagram(9, &[0; 8]));
     for flags in [0x08, 0x0c] {
