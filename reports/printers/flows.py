@@ -199,12 +199,12 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:
     """Give a line with the number of flows captured near the receiver, which limits two columns."""
-    near = sum(is_near_receiver(flow[0]) for flow in flows)
+    near = [flow[0] for flow in flows if is_near_receiver(flow[0])]
     if near:
-        yield (
-            f"{counted(near, 'flow')} captured near the receiver: RTT is its own delay, "
-            "retrans. does not count losses on the way"
-        )
+        hides_losses = any(row["retransmitted_packets"] is not None for row in near)
+        retransmissions = ", retrans. does not count losses on the way" if hides_losses else ""
+        flows_near = counted(len(near), "flow")
+        yield f"{flows_near} captured near the receiver: RTT is its own delay{retransmissions}"
 
 
 def _counted(shown: int, total: int, order: str) -> str:
