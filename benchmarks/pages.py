@@ -19,9 +19,19 @@ from playwright.sync_api import sync_playwright
 
 import tfrctrace
 
-SAMPLE: Final = Path(__file__).resolve().parents[1] / "sample_traces" / "two-flows.pcapng.gz"
+ROOT: Final = Path(__file__).resolve().parents[1]
+SAMPLE: Final = ROOT / "sample_traces" / "two-flows.pcapng.gz"
 MADE: Final = (("10 flows, 10 minutes", 725_717, 10, 600), ("1,000 flows, 1 minute", 298_063, 1_000, 60))
 TRIES: Final = 5
+
+DELAY: Final = {
+    "name": "delay",
+    "require": "p95(rtt_ms) < 100 ms",
+    "by": "host",
+    "every": "15min",
+    "target": "99 %",
+}
+"""The objective of the link."""
 
 FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
@@ -59,18 +69,33 @@ def first_paints_ms(page: Path) -> list[float]:
     return found
 
 
+def link_of_a_day(folder: Path) -> list[str]:
+    """Make the files of a link that has deep queues and an outage, one for half an hour."""
+    sys.path.insert(0, str(ROOT / "tests" / "links"))
+    from link import draw_link
+    from link_files import write_link
+
+    folder.mkdir(exist_ok=True)
+    write_link(
+        draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.024), folder, file_s=1_800
+    )
+    return sorted(map(str, folder.glob("*.pcap")))
+
+
 def main(folder: Path) -> None:
     """Print a row of the table for each capture."""
-    traces = [("2 flows, 23 s", SAMPLE)]
+    traces: list[tuple[str, list[str]]] = [("2 flows, 23 s", [str(SAMPLE)])]
     for name, packets, flows, lasts_s in MADE:
         path = folder / f"{flows}.pcap"
         captures.main(str(path), str(flows), str(packets))
         stretch(path, lasts_s)
-        traces.append((name, path))
-    for name, path in traces:
-        trace = tfrctrace.open(path)
-        page = trace.report(folder / f"{path.name}.html")
-        packets = trace.sources[0]["packets"]
+        traces.append((name, [str(path)]))
+    traces.append(("48 files of a day, 2,661 flows", link_of_a_day(folder / "link")))
+    for name, paths in traces:
+        trace = tfrctrace.open(paths, join=len(paths) > 1)
+        objectives = [DELAY] if len(paths) > 1 else []
+        page = trace.report(folder / f"{Path(paths[0]).name}.html", objectives=objectives)
+        packets = sum(source["packets"] for source in trace.sources)
         paint_s = min(first_paints_ms(page)) / 1e3
         print(f"| {name}, {packets:,} packets | {page.stat().st_size / 1e6:.2g} MB | {paint_s:.2g} s |")
 
