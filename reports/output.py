@@ -25,6 +25,7 @@ def check_output(path: str) -> None:
     """Raise `OutputError` if `open_output` cannot work, before anybody waits for the reading of a capture."""
     if path == STANDARD_OUTPUT or (os.path.exists(path) and not os.path.isdir(path)):
         return
+    _refuse_store(path)
     if os.path.isdir(path):
         raise OutputError(path, "is a directory")
     folder = os.path.dirname(os.path.realpath(path))
@@ -35,12 +36,22 @@ def check_output(path: str) -> None:
 
 def check_folder(path: str) -> None:
     """Raise `OutputError` if `make_folder` cannot work, or no file can be made there."""
+    _refuse_store(path)
     folder = os.path.realpath(path)
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         raise OutputError(path, "is not a directory")
     _check_writable(folder, path)
+
+
+def _refuse_store(path: str) -> None:
+    scheme, colon, rest = path.partition("://")
+    if colon and scheme.isalnum():
+        # neither a signature nor a password
+        shown = f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+        reason = "only captures are read from object stores; write to a folder, and copy that"
+        raise OutputError(shown, reason)
 
 
 def _check_writable(folder: str, path: str) -> None:
@@ -51,6 +62,7 @@ def _check_writable(folder: str, path: str) -> None:
 
 def make_folder(path: str) -> None:
     """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
+    _refuse_store(path)
     try:
         with output_errors(path):
             os.makedirs(path, exist_ok=True)

@@ -6,12 +6,11 @@ tables/TABLE/date=2026-01-05/link=NAME/KEY.parquet, days/KEY.json (written last)
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from urllib.parse import quote
 
+from tfrctrace.base.hive_folders import date_and_link
 from tfrctrace.reports.output import make_folder, open_output
 
 if TYPE_CHECKING:
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("intervals", "verdicts", "evidence", "hours", "hour_buckets")
 """Judged intervals, their verdicts by the hour, what causes are found by, and distributions by the hour."""
-
-
-_LONGEST_NAME: Final = 200
-"""Bytes of the name of a link in that of a folder."""
 
 
 class AuditFolder:
@@ -69,11 +64,8 @@ class AuditFolder:
 
     def table_path(self, name: str, facts: Mapping[str, Any], key: str) -> Path:
         """Return where a table of a day is."""
-        link = quote(facts["link"], safe="")
-        if len(link) > _LONGEST_NAME:
-            digest = hashlib.sha256(link.encode()).hexdigest()
-            link = f"{link[: _LONGEST_NAME // 2]}-{digest[:16]}"
-        return self._path / "tables" / name / f"date={facts['date']}" / f"link={link}" / f"{key[:16]}.parquet"
+        folder = date_and_link(facts["date"], facts["link"])
+        return self._path / "tables" / name / folder / f"{key[:16]}.parquet"
 
     def keep_only(self, facts_by_key: Mapping[str, Mapping[str, Any]]) -> None:
         """Remove days that the audit does not have, such as what was known before a file came."""

@@ -7,6 +7,7 @@ must neither wait without a timeout nor read by itself, or Ctrl-C has no effect 
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -40,7 +41,12 @@ def sleep_ns(length_ns: int) -> None:
 
 
 def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a daemon thread, which is abandoned if the wait is interrupted."""
+    """Run `work` in a daemon thread, which is abandoned if the wait is interrupted.
+
+    No thread is needed where no interrupt arrives: in a worker, which its parent ends, and in another thread.
+    """
+    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process():
+        return work()
     results: list[T] = []
     failures: list[BaseException] = []
     is_done = threading.Event()

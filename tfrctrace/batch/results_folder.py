@@ -90,28 +90,33 @@ class ResultsFolder:
 
     def write_index(
         self, records: Collection[Record], problems: Iterable[Problem] = (), *, part: tuple[int, int] = (1, 1)
-    ) -> None:
+    ) -> int:
         """Write what the batch consists of: the same text whoever performed which chain, and when.
 
-        `part` is the number of a shard, of how many. The index is written with the last one of them.
+        `part` is the number of a shard, of how many; the last one writes the index. Return the bytes that
+        chains had before they got another file.
         """
         number, of = part
         index = _index_of(map(_entry, records), problems)
         own = _INDEX if of == 1 else f"{_SHARDS}/{number}-of-{of}.json"
         files = {file["name"] for record in records for file in record["files"]}
-        self._remove_superseded(self._read(own), index, files)
+        superseded = list(self._remove_superseded(self._read(own), index, files))
+        files_of = {entry["first_file"]: entry["files"] for entry in index["chains"]}
+        grown = [entry for entry in superseded if entry["files"] < files_of.get(entry["first_file"], 0)]
+        bytes_before: int = sum(entry["bytes"] for entry in grown)
         if of == 1:
             self._write(_INDEX, index)
-            return
+            return bytes_before
         make_folder(str(self._path / _SHARDS))
         self._write(own, index)
         shards = [self._read(f"{_SHARDS}/{one}-of-{of}.json") for one in range(1, of + 1)]
         if all(shards):
             self._write(_INDEX, _united(shards))
+        return bytes_before
 
     def _remove_superseded(
         self, before: Mapping[str, Any], index: Mapping[str, Any], files: Container[str]
-    ) -> None:
+    ) -> Iterator[Mapping[str, Any]]:
         """Remove what chains had before they got another file: a scan of all tables would count it twice."""
         keys = {entry["key"] for entry in index["chains"]}
         for entry in before.get("chains", ()):
@@ -119,6 +124,7 @@ class ResultsFolder:
             if entry.get("first_file") in files and key not in keys and _is_key(key):
                 self.forget(key)
                 shutil.rmtree(self._place(key), ignore_errors=True)
+                yield entry
 
     def index_entries(self) -> list[dict[str, Any]]:
         """Return the chains of the index; raises `UsageError` if there is none."""

@@ -64,6 +64,8 @@ class BatchResult:
     done_before: int
     changed: list[Problem]
     """Files that had another content than before."""
+    read_again_bytes: int
+    """Of chains that got another file since the last time."""
 
 
 def chains_of(
@@ -103,8 +105,8 @@ def perform_batch(
         for task, record in zip(tasks, measured.records, strict=True)
     ]
     problems = [] if plan.anonymity_key is not None else found.problems
-    folder.write_index(records, problems, part=(shard.number, shard.of) if shard else (1, 1))
-    return BatchResult(records, measured.cached, changed)
+    again = folder.write_index(records, problems, part=(shard.number, shard.of) if shard else (1, 1))
+    return BatchResult(records, measured.cached, changed, again)
 
 
 def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterator[Problem]:

@@ -1,16 +1,16 @@
 """Tables of a batch by date and link, as Polars, DuckDB and Spark read them: `date=2026-01-05/link=NAME/`.
 
-A link is a chain. Each row is in the folder of the day on which it begins (UTC). Written again, only chains
-that changed are; what their files had before goes.
+A link is a chain, or with `--chains days` the capture of all days. Each row is in the folder of the day on
+which it begins (UTC). Written again, only chains that changed are; what their files had before goes.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
+from tfrctrace.base.hive_folders import date_and_link
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.reports.output import make_folder, open_output
 
@@ -26,20 +26,21 @@ _NS_PER_DAY: Final = 86_400 * 10**9
 
 def write_lake(results: str, output: str) -> tuple[int, int]:
     """Write the tables of the chains in `results`; return how many there are, and how many are new."""
-    folder = ResultsFolder(results)
+    folder, lake = ResultsFolder(results), Path(output)
     new = chains = 0
     for record in folder.records():
         chains += 1
-        if record["failed"] or (Path(output) / "done" / record["key"]).exists():
+        done = lake / "done" / _file_name(record)
+        if record["failed"] or _text(done) == record["key"]:
             continue
         new += 1
-        _forget(Path(output), record)
+        _forget(lake, record)
         for name in TABLES:
-            _write(_table(folder, record, name), Path(output) / name, record)
+            _write(_table(folder, record, name), lake / name, record)
         # the last of its files: it is written again if this is missing
-        make_folder(os.path.join(output, "done"))
-        with open_output(os.path.join(output, "done", record["key"])) as file:
-            file.write(f"{record['name']}\n".encode())
+        make_folder(str(done.parent))
+        with open_output(str(done)) as file:
+            file.write(record["key"].encode())
     return chains, new
 
 
@@ -48,10 +49,9 @@ def _table(folder: ResultsFolder, record: Record, name: str) -> pl.DataFrame:
 
     if name != "warnings":
         return pl.read_parquet(folder.table_path(record["key"], name))
-    starts = [one["start_ns"] for one in record["sources"] if one["start_ns"] is not None]
     rows = [
         {
-            "start_ns": min(starts, default=0),
+            "start_ns": _start_ns(record),
             **{name: problem[name] for name in ("severity", "kind", "source", "message")},
         }
         for problem in record["problems"]
@@ -66,27 +66,35 @@ def _write(table: pl.DataFrame, folder: Path, record: Record) -> None:
 
     from tfrctrace.reports.files.table_files import parquet_bytes
 
-    days = pl.from_epoch(pl.col("start_ns").fill_null(0) // _NS_PER_DAY, time_unit="d")
+    days = pl.from_epoch(pl.col("start_ns").fill_null(_start_ns(record)) // _NS_PER_DAY, time_unit="d")
     for (day,), rows in table.with_columns(_day=days).partition_by("_day", as_dict=True).items():
-        place = folder / f"date={day}" / f"link={_link(record)}"
+        place = folder / date_and_link(str(day), record["link"])
         make_folder(str(place))
-        with open_output(str(place / f"{record['key'][:16]}.parquet")) as file:
+        with open_output(str(place / f"{_file_name(record)}.parquet")) as file:
             file.write(parquet_bytes(rows.drop("_day")))
+
+
+def _start_ns(record: Record) -> int:
+    """Return the time of the first packet: warnings and directions without packets are in its day."""
+    return min((one["start_ns"] for one in record["sources"] if one["start_ns"] is not None), default=0)
 
 
 def _forget(lake: Path, record: Record) -> None:
     """Remove what a chain of this name had before."""
     for name in TABLES:
-        for folder in lake.glob(f"{name}/date=*/link={_link(record)}"):
-            for path in folder.glob("*.parquet"):
-                path.unlink(missing_ok=True)
-            if not any(folder.iterdir()):
-                folder.rmdir()
-    for path in (lake / "done").glob("*"):
-        if path.is_file() and path.read_text(errors="replace") == f"{record['name']}\n":
+        for path in lake.glob(f"{name}/{date_and_link('*', record['link'])}/{_file_name(record)}.parquet"):
             path.unlink(missing_ok=True)
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
 
 
-def _link(record: Record) -> str:
-    """Return the name of a chain as that of a folder, without anything that a pattern would obey."""
-    return quote(record["name"], safe="")
+def _file_name(record: Record) -> str:
+    """Return the name of the files of a chain, which it keeps when it gets another file."""
+    return hashlib.sha256(record["name"].encode()).hexdigest()[:16]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

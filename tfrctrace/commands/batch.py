@@ -193,7 +193,7 @@ def _print_chains(found: FoundChains) -> None:
 
 def report_batch(done: BatchResult, output: str, console: Console, part: Shard | None) -> int:
     """Print what was done and what failed, and return the exit status."""
-    from tfrctrace.reports.units import counted
+    from tfrctrace.reports.units import counted, format_bytes
 
     failed = [record for record in done.records if record["failed"]]
     problems = [problem for record in done.records for problem in record["problems"]]
@@ -203,6 +203,8 @@ def report_batch(done: BatchResult, output: str, console: Console, part: Shard |
     more = len(errors) + len(warned) - _PROBLEMS_SHOWN
     if more > 0:
         console.note(f"{counted(more, 'more problem')}: in the facts of the chains")
+    if done.read_again_bytes:
+        console.note(f"{format_bytes(done.read_again_bytes)} were read again, as their chains have new files")
     here = f" of shard {part.number}/{part.of}" if part else ""
     parts = [f"{counted(len(done.records), 'chain')}{here}", f"{done.done_before} done before"]
     parts += [f"{len(failed)} failed"] if failed else []

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import STANDARD_INPUT, UsageError
 from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.commands.options.common import Force, Jobs, OutputFile, Traces, check_output_places
+from tfrctrace.commands.options.common import (
+    ExecutorName,
+    Force,
+    Jobs,
+    OutputFile,
+    Traces,
+    check_output_places,
+)
 from tfrctrace.commands.options.completion import quantities
 from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.gate_plan import GatePlan
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Verdict
+    from tfrctrace.runs.workers import Workers
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -149,6 +157,7 @@ def check(
     output: OutputFile = "-",
     force: Force = False,
     jobs: Jobs = None,
+    executor: ExecutorName = None,
     cache: Annotated[
         str | None,
         other_option(
@@ -212,7 +221,7 @@ def check(
         plan.quantities,
         console,
         objectives=plan.objectives,
-        jobs=jobs,
+        workers=_workers(traces, executor, jobs),
         cache=kept,
     )
     judged = plan.judge(runs)
@@ -245,6 +254,17 @@ def check(
         # the reader has seen enough; the verdict is the same
         drop_standard_output()
     return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
+
+
+def _workers(traces: list[str], executor: str | None, jobs: int | None) -> Workers:
+    """Return who measures the runs: threads unless an executor is named, which cannot read standard input."""
+    from tfrctrace.runs.workers import chosen_workers, threads
+
+    if executor is None:
+        return threads(jobs)
+    if STANDARD_INPUT in traces:
+        raise UsageError("an executor cannot read standard input", hint="leave out `--executor`")
+    return chosen_workers(executor, jobs)
 
 
 def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tfrctrace.runs.cache import Cache, Record
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.runs.quantity_values import QuantityValues
+    from tfrctrace.runs.workers import Workers
     from tfrctrace.trace.tables import TableName
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
@@ -139,7 +140,7 @@ def measured_runs(
     console: Console,
     *,
     objectives: Sequence[Objective],
-    jobs: int | None,
+    workers: Workers,
     cache: Cache | None,
 ) -> list[CheckedRun]:
     """Return the runs of `traces` that can be read, and print the problems of all.
@@ -149,11 +150,8 @@ def measured_runs(
     from tfrctrace.gate.values import run_of
     from tfrctrace.runs.engine import measure_runs
     from tfrctrace.runs.problems import merge_problems
-    from tfrctrace.runs.workers import threads
 
     inputs, unread = _inputs(traces, reading)
-    # standard input cannot be read in another process
-    workers = threads(jobs)
     # several bars of progress would be drawn over each other
     own = replace(reading, quiet=reading.quiet or min(workers.jobs, len(inputs)) > 1)
     tasks = [CheckTask(names, measuring, own, tuple(quantities), tuple(objectives)) for names in inputs]

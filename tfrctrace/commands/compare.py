@@ -10,6 +10,7 @@ import typer
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import (
+    ExecutorName,
     Force,
     Jobs,
     OutputFile,
@@ -96,6 +97,7 @@ def compare(
     last: Last = None,
     timezone: Timezone = "UTC",
     jobs: Jobs = None,
+    executor: ExecutorName = None,
     cache: RunCache = None,
     strict: Strict = False,
     quiet: Quiet = False,
@@ -109,7 +111,7 @@ def compare(
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import judged, write_comparison
     from tfrctrace.runs.cache import chosen_cache
-    from tfrctrace.runs.workers import processes
+    from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
@@ -139,7 +141,7 @@ def compare(
             groups=None if groups is None else parse_groups(groups),
             level=LEVEL,
             holm=holm,
-            workers=processes(jobs),
+            workers=chosen_workers(executor, jobs),
             cache=chosen_cache(cache),
             progress=progress,
         )

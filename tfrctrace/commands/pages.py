@@ -83,6 +83,7 @@ def write_pages(
     title: str | None,
     zone: TimeZone,
     jobs: int | None = None,
+    executor: str | None = None,
     limits: str | None = None,
 ) -> None:
     """Write `index.html` and one page per capture to `folder`, creating it if needed.
@@ -95,7 +96,7 @@ def write_pages(
     from tfrctrace.reports.page.captures_index import INDEX_NAME, index_report
     from tfrctrace.reports.page.html import write_page
     from tfrctrace.runs.engine import measure_runs
-    from tfrctrace.runs.workers import processes
+    from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.trace.shared_names import SharedNames
 
     inputs = find_inputs(traces, store=reading.store)
@@ -108,8 +109,10 @@ def write_pages(
         called = reading.open([name], console, anonymizer=anonymizer).name
         page = _page_name(called, used)
         check_output_place(os.path.join(folder, page), inputs.names)
-        tasks.append(PageTask(name, page, folder, reading, anonymizer, shared, zone, limits))
-    workers = processes(jobs or (1 if len(tasks) < _FEW else None))
+        tasks.append(PageTask(name, page, os.path.abspath(folder), reading, anonymizer, shared, zone, limits))
+    if executor is None and len(tasks) < _FEW:
+        jobs = jobs or 1
+    workers = chosen_workers(executor, jobs)
     with run_progress(console, "pages") as progress:
         records = measure_runs(tasks, workers=workers, progress=progress).records
     read = [record for record in records if not record["failed"]]

@@ -11,7 +11,14 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Force, Jobs, OptionalTraces, RawText, check_output_place
+from tfrctrace.commands.options.common import (
+    ExecutorName,
+    Force,
+    Jobs,
+    OptionalTraces,
+    RawText,
+    check_output_place,
+)
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
@@ -83,6 +90,7 @@ def report(
         ),
     ] = None,
     jobs: Jobs = None,
+    executor: ExecutorName = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -106,8 +114,9 @@ def report(
         _refuse_together(
             {**others, "-o": output, "--results": save_to}, "--pages", "leave out one of the two"
         )
-    elif jobs is not None:
-        raise UsageError("`--jobs` needs `--pages`: a single report is one pass")
+    elif jobs is not None or executor is not None:
+        name = "--executor" if jobs is None else "--jobs"
+        raise UsageError(f"`{name}` needs `--pages`: a single report is one pass")
     if limits is not None:
         others = {"--from": saved, "--results": save_to}
         _refuse_together(others, "--limits", "saved results hold no intervals to judge: read the trace")
@@ -146,6 +155,7 @@ def report(
             title=title,
             zone=zone,
             jobs=jobs,
+            executor=executor,
             limits=limits,
         )
         console.note(f"pages written to `{pages}`")

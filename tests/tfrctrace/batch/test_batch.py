@@ -384,9 +384,12 @@ def test_a_chain_that_got_a_file_replaces_what_it_had(run, tmp_path, rotate):
     batch(run, "parts", "-o", "results")
     (before,) = (tmp_path / "results" / "chains").iterdir()
     paths[-1].write_bytes(last)
-    batch(run, "parts", "-o", "results")
+    outcome = batch(run, "parts", "-o", "results")
     (after,) = (tmp_path / "results" / "chains").iterdir()
     assert before != after
+    assert "139 kB were read again" in outcome.err
+    assert "read again" not in batch(run, "parts", "-o", "results").err
+    assert "read again" not in batch(run, "parts", "-o", "results", "--every", "1min").err
 
 
 def test_a_lake_has_each_row_once_by_date_and_link(run, farm, tmp_path, contents):
@@ -411,6 +414,34 @@ def test_a_lake_has_each_row_once_by_date_and_link(run, farm, tmp_path, contents
     assert "7 chains, 1 new" in run("lake", "results", "-o", "lake").err
     run("lake", "results", "-o", "again")
     assert contents(tmp_path / "lake") == contents(tmp_path / "again")
+
+
+def test_a_lake_takes_links_of_any_name_and_days_as_one_link(run, write_capture, conversation, tmp_path):
+    write_capture(f"farm/{'Ü' * 125}.pcap", conversation())
+    for number, start_s in enumerate((86_399, 86_400)):
+        write_capture(f"farm/a/link-{number}.pcap", conversation(), start_s=start_s)
+    batch(run, "farm", "-o", "results", "--chains", "days")
+    outcome = run("lake", "results", "-o", "lake")
+    assert "3 chains, 3 new" in outcome.err, outcome.err
+    found = pl.scan_parquet(tmp_path / "lake/flows/**/*.parquet", hive_partitioning=True).collect()
+    days = found.group_by("link").agg(pl.col("date").n_unique()).sort("link")
+    assert days["date"].to_list() == [2, 1]
+    assert days["link"][0] == "a/link-*.pcap"
+    assert sorted(path.name for path in (tmp_path / "lake/flows").iterdir()) == [
+        "date=1970-01-01",
+        "date=1970-01-02",
+        "date=2023-11-14",
+    ]
+
+
+@pytest.mark.parametrize("line", [("batch", "farm", "-o"), ("report", "farm", "--pages")])
+def test_results_are_not_written_to_object_stores(run, farm, tmp_path, line):
+    outcome = run(*line, "https://store.example.org/results?signature=secret")
+    assert outcome.status == WRONG_USAGE
+    assert outcome.err.startswith(
+        "error: cannot write `https://store.example.org/results`: only captures are"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["farm"]
 
 
 def test_watching_finds_what_is_new(run, farm, tmp_path, monkeypatch):
