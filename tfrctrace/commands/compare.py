@@ -21,6 +21,7 @@ from tfrctrace.commands.options.common import (
     Timezone,
     check_output_place,
     check_raw,
+    row_limit,
 )
 from tfrctrace.commands.options.completion import metric_names
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
@@ -76,15 +77,7 @@ def compare(
         ),
     ] = None,
     limit: Annotated[
-        int | None,
-        output_option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            show_default=str(DEFAULT_LIMIT),
-            help="Number of rows in the text table, the most important ones; 0 for all.",
-        ),
+        int | None, row_limit("rows in the text table, the most important ones", DEFAULT_LIMIT)
     ] = None,
     output: OutputFile = "-",
     force: Force = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.common import Traces, row_limit
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -46,17 +46,7 @@ def flows(
             help="Order of the text table, largest first; `flow`: by first packet.",
         ),
     ] = None,
-    limit: Annotated[
-        int | None,
-        output_option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            show_default=str(DEFAULT_LIMIT),
-            help="Number of flows in the text table; 0 for all.",
-        ),
-    ] = None,
+    limit: Annotated[int | None, row_limit("flows in the text table", DEFAULT_LIMIT)] = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:

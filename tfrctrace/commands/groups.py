@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.common import Traces, row_limit
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
@@ -105,17 +105,7 @@ def groups(
         SortKey | None,
         output_option("--sort", help="Order of the text table, largest or worst first (except group)."),
     ] = None,
-    limit: Annotated[
-        int | None,
-        output_option(
-            "--limit",
-            "-n",
-            min=0,
-            metavar="N",
-            show_default=str(DEFAULT_LIMIT),
-            help="Number of rows in the text table; 0 for all.",
-        ),
-    ] = None,
+    limit: Annotated[int | None, row_limit("rows in the text table", DEFAULT_LIMIT)] = None,
     buckets: Annotated[
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),

@@ -54,6 +54,7 @@ Jobs = Annotated[
         help="Measure N runs in parallel.",
     ),
 ]
+
 ExecutorName = Annotated[
     str | None,
     other_option(
@@ -94,6 +95,12 @@ OutputFile = Annotated[
 
 
 Force = Annotated[bool, output_option("--force", help="Overwrite the output file even if it is a trace.")]
+
+
+def row_limit(what: str, default: int) -> Any:  # noqa: ANN401  Typer's
+    """Return the option that bounds a table for people, with a `limit` of None by default."""
+    words = f"Number of {what}; 0 for all."
+    return output_option("--limit", "-n", min=0, metavar="N", show_default=str(default), help=words)
 
 
 def check_output_place(output: str, traces: list[str], *, force: bool = False) -> None:
