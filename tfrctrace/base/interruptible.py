@@ -7,7 +7,6 @@ must neither wait without a timeout nor read by itself, or Ctrl-C has no effect 
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -45,6 +44,8 @@ def in_thread(work: Callable[[], T]) -> T:
 
     No thread is needed where no interrupt arrives: in a worker, which its parent ends, and in another thread.
     """
+    import multiprocessing
+
     if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process():
         return work()
     results: list[T] = []
