@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
-from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_TEXT
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.metrics.objectives import Objective
-    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.runs.cache import Cache, Record, RunInput
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.runs.quantity_values import QuantityValues
     from tfrctrace.runs.workers import Workers
@@ -65,6 +64,8 @@ class CheckTask:
     @property
     def source(self) -> RunInput:
         """The inputs, and the options that change numbers or problems."""
+        from tfrctrace.runs.cache import RunInput
+
         options = {
             "quantities": sorted({one.name for one in self.quantities}),
             "objectives": [asdict(one) for one in self.objectives],

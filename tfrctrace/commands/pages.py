@@ -10,7 +10,6 @@ from tfrctrace.base.errors import InputError
 from tfrctrace.commands.checked_runs import RecordingConsole
 from tfrctrace.commands.options.common import check_output_place
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.commands.console import Console
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.runs.cache import Record
+    from tfrctrace.runs.cache import Record, RunInput
     from tfrctrace.trace.shared_names import SharedNames
 
 _FEW: Final = 8
@@ -44,6 +43,8 @@ class PageTask:
     @property
     def source(self) -> RunInput:
         """The capture."""
+        from tfrctrace.runs.cache import RunInput
+
         return RunInput(self.name, (self.name,), {})
 
     @property
