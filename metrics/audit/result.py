@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.profiles.score import Profile, Score
+
+
+SIDES: Final = {"rev": "client side", "fwd": "server side"}
+"""Directions of a link, and the half of the path to which their round-trip times belong."""
 
 
 @dataclass(frozen=True, slots=True)

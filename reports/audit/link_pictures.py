@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.audit.result import SIDES
 from tfrctrace.metrics.audit.usual_hours import LEAST_EARLIER, best_period, usual_hours
 from tfrctrace.metrics.groups import percentile
 from tfrctrace.reports.elements import OTHER, Curve, Figure, HeatMap, HeatRow, Lane, Overview
@@ -28,8 +29,6 @@ _MOST_COLUMNS: Final = 744
 _WIDTHS_H: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2_160, 8_760)
 _MOST_GROUPS: Final = 5
 _SHARES: Final = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-_SIDES: Final = (("rev", "client side"), ("fwd", "server side"))
-"""Directions of a link, and the side of the capture to which their round-trip times belong."""
 _SEVERITY: Final = {"met": 0.0, "violated": 1.0, "severe": 2.0}
 
 
@@ -73,7 +72,7 @@ def _lanes(link: AuditedLink, starts_ns: range) -> Iterator[Lane]:
 
     x = tuple((start_ns - starts_ns.start + starts_ns.step / 2) / _NS for start_ns in starts_ns)
     rtt = link.buckets.filter(measure="rtt")
-    for style, (direction, side) in enumerate(_SIDES, 1):
+    for style, (direction, side) in enumerate(SIDES.items(), 1):
         own = rtt.filter(direction=direction)
         if not own.is_empty():
             name = side if link.near is not None else "capture to receivers"
@@ -179,7 +178,7 @@ def usual_figures(link: AuditedLink, key: str, zone: TimeZone) -> Iterator[Figur
     """Give the median RTT of the last week beside that of the same hours before, where there are enough."""
     import polars as pl
 
-    for direction, side in _SIDES:
+    for direction, side in SIDES.items():
         own = link.buckets.filter(pl.col("measure") == "rtt", pl.col("direction") == direction)
         values: dict[int, float] = dict(
             percentile(own, ["start_ns"], 0.5).select("start_ns", "value").iter_rows()

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.audit.pieces import HOUR_NS
+from tfrctrace.audit.pieces import HOUR_NS, STREAM_COLUMNS
 from tfrctrace.base.grouping import Grouping
+from tfrctrace.metrics.audit.result import SIDES
 from tfrctrace.metrics.groups import Groups, percentile
 from tfrctrace.metrics.loaded_delay import LEAST_SAMPLES, MEASURES, delays_by_load, link_load
 from tfrctrace.metrics.profiles.delay_grades import DelayGrades
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.profiles.score import Profile
 
 
-_SIDES: Final = {"rev": "client side", "fwd": "server side"}
-"""Directions of a link, and the half of the path to which their round-trip times belong."""
 _NO_SIDES: Final = {"fwd": "both sides", "rev": "both sides"}
 _OTHER: Final = {"fwd": "rev", "rev": "fwd"}
 _OTHER_END: Final = {"sender": "receiver", "receiver": "sender"}
@@ -115,7 +114,7 @@ class LinkScores:
 
     @property
     def _sides(self) -> Mapping[str, str]:
-        return _NO_SIDES if self.link.near is None else _SIDES
+        return _NO_SIDES if self.link.near is None else SIDES
 
     def _samples(self) -> pl.DataFrame:
         """Return buckets of round-trip times of halves and hosts, by the hour."""
@@ -223,8 +222,9 @@ class LinkScores:
             paths = piece.stream_paths
             if paths is None:
                 continue
-            columns = ["flow", "direction", "src", "dst", "vantage", "rtt_mean_ms", "payload_bytes"]
-            flows = pl.read_parquet(paths[0], columns=columns).rename({"payload_bytes": "payload"})
+            flows = pl.read_parquet(paths[0], columns=list(STREAM_COLUMNS)).rename(
+                {"payload_bytes": "payload"}
+            )
             back = flows.select(
                 "flow",
                 pl.col("direction").replace_strict(_OTHER),

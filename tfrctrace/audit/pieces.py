@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import duration_text
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.metrics.objectives import Extent
+from tfrctrace.parsers.schema import polars_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 HOUR_NS: Final = 3_600 * 10**9
 DAY_NS: Final = 24 * HOUR_NS
+_TABLES: Final = ("groups", "group_buckets", "flows", "rtp_sources")
+"""What an audit reads of a chain; the last two only where there is RTP."""
+STREAM_COLUMNS: Final = ("flow", "direction", "src", "dst", "vantage", "rtt_mean_ms", "payload_bytes")
+"""What is read of flows."""
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
@@ -97,11 +103,13 @@ def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
     import polars as pl
 
     rows_path, buckets_path, flows_path, sources_path = (
-        str(folder.table_path(record["key"], name))
-        for name in ("groups", "group_buckets", "flows", "rtp_sources")
+        str(folder.table_path(record["key"], name)) for name in _TABLES
     )
+    has_streams = bool(record.get("rows", {}).get("rtp_sources"))
     days: list[int] = []
     if not record["failed"]:
+        for name in _TABLES if has_streams else _TABLES[:2]:
+            _check_table(str(folder.table_path(record["key"], name)), name, record["name"])
         day = pl.col("start_ns") // DAY_NS
         days = pl.scan_parquet(rows_path).select(day.unique().sort()).collect()["start_ns"].to_list()
     return Piece(
@@ -115,10 +123,26 @@ def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
         has_failed=record["failed"],
         rows_path=rows_path,
         buckets_path=buckets_path,
-        stream_paths=(flows_path, sources_path) if record.get("rows", {}).get("rtp_sources") else None,
+        stream_paths=(flows_path, sources_path) if has_streams else None,
         vantage=record["options"].get("vantage"),
         days=tuple(days),
     )
+
+
+def _check_table(path: str, name: str, chain: str) -> None:
+    """Raise `InputError` for a table that is gone, damaged, or of another release."""
+    import polars as pl
+
+    try:
+        needed = set(STREAM_COLUMNS if name == "flows" else polars_schema(name))
+        missing = needed - pl.read_parquet_schema(path).keys()
+        why = f"has no column `{min(missing)}`" if missing else ""
+    except (OSError, pl.exceptions.PolarsError):
+        why = "is missing or damaged"
+    if why:
+        text = f"its table `{name}.parquet` {why}"
+        hint = f"remove `{os.path.dirname(path)}`, and read the captures again"
+        raise InputError([input_problem(chain, "results", text, hint=hint)])
 
 
 def extent_of(pieces: Iterable[Piece]) -> Extent:

@@ -345,3 +345,19 @@ def test_options_that_an_audit_refuses_are_not_in_its_help(run):
     outcome = run("audit", "missing", "-o", "audit", "--pair")
     assert outcome.status == 2
     assert "`--pair` cannot be used" in outcome.err
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "other columns"])
+def test_results_with_a_damaged_table_are_named(audited, run, tmp_path, damage):
+    shutil.copytree(audited / "audit" / "results", tmp_path / "results")
+    path = next((tmp_path / "results").rglob("group_buckets.parquet"))
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        pl.read_parquet(path).drop("samples").write_parquet(path)
+    outcome = run("audit", "results", "-o", "again", "--limits", str(audited / "limits.toml"))
+    assert outcome.status == 3
+    assert "`group_buckets.parquet`" in outcome.err
+    assert "internal error" not in outcome.err
