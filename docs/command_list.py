@@ -72,7 +72,11 @@ def _command(info: CommandInfo) -> Command:
         name=info.name or function.__name__,
         help=inspect.getdoc(function) or "",
         example=(info.epilog or "").removeprefix("Example: "),
-        parameters=tuple(_parameter(hints[parameter.name], parameter.default) for parameter in parameters),
+        parameters=tuple(
+            _parameter(hints[parameter.name], parameter.default)
+            for parameter in parameters
+            if not typing.get_args(hints[parameter.name])[1].hidden
+        ),
     )
 
 
