@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import lzma
 import os
 import shutil
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 CHUNK: Final = 500_000
 """Packets or lines that are made at once."""
 START_S: Final = 1_700_000_000
+QUIC_VECTORS: Final = (
+    Path(__file__).resolve().parent.parent / "tests" / "data" / "vectors" / "quic_initial.json"
+)
 PCAP_HEADER: Final = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 COMMANDS: Final = {
     "flows": ["flows"],
@@ -111,6 +115,15 @@ def datagrams(number: NDArray[np.int64]) -> Records:
     made = records(number, UDP, 17, 228)
     made["src"] += number.astype(np.uint32)
     made["udp_length"] = 208
+    return made
+
+
+def initials(number: NDArray[np.int64]) -> Records:
+    """Initial packets of QUIC that their public keys open (RFC 9001 appendix A.2), each of another host."""
+    payload = bytes.fromhex(json.loads(QUIC_VECTORS.read_text())[0]["packet"])
+    made = records(number, [*UDP, ("payload", f"V{len(payload)}")], 17, 28 + len(payload))
+    made["src"] += number.astype(np.uint32)
+    made["dport"], made["udp_length"], made["payload"] = 443, 8 + len(payload), np.void(payload)
     return made
 
 
@@ -195,6 +208,7 @@ def floods(share: int) -> list[Flood]:
     made = [
         Flood(f"{10 * million:,} SYNs", "pcap", capture(syns, 10 * million)),
         Flood(f"{million:,} UDP flows", "pcap", capture(datagrams, million)),
+        Flood(f"{million:,} QUIC Initial packets", "pcap", capture(initials, million)),
         Flood(f"{sources:,} RTP sources", "pcap", capture(rtp, 8 * sources)),
         Flood(f"{10 * million:,} holes", "pcap", capture(holes, 10 * million)),
         Flood(f"{million:,} nodes of ns-2", "tr", nodes(million)),

@@ -34,11 +34,11 @@ impl Ids {
 
 #[derive(Debug, Default)]
 pub struct Handshake {
-    ids: [Option<Ids>; 2],
+    ids: [Option<Box<Ids>>; 2],
     /// Destinations that the client chose, of which the keys are made.
     key_ids: SmallVec<[ConnectionId; 1]>,
     /// Numbers and times of Initial packets that the other side must acknowledge.
-    unanswered: [SmallVec<[(u64, i64); 2]>; 2],
+    unanswered: [Vec<(u64, i64)>; 2],
     trials: u8,
 }
 
@@ -58,12 +58,14 @@ pub struct Shown {
 impl Handshake {
     /// Remember the identifiers of a header of `side`; returns whether the source is a new one.
     pub fn note_ids(&mut self, side: Side, header: &LongHeader, time_ns: i64) {
-        let ids = self.ids[side as usize].get_or_insert(Ids {
-            source: header.source,
-            destinations: [header.destination; 2],
-            version: header.version,
-            first_ns: time_ns,
-            last_ns: time_ns,
+        let ids = self.ids[side as usize].get_or_insert_with(|| {
+            Box::new(Ids {
+                source: header.source,
+                destinations: [header.destination; 2],
+                version: header.version,
+                first_ns: time_ns,
+                last_ns: time_ns,
+            })
         });
         ids.source = header.source;
         ids.destinations[1] = header.destination;
@@ -73,7 +75,7 @@ impl Handshake {
 
     /// The same for a packet of a known version; returns whether its source is a new one.
     pub fn note_long(&mut self, side: Side, time_ns: i64, packet: &LongPacket<'_>) -> bool {
-        let known = self.ids[side as usize].map(|ids| ids.source);
+        let known = self.ids[side as usize].as_ref().map(|ids| ids.source);
         if packet.kind != Kind::Retry {
             self.note_ids(side, &packet.header, time_ns);
         }
@@ -82,7 +84,7 @@ impl Handshake {
 
     /// Whether a header of `side` returns both identifiers of the other side's.
     pub fn is_returned(&self, side: Side, header: &LongHeader) -> bool {
-        self.ids[side.other() as usize].is_some_and(|client| {
+        self.ids[side.other() as usize].as_ref().is_some_and(|client| {
             client.source == header.destination && client.destinations[1] == header.source
         })
     }
@@ -105,7 +107,8 @@ impl Handshake {
                 frames: opened.frames,
             };
         }
-        let other = self.ids[side.other() as usize].filter(|other| is_answer(packet, other));
+        let other =
+            self.ids[side.other() as usize].as_deref().copied().filter(|other| is_answer(packet, other));
         Shown {
             is_quic: other.is_some(),
             // Otherwise the capture began later: both sides know each other's choice.
@@ -118,7 +121,7 @@ impl Handshake {
     /// A server wants to see the client's address again. The tag proves that it has the client's packet.
     fn take_retry(&mut self, side: Side, time_ns: i64, packet: &LongPacket<'_>) -> Shown {
         let client = side.other();
-        let Some(ids) = self.ids[client as usize] else { return Shown::default() };
+        let Some(ids) = self.ids[client as usize].as_deref().copied() else { return Shown::default() };
         if packet.header.destination != ids.source || !is_retry_to(packet, &ids.destinations[0]) {
             return Shown::default();
         }
@@ -139,7 +142,7 @@ impl Handshake {
             return None;
         }
         let own = packet.header.destination;
-        let of_other = self.ids[side.other() as usize].map(|ids| ids.destinations[0]);
+        let of_other = self.ids[side.other() as usize].as_ref().map(|ids| ids.destinations[0]);
         let with = |role: Role| move |id: ConnectionId| (role, id);
         let mut candidates: SmallVec<[(Role, ConnectionId); 4]> = SmallVec::new();
         if client != Some(side) {

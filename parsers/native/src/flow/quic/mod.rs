@@ -61,7 +61,7 @@ pub struct Findings {
     /// The round-trip time of the whole path, when both parts are known, and the client.
     pub handshake: Option<(Side, u64)>,
     /// Identifiers that sides chose, by which packets on another path are known.
-    pub ids: SmallVec<[(Side, ConnectionId); 1]>,
+    pub ids: SmallVec<[(Side, ConnectionId); 2]>,
 }
 
 /// Packets that one side sent, by kind.
@@ -223,8 +223,11 @@ impl QuicFlow {
         if let Some((side, rtt_ns)) = shown.answer {
             self.on_first_answer(side, rtt_ns, findings);
         }
-        if self.is_recognised && is_new_id && packet.kind != Kind::Retry {
+        // Of a client that nobody answers, as in a flood, no packet comes on another path.
+        if self.is_recognised && is_new_id && packet.kind != Kind::Retry && self.client == Some(side.other())
+        {
             findings.ids.push((side, packet.header.source));
+            findings.ids.push((side.other(), packet.header.destination));
         }
     }
 

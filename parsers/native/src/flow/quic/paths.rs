@@ -41,8 +41,11 @@ impl QuicPaths {
     /// Let packets to an identifier belong to a flow.
     pub fn register_id(&mut self, end: End, id: ConnectionId, found: Found) {
         let length = id.bytes().len();
+        if length < LEAST_BYTES {
+            return;
+        }
         let of_flow = self.of_flows.entry(found.flow).or_default();
-        if length < LEAST_BYTES || of_flow.ids.len() >= MOST_IDS || of_flow.ids.contains(&(end, id)) {
+        if of_flow.ids.len() >= MOST_IDS || of_flow.ids.contains(&(end, id)) {
             return;
         }
         of_flow.ids.push((end, id));

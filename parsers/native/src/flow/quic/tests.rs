@@ -62,7 +62,10 @@ fn test_the_handshake_of_the_rfc() {
     // It acknowledges packet 0, and the client's in the RFC has number 2: only the other side's answer counts.
     let second = capture.take(SERVER, 20 * MS, &packet_of(1));
     assert!(second.answers.is_empty());
-    assert_eq!(second.ids.len(), 1);
+    // Both ends' identifiers, and none before a server answers: the client's is empty.
+    let id = |hex: &str| ConnectionId::new(&from_hex(hex)).unwrap();
+    assert!(first.ids.is_empty());
+    assert_eq!(second.ids.as_slice(), [(SERVER, id("f067a5502a4262b5")), (CLIENT, id(""))]);
     let third = capture.take(CLIENT, 25 * MS, &long_header(2, "f067a5502a4262b5", ""));
     let expected = Answer { side: SERVER, rtt_ns: 5_000_000, by: AnswerBy::Handshake };
     assert_eq!(third.answers.as_slice(), [expected]);
