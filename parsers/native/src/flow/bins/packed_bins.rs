@@ -126,6 +126,14 @@ impl PackedBins {
 
     /// Place of the bin with this index, or else where it belongs.
     pub fn search(&self, index: i64) -> Result<usize, usize> {
+        // Mostly it is later than all.
+        let last = match &self.0 {
+            Form::Narrow(bins) => bins.last().map(|bin| bin.index.into()),
+            Form::Full(bins) => bins.last().map(|bin| bin.index),
+        };
+        if last.is_none_or(|last: i64| last < index) {
+            return Err(self.count());
+        }
         match &self.0 {
             Form::Narrow(bins) => bins.binary_search_by_key(&index, |bin| bin.index.into()),
             Form::Full(bins) => bins.binary_search_by_key(&index, |bin| bin.index),
