@@ -76,8 +76,11 @@ fn test_a_gre_keepalive_is_neither_llc_nor_a_packet() {
 fn test_a_frame_that_macsec_does_not_encrypt_is_read() {
     let inner = ipv4(17, &datagram(9, &[0; 30]));
     for (control, tag) in [(0x00, 6), (0x20, 14), (0x2c, 14), (0x04, 6)] {
-        let bytes =
-            [&vec![control; 1], &vec![0; tag - 1], &vec![8, 0], inner.as_slice(), &vec![7; 16]].concat();
+        let mut bytes = vec![control];
+        bytes.resize(tag, 0);
+        bytes.extend([8, 0]);
+        bytes.extend(&inner);
+        bytes.extend([7; 16]);
         let (is_ip, stop, network, _) = decoded(Next::EtherType(0x88e5), &bytes, bytes.len() as u32);
         let is_readable = control & 0x0c == 0;
         assert_eq!((is_ip, network.endpoints.dst_port == 9), (is_readable, is_readable));
