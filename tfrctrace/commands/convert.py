@@ -41,7 +41,7 @@ _SAMPLES: Final = tuple(
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables that depend on TFRC parameters."""
 
-_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources")
+_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources", "bins")
 """Tables that depend on sequence numbers in datagrams."""
 
 _OF_VANTAGE: Final = (*_OF_TFRC, "rounds")

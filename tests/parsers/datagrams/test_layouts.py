@@ -526,3 +526,12 @@ def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
             assert known.table(table).frame().equals(other.table(table).frame()), table
         else:
             assert status == 0, printed
+
+
+def test_bins_have_every_round_trip_by_reports(tmp_path: Path) -> None:
+    trace = opened(tmp_path, UdpConnection(at_sender=True).run())
+    samples = trace.rtt
+    assert samples.height > 10
+    assert trace.bins["rtt_samples"].sum() == samples.height
+    longest_ms = samples["rtt_ns"].max() / 1e6
+    assert trace.bins["rtt_max_ms"].max() == pytest.approx(longest_ms)
