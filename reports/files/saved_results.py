@@ -210,14 +210,14 @@ def _may_be_empty(name: str) -> bool:
 
 def _frame(folder: str, name: str) -> pl.DataFrame:
     import polars as pl
-    from polars.exceptions import PolarsError
+    from polars.exceptions import PanicException, PolarsError
 
     path = os.path.join(folder, f"{name}.parquet")
     if name not in TABLES and name not in _COLUMNS:
         raise _refused(path, "not a table of a report")
     try:
         frame = pl.read_parquet(path)
-    except (OSError, PolarsError) as error:
+    except (OSError, PolarsError, PanicException) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
     columns = TABLES.get(name, ())
     expected = {column.name: column.type for column in columns} or _COLUMNS[name]
