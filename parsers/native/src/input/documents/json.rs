@@ -14,6 +14,20 @@ pub const RECORD_SEPARATOR: u8 = 0x1e;
 /// The deepest nesting of lists and objects; the parser keeps one byte for each.
 const MAX_DEPTH: usize = 64;
 
+/// Make a visitor the seed of a value that this method of a deserializer reads.
+macro_rules! seed_with {
+    ($visitor:ident, $method:ident) => {
+        impl<'de> serde::de::DeserializeSeed<'de> for $visitor<'_> {
+            type Value = ();
+
+            fn deserialize<D: serde::de::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.$method(self)
+            }
+        }
+    };
+}
+pub(super) use seed_with;
+
 /// Passes an input's bytes to the parser, within bounds on memory.
 pub struct BoundedReader {
     input: Input,

@@ -4,10 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::model::{Start, StreamInterval};
 use super::test_run::{FileFindings, TestRun};
+use crate::input::documents::json::seed_with;
 
 /// The most errors of iperf3 that are kept, and their length.
 const MAX_ERRORS: usize = 3;
@@ -46,13 +47,7 @@ enum Event {
     Other,
 }
 
-impl<'de> DeserializeSeed<'de> for TestSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
+seed_with!(TestSeed, deserialize_map);
 
 impl<'de> Visitor<'de> for TestSeed<'_> {
     type Value = ();
@@ -134,13 +129,7 @@ struct ListSeed<'a> {
     findings: &'a mut FileFindings,
 }
 
-impl<'de> DeserializeSeed<'de> for ListSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+seed_with!(ListSeed, deserialize_seq);
 
 impl<'de> Visitor<'de> for ListSeed<'_> {
     type Value = ();
@@ -177,13 +166,7 @@ enum IntervalKey {
     Other,
 }
 
-impl<'de> DeserializeSeed<'de> for IntervalSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
+seed_with!(IntervalSeed, deserialize_map);
 
 impl<'de> Visitor<'de> for IntervalSeed<'_> {
     type Value = ();

@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::event::{Data, End, MARKS, METRICS, Number, Text, ignore_lists_and_objects};
 use super::trace::{FileFindings, TraceLog};
+use crate::input::documents::json::seed_with;
 
 /// A file, a trace, or a record of a sequence: the same keys mean the same in each.
 pub struct RecordSeed<'a> {
@@ -14,13 +15,7 @@ pub struct RecordSeed<'a> {
     pub findings: &'a mut FileFindings,
 }
 
-impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
+seed_with!(RecordSeed, deserialize_map);
 
 impl<'de> Visitor<'de> for RecordSeed<'_> {
     type Value = ();
@@ -89,13 +84,7 @@ struct ListSeed<'a> {
     findings: &'a mut FileFindings,
 }
 
-impl<'de> DeserializeSeed<'de> for ListSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+seed_with!(ListSeed, deserialize_seq);
 
 impl<'de> Visitor<'de> for ListSeed<'_> {
     type Value = ();
@@ -121,13 +110,7 @@ struct FieldsSeed<'a> {
     of: &'a str,
 }
 
-impl<'de> DeserializeSeed<'de> for FieldsSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+seed_with!(FieldsSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for FieldsSeed<'_> {
     type Value = ();
@@ -169,13 +152,7 @@ impl<'de> Visitor<'de> for FieldsSeed<'_> {
 /// The data of any event.
 struct DataSeed<'a>(&'a mut Data);
 
-impl<'de> DeserializeSeed<'de> for DataSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+seed_with!(DataSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for DataSeed<'_> {
     type Value = ();
@@ -248,13 +225,7 @@ impl<'de> DeserializeSeed<'de> for EndSeed<'_> {
 /// Frames of a packet, of which only acknowledgements are of interest.
 struct FramesSeed<'a>(&'a mut Data);
 
-impl<'de> DeserializeSeed<'de> for FramesSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+seed_with!(FramesSeed, deserialize_seq);
 
 impl<'de> Visitor<'de> for FramesSeed<'_> {
     type Value = ();
