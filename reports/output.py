@@ -63,11 +63,11 @@ def _check_writable(folder: str, path: str) -> None:
 def make_folder(path: str) -> None:
     """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
     _refuse_store(path)
-    try:
-        with output_errors(path):
+    with output_errors(path):
+        try:
             os.makedirs(path, exist_ok=True)
-    except FileExistsError as error:
-        raise OutputError(path, "is not a directory") from error
+        except FileExistsError as error:
+            raise OutputError(path, "is not a directory") from error
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def output_errors(path: str) -> Iterator[None]:
     """Raise `OutputError` for what the system refuses."""
     try:
         yield
-    except (BrokenPipeError, FileExistsError, OutputError):
+    except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
         raise OutputError(path, (error.strerror or str(error)).lower()) from error

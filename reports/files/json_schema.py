@@ -95,6 +95,11 @@ def results_document() -> JsonSchema:
                     "additionalProperties": _TEXT,
                     "description": "file name by table, columns as in columns.md",
                 },
+                "digests": {
+                    "type": "object",
+                    "additionalProperties": _TEXT,
+                    "description": "SHA-256 of the file by table",
+                },
                 "sources": {"type": "array", "items": _source()},
                 "warnings": {"type": "array", "items": _warning()},
                 "metrics": {

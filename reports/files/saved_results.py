@@ -7,10 +7,12 @@ JSON; the tables have the columns of `docs/columns.md`.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.errors import InputError, describe, input_problem
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
@@ -98,17 +100,20 @@ def save(
         # before stay
         facts = os.path.join(folder, FACTS_NAME)
         text = files.enter_context(open_text_output(facts))
-        json.dump(document, text, allow_nan=False, indent=1)
-        text.write("\n")
-        text.flush()
+        digests: dict[str, str] = {}
         for name, frame in frames.items():
             file = files.enter_context(open_output(os.path.join(folder, f"{name}.parquet")))
-            file.write(parquet_bytes(frame))
+            content = parquet_bytes(frame)
+            file.write(content)
             file.flush()
+            digests[name] = hashlib.sha256(content).hexdigest()
             if csv:
                 file = files.enter_context(open_output(os.path.join(folder, f"{name}.csv")))
                 file.writelines(_csv_pieces(frame, raw=raw))
                 file.flush()
+        json.dump({**document, "digests": digests}, text, allow_nan=False, indent=1)
+        text.write("\n")
+        text.flush()
         # a folder without the facts is not complete
         with contextlib.suppress(FileNotFoundError):
             os.remove(facts)
@@ -127,7 +132,9 @@ def load(folder: str) -> tuple[Results, str]:
     Raises `InputError` if they are not there, not whole, or of another version.
     """
     document = _document(folder)
-    frames = {name: _frame(folder, name) for name in dict.fromkeys(("flows", "bins", *document["tables"]))}
+    digests = document["digests"]
+    names = dict.fromkeys(("flows", "bins", *document["tables"]))
+    frames = {name: _frame(folder, name, digests.get(name)) for name in names}
     _check_against(document, frames["flows"], os.path.join(folder, FACTS_NAME))
     return Results(
         flows=frames.pop("flows"),
@@ -208,16 +215,18 @@ def _may_be_empty(name: str) -> bool:
     return name == "sparse_flows" or name.endswith(WITHOUT_SPARSE)
 
 
-def _frame(folder: str, name: str) -> pl.DataFrame:
+def _frame(folder: str, name: str, digest: str | None) -> pl.DataFrame:
     import polars as pl
-    from polars.exceptions import PanicException, PolarsError
+    from polars.exceptions import PolarsError
 
     path = os.path.join(folder, f"{name}.parquet")
     if name not in TABLES and name not in _COLUMNS:
         raise _refused(path, "not a table of a report")
     try:
+        if sha256_of(path) != digest:
+            raise _refused(path, "differs from what was saved", "make the results again from the trace")
         frame = pl.read_parquet(path)
-    except (OSError, PolarsError, PanicException) as error:
+    except (OSError, PolarsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
     columns = TABLES.get(name, ())
     expected = {column.name: column.type for column in columns} or _COLUMNS[name]

@@ -232,6 +232,41 @@ def test_saved_results(run_in: Callable[..., Any], folder: Path, data: DataObjec
     check_ending(run_in(folder, "report", "--from", "changed", "-o", "changed.html"))
 
 
+@pytest.fixture(scope="module")
+def batch(folder: Path, run_in: Callable[..., Any]) -> Path:
+    """Return results of a batch."""
+    trace = "link.pcap"
+    arguments = ("-o", "batch", "--by", "host", "--every", "1s", "--jobs", "1")
+    assert run_in(folder, "batch", trace, *arguments).status == DONE
+    return folder / "batch"
+
+
+FROM_BATCH = {
+    "audit": ("audit", "changed-batch", "-o", "made", "--profile", "quality-of-outcome"),
+    "lake": ("lake", "changed-batch", "-o", "made"),
+    "merge": ("merge", "changed-batch", "-o", "made"),
+    "batch": ("batch", "link.pcap", "-o", "changed-batch", "--by", "host", "--every", "1s", "--jobs", "1"),
+}
+
+
+@mutated
+@given(data=st.data())
+def test_results_of_a_batch(run_in: Callable[..., Any], folder: Path, batch: Path, data: DataObject) -> None:
+    results = folder / "changed-batch"
+    for made in (results, folder / "made"):
+        shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(batch, results)
+    files = sorted(path for path in results.rglob("*") if path.is_file())
+    path = data.draw(st.sampled_from(files), label="file")
+    content = path.read_bytes()
+    if path.suffix == ".json" and data.draw(st.booleans(), label="as JSON"):
+        path.write_text(json.dumps(mutated_json(json.loads(content), data)))
+    else:
+        path.write_bytes(mutated_bytes(content, data))
+    command = data.draw(st.sampled_from(sorted(FROM_BATCH)), label="command")
+    check_ending(run_in(folder, *FROM_BATCH[command]), WRONG_USAGE)
+
+
 @mutated
 @given(data=st.data())
 def test_study_files(run_in: Callable[..., Any], folder: Path, data: DataObject) -> None:

@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tfrctrace.base.hive_folders import date_and_link
+from tfrctrace.base.digests import sha256_of
+from tfrctrace.batch.hive_folders import date_and_link
 from tfrctrace.reports.output import make_folder, open_output
 
 if TYPE_CHECKING:
@@ -41,8 +42,16 @@ class AuditFolder:
             return None
         if not isinstance(facts, dict) or not isinstance(facts.get("date"), str):
             return None
-        is_whole = all(self.table_path(name, facts, key).exists() for name in TABLES)
-        return facts if is_whole else None
+        return facts if self._is_whole(facts, key) else None
+
+    def _is_whole(self, facts: Record, key: str) -> bool:
+        """Return whether the tables of a day are as they were written."""
+        digests = facts.get("tables")
+        if not isinstance(digests, dict):
+            return False
+        with contextlib.suppress(OSError):
+            return all(sha256_of(self.table_path(name, facts, key)) == digests.get(name) for name in TABLES)
+        return False
 
     def put(self, key: str, record: Record) -> None:
         """Write the facts of a day, the last of its files."""
@@ -53,14 +62,15 @@ class AuditFolder:
     def trim(self) -> None:
         """Keep everything: `keep_only` knows what belongs to the audit."""
 
-    def write_table(self, name: str, facts: Mapping[str, Any], key: str, frame: pl.DataFrame) -> None:
-        """Write a table of a day."""
+    def write_table(self, name: str, facts: Mapping[str, Any], key: str, frame: pl.DataFrame) -> str:
+        """Write a table of a day, and return its digest."""
         from tfrctrace.reports.files.table_files import parquet_bytes
 
         path = self.table_path(name, facts, key)
         make_folder(str(path.parent))
         with open_output(str(path)) as file:
             file.write(parquet_bytes(frame))
+        return sha256_of(path)
 
     def table_path(self, name: str, facts: Mapping[str, Any], key: str) -> Path:
         """Return where a table of a day is."""

@@ -87,7 +87,7 @@ class DayTask:
     @property
     def shape(self) -> Mapping[str, Any]:
         """The parts of the facts."""
-        return {**COMMON, "link": str, "date": str}
+        return {**COMMON, "link": str, "date": str, "tables": {str: str}}
 
     @property
     def date(self) -> str:
@@ -98,9 +98,10 @@ class DayTask:
         """Write the tables, and return the facts."""
         facts = {"failed": False, "problems": [], "link": self.link, "date": self.date}
         folder, key = AuditFolder(self.plan.folder), self.key
-        for name, frame in zip(TABLES, self._tables(), strict=True):
-            folder.write_table(name, facts, key, frame)
-        return facts
+        frames = zip(TABLES, self._tables(), strict=True)
+        return facts | {
+            "tables": {name: folder.write_table(name, facts, key, frame) for name, frame in frames}
+        }
 
     def _tables(self) -> tuple[pl.DataFrame, ...]:
         import polars as pl
@@ -145,7 +146,8 @@ class DayTask:
 
         is_today = (pl.col("start_ns") // DAY_NS) == self.day
         frames = (
-            pl.scan_parquet(path).filter(is_today).collect() for path in (piece.rows_path, piece.buckets_path)
+            pl.scan_parquet(path).filter(is_today).collect()
+            for path in (piece.tables["groups"], piece.tables["group_buckets"])
         )
         return Groups(self.plan.grouping, *frames)
 

@@ -179,7 +179,7 @@ class LinkScores:
         )
         load = link_load(Groups(Grouping("link", every_ns=self.every_ns), rows, pl.DataFrame()))
         buckets = (
-            pl.scan_parquet([piece.buckets_path for piece in self.pieces if not piece.has_failed])
+            pl.scan_parquet([piece.tables["group_buckets"] for piece in self.pieces if piece.tables])
             .filter(pl.col("measure") == MEASURES[0], pl.col("direction") == "sent")
             .join(load.loads.drop_nulls("load").lazy(), on="start_ns")
             .group_by(direction=way, measure="measure", load="load", from_ns="from_ns", to_ns="to_ns")
@@ -219,10 +219,9 @@ class LinkScores:
         import polars as pl
 
         for piece in self.pieces:
-            paths = piece.stream_paths
-            if paths is None:
+            if "rtp_sources" not in piece.tables:
                 continue
-            flows = pl.read_parquet(paths[0], columns=list(STREAM_COLUMNS)).rename(
+            flows = pl.read_parquet(piece.tables["flows"], columns=list(STREAM_COLUMNS)).rename(
                 {"payload_bytes": "payload"}
             )
             back = flows.select(
@@ -232,7 +231,11 @@ class LinkScores:
                 back_payload="payload",
             )
             key = ["flow", "direction"]
-            sources = pl.read_parquet(paths[1]).join(flows, on=key).join(back, on=key, how="left")
+            sources = (
+                pl.read_parquet(piece.tables["rtp_sources"])
+                .join(flows, on=key)
+                .join(back, on=key, how="left")
+            )
             if piece.vantage is not None:
                 has_more = pl.col("payload") >= pl.col("back_payload").fill_null(0)
                 there = pl.lit(_OTHER_END.get(piece.vantage, piece.vantage))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from tfrctrace.audit.audit_folder import AuditFolder
 from tfrctrace.audit.day_task import DayTask, JudgingPlan
 from tfrctrace.audit.link_days import LinkDays
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, extent_of
+from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.audit.result import Audit, ReadFiles
@@ -113,8 +113,7 @@ def _days(link: str, pieces: Sequence[Piece], plan: JudgingPlan) -> Iterator[Day
 
 def _digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise UsageError(f"`{path}`: {(error.strerror or str(error)).lower()}") from error
 

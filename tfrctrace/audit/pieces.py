@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import duration_text
-from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.metrics.objectives import Extent
 from tfrctrace.parsers.schema import polars_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
 
 HOUR_NS: Final = 3_600 * 10**9
 DAY_NS: Final = 24 * HOUR_NS
-_TABLES: Final = ("groups", "group_buckets", "flows", "rtp_sources")
-"""What an audit reads of a chain; the last two only where there is RTP."""
 STREAM_COLUMNS: Final = ("flow", "direction", "src", "dst", "vantage", "rtt_mean_ms", "payload_bytes")
 """What is read of flows."""
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -41,10 +38,8 @@ class Piece:
     sources: tuple[dict[str, Any], ...]
     problems: tuple[Problem, ...]
     has_failed: bool
-    rows_path: str
-    buckets_path: str
-    stream_paths: tuple[str, str] | None
-    """Tables of flows and of RTP's sources; None if it has no such source."""
+    tables: Mapping[str, str]
+    """Paths of `groups` and `group_buckets`, with RTP also of `flows` and `rtp_sources`; empty if failed."""
     vantage: str | None
     """Where it was captured, of the direction of a flow with more payload; None if that was not given."""
     days: tuple[int, ...]
@@ -102,47 +97,44 @@ def read_pieces(path: str) -> BatchResults:
 def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
     import polars as pl
 
-    rows_path, buckets_path, flows_path, sources_path = (
-        str(folder.table_path(record["key"], name)) for name in _TABLES
-    )
-    has_streams = bool(record.get("rows", {}).get("rtp_sources"))
+    tables = {name: _whole_table(folder, record, name) for name in _tables_of(record)}
     days: list[int] = []
-    if not record["failed"]:
-        for name in _TABLES if has_streams else _TABLES[:2]:
-            _check_table(str(folder.table_path(record["key"], name)), name, record["name"])
+    if tables:
         day = pl.col("start_ns") // DAY_NS
-        days = pl.scan_parquet(rows_path).select(day.unique().sort()).collect()["start_ns"].to_list()
+        days = pl.scan_parquet(tables["groups"]).select(day.unique().sort()).collect()["start_ns"].to_list()
     return Piece(
         key=record["key"],
         name=record["name"],
         link=record.get("link", record["name"]),
         files=tuple(one["name"] for one in record["files"]),
         bytes=sum(one["bytes"] for one in record["files"]),
-        sources=tuple(record.get("sources") or ()),
+        sources=tuple(record["sources"]),
         problems=tuple(record["problems"]),
         has_failed=record["failed"],
-        rows_path=rows_path,
-        buckets_path=buckets_path,
-        stream_paths=(flows_path, sources_path) if has_streams else None,
+        tables=tables,
         vantage=record["options"].get("vantage"),
         days=tuple(days),
     )
 
 
-def _check_table(path: str, name: str, chain: str) -> None:
-    """Raise `InputError` for a table that is gone, damaged, or of another release."""
+def _tables_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the tables that an audit reads of a chain."""
+    if record["failed"]:
+        return ()
+    has_streams = bool(record["rows"].get("rtp_sources"))
+    return ("groups", "group_buckets", *(("flows", "rtp_sources") if has_streams else ()))
+
+
+def _whole_table(folder: ResultsFolder, record: dict[str, Any], name: str) -> str:
+    """Return the path of a table; raises `InputError` if it is damaged, or of another release."""
     import polars as pl
 
-    try:
-        needed = set(STREAM_COLUMNS if name == "flows" else polars_schema(name))
-        missing = needed - pl.read_parquet_schema(path).keys()
-        why = f"has no column `{min(missing)}`" if missing else ""
-    except (OSError, pl.exceptions.PolarsError):
-        why = "is missing or damaged"
-    if why:
-        text = f"its table `{name}.parquet` {why}"
-        hint = f"remove `{os.path.dirname(path)}`, and read the captures again"
-        raise InputError([input_problem(chain, "results", text, hint=hint)])
+    path = folder.table_path(record, name)
+    needed = set(STREAM_COLUMNS if name == "flows" else polars_schema(name))
+    missing = needed - pl.read_parquet_schema(path).keys()
+    if missing:
+        raise folder.refused_table(record, name, f"has no column `{min(missing)}`")
+    return str(path)
 
 
 def extent_of(pieces: Iterable[Piece]) -> Extent:

@@ -11,10 +11,10 @@ from tfrctrace.base.errors import FilterError, InputError, OutputError, input_pr
 from tfrctrace.base.interruptible import in_thread
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.batch.results_folder import RESULTS_VERSION, ResultsFolder
+from tfrctrace.batch.results_shape import FACTS
 from tfrctrace.parsers.sources import natural_key
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
-from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,20 +36,6 @@ _INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
 
 _NO_NUMBERS: Final = frozenset({"join", "endpoint", "anonymous"})
 """Reading options on which no number depends."""
-
-SHAPE: Final[Mapping[str, Any]] = {
-    **COMMON,
-    "results_version": int,
-    "key": str,
-    "program": str,
-    "name": str,
-    "link": str,
-    "options": {str: object},
-    "files": [{"name": str, "bytes": int, "version": (int, str), "xxh64": (str, type(None))}],
-    "sources": [{str: object}],
-    "rows": {str: int},
-}
-"""The facts of a chain that was analysed."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +108,7 @@ class ChainTask:
     @property
     def shape(self) -> Mapping[str, Any]:
         """The parts of the facts."""
-        return SHAPE
+        return FACTS
 
     @cached_property
     def key(self) -> str:
@@ -163,6 +149,8 @@ class ChainTask:
             "link": self.plan.shown("chain", self.chain.link or self.chain.name),
             "options": self.plan.options,
             "files": [self._file_facts(file, None) for file in self.chain.files],
+            "sources": [],
+            "rows": {},
             **facts,
         }
 

@@ -15,8 +15,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.digests import sha256_of
+from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.batch.results_shape import INDEX, has_facts
 from tfrctrace.reports.output import make_folder, open_output, remove_stale_parts, replacing_folder
+from tfrctrace.runs.record_shape import has_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -49,12 +52,7 @@ class ResultsFolder:
         """Make the folder. Raises `UsageError` if it holds something else, or results of another layout."""
         make_folder(str(self._path / "chains"))
         remove_stale_parts(str(self._path))
-        version = self._read(_INDEX).get("results_version", RESULTS_VERSION)
-        if version != RESULTS_VERSION:
-            raise UsageError(
-                f"`{self._path}` holds results of version {version}, this program writes {RESULTS_VERSION}",
-                hint="name another folder with `-o`",
-            )
+        self._read(_INDEX)
 
     def get(self, key: str) -> Record | None:
         """Return the facts of a chain that is done."""
@@ -62,8 +60,8 @@ class ResultsFolder:
             facts: Record = json.loads((self._place(key) / _FACTS).read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
-        is_it = isinstance(facts, dict) and facts.get("key") == key and "files" in facts
-        is_to_do = self._retry_failed and is_it and facts.get("failed") is True
+        is_it = has_facts(facts) and facts["key"] == key
+        is_to_do = self._retry_failed and is_it and facts["failed"]
         return facts if is_it and not is_to_do else None
 
     def put(self, key: str, record: Record, tables: Mapping[str, StackedTable] | None = None) -> None:
@@ -71,18 +69,35 @@ class ResultsFolder:
         from tfrctrace.parsers._native import empty_table, write_parquet
 
         with replacing_folder(str(self._place(key)), str(self._path)) as place:
+            digests = {}
             for name, table in (tables or {}).items():
-                with open(os.path.join(place, f"{name}.parquet"), "wb") as file:
+                path = os.path.join(place, f"{name}.parquet")
+                with open(path, "wb") as file:
                     write_parquet(file.write, empty_table(name), table.parts())
+                digests[name] = sha256_of(path)
+            facts = {"key": key, "results_version": RESULTS_VERSION, "tables": digests, **record}
             with open(os.path.join(place, _FACTS), "w", encoding="utf-8") as file:
-                file.write(_json({"key": key, "results_version": RESULTS_VERSION, **record}))
+                file.write(_json(facts))
 
     def trim(self) -> None:
         """Keep everything: results of earlier files may be wanted."""
 
-    def table_path(self, key: str, name: str) -> Path:
-        """Return where a table of a chain is."""
-        return self._place(key) / f"{name}.parquet"
+    def table_path(self, facts: Record, name: str) -> Path:
+        """Return where a table of a chain is. Raises `InputError` if it is not as it was written."""
+        path = self._place(facts["key"]) / f"{name}.parquet"
+        try:
+            is_whole = sha256_of(path) == facts["tables"].get(name)
+        except OSError:
+            is_whole = False
+        if not is_whole:
+            raise self.refused_table(facts, name, "is missing or damaged")
+        return path
+
+    def refused_table(self, facts: Record, name: str, why: str) -> InputError:
+        """Return the error of a table that cannot be used."""
+        text = f"its table `{name}.parquet` {why}"
+        hint = f"remove `{self._place(facts['key'])}`, and read the captures again"
+        return InputError([input_problem(facts["name"], "results", text, hint=hint)])
 
     def forget(self, key: str) -> None:
         """Have a chain analysed again."""
@@ -120,8 +135,8 @@ class ResultsFolder:
         """Remove what chains had before they got another file: a scan of all tables would count it twice."""
         keys = {entry["key"] for entry in index["chains"]}
         for entry in before.get("chains", ()):
-            key = str(entry.get("key"))
-            if entry.get("first_file") in files and key not in keys and _is_key(key):
+            key = entry["key"]
+            if entry["first_file"] in files and key not in keys and _is_key(key):
                 self.forget(key)
                 shutil.rmtree(self._place(key), ignore_errors=True)
                 yield entry
@@ -134,7 +149,7 @@ class ResultsFolder:
                 f"`{self._path}` holds no results of a batch", hint="make them with `tfrctrace batch`"
             )
         self.prepare()
-        return [entry for entry in index["chains"] if isinstance(entry, dict)]
+        return list(index["chains"])
 
     def index_problems(self) -> list[Any]:
         """Return what was wrong with the inputs of the batch, beside the chains."""
@@ -181,13 +196,18 @@ class ResultsFolder:
             file.write(_json(index).encode())
 
     def _read(self, name: str) -> dict[str, Any]:
-        """Return an index; an empty one if it is missing or damaged."""
+        """Return an index; an empty one if it is missing or damaged. Refuse that of another layout."""
         try:
             index = json.loads((self._path / name).read_bytes())
         except (OSError, ValueError, RecursionError):
             return {}
-        is_index = isinstance(index, dict) and isinstance(index.get("chains"), list)
-        return index if is_index else {}
+        version = index.get("results_version") if isinstance(index, dict) else None
+        if version not in (None, RESULTS_VERSION):
+            raise UsageError(
+                f"`{self._path}` holds results of version {version}, this program writes {RESULTS_VERSION}",
+                hint="name another folder with `-o`",
+            )
+        return index if has_shape(index, INDEX) else {}
 
     def _place(self, key: str) -> Path:
         return self._path / "chains" / key
@@ -225,15 +245,16 @@ def _index_of(entries: Iterable[Mapping[str, Any]], problems: Iterable[Problem])
 
 
 def _united(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    if not any(shards):
+    shards = [shard for shard in shards if shard]
+    if not shards:
         return {}
-    entries = [entry for shard in shards for entry in shard.get("chains", ())]
-    return _index_of(entries, [problem for shard in shards for problem in shard.get("problems", ())])
+    entries = [entry for shard in shards for entry in shard["chains"]]
+    return _index_of(entries, [problem for shard in shards for problem in shard["problems"]])
 
 
 def _entry(record: Record) -> dict[str, Any]:
     """Return the line of the index about a chain."""
-    sources = record.get("sources") or []
+    sources = record["sources"]
     starts = [one["start_ns"] for one in sources if one["start_ns"] is not None]
     ends = [one["end_ns"] for one in sources if one["end_ns"] is not None]
     severities = [one["severity"] for one in record["problems"]]
@@ -247,7 +268,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "start_ns": min(starts, default=None),
         "end_ns": max(ends, default=None),
         "packets": sum(one["packets"] for one in sources),
-        "flow_rows": record.get("rows", {}).get("flows", 0),
+        "flow_rows": record["rows"].get("flows", 0),
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
     }

@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.hive_folders import date_and_link
+from tfrctrace.batch.hive_folders import date_and_link
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.reports.output import make_folder, open_output
 
@@ -48,7 +48,7 @@ def _table(folder: ResultsFolder, record: Record, name: str) -> pl.DataFrame:
     import polars as pl
 
     if name != "warnings":
-        return pl.read_parquet(folder.table_path(record["key"], name))
+        return pl.read_parquet(folder.table_path(record, name))
     rows = [
         {
             "start_ns": _start_ns(record),

@@ -1,5 +1,7 @@
 """Saved results: the same page without the trace, and a plain word for what is not there."""
 
+import hashlib
+import io
 import json
 import shutil
 
@@ -81,6 +83,21 @@ def test_the_facts_are_as_their_schema_says(simulation, complaints):
     assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in simulation.iterdir()}
 
 
+def frame_bytes(frame):
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    return file.getvalue()
+
+
+def changed_table(folder, name, content):
+    """Write other content of a table, and its digest into the facts."""
+    (folder / f"{name}.parquet").write_bytes(content)
+    facts = folder / "results.json"
+    document = json.loads(facts.read_text())
+    document["digests"][name] = hashlib.sha256(content).hexdigest()
+    facts.write_text(json.dumps(document))
+
+
 def spoiled(folder, name):
     """Spoil saved results in one way."""
     facts = folder / "results.json"
@@ -104,8 +121,10 @@ def spoiled(folder, name):
             (folder / "flows.parquet").write_bytes(b"PAR1")
         case "brackets in brackets":
             facts.write_text("[" * 100_000)
+        case "a table cut, as the facts have it":
+            changed_table(folder, "flows", b"PAR1")
         case "other columns":
-            pl.DataFrame({"a": [1]}).write_parquet(folder / "flows.parquet")
+            changed_table(folder, "flows", frame_bytes(pl.DataFrame({"a": [1]})))
 
 
 def without_packets(document):
@@ -155,7 +174,8 @@ SPOILED = {
     "without sources": "not complete: 'sources'",
     "a table from elsewhere": "not a table of a report",
     "a table missing": "cannot be read",
-    "a table cut": "cannot be read",
+    "a table cut": "differs from what was saved",
+    "a table cut, as the facts have it": "cannot be read",
     "other columns": "columns differ from those of this release",
     "brackets in brackets": "not JSON",
 }
@@ -189,7 +209,8 @@ def test_facts_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_pat
 def test_tables_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_path, name):
     folder = shutil.copytree(whole, tmp_path / "results")
     table, column, words = TABLES_SPOILED[name]
-    path = folder / f"{table}.parquet"
-    pl.read_parquet(path).with_columns(column).write_parquet(path)
+    changed_table(
+        folder, table, frame_bytes(pl.read_parquet(folder / f"{table}.parquet").with_columns(column))
+    )
     with pytest.raises(InputError, match=words):
         load(str(folder))

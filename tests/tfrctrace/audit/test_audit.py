@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -357,7 +358,12 @@ def test_results_with_a_damaged_table_are_named(audited, run, tmp_path, damage):
         path.write_bytes(path.read_bytes()[:-100])
     else:
         pl.read_parquet(path).drop("samples").write_parquet(path)
+        facts = path.with_name("facts.json")
+        document = json.loads(facts.read_text())
+        document["tables"]["group_buckets"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        facts.write_text(json.dumps(document))
     outcome = run("audit", "results", "-o", "again", "--limits", str(audited / "limits.toml"))
     assert outcome.status == 3
     assert "`group_buckets.parquet`" in outcome.err
+    assert ("has no column `samples`" in outcome.err) == (damage == "other columns")
     assert "internal error" not in outcome.err
