@@ -20,7 +20,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from faults import MORE_KINDS, Fault, Host, Server, draw_fault
 from measured_tables import table_text
@@ -48,7 +48,7 @@ def sh(command: str) -> None:
     subprocess.run(command.split(), check=True, capture_output=True)
 
 
-def plan_of(seed: int, kinds: Sequence[str], begin: float) -> tuple[dict[str, object], list[Fault]]:
+def plan_of(seed: int, kinds: Sequence[str], begin: float) -> tuple[dict[str, Any], list[Fault]]:
     """Draw hosts, servers and faults, one after the other."""
     random = Random(seed)
     hosts = [Host(f"10.77.1.{10 + n}", random.uniform(0.003, 0.02), CONNECTIONS_PER_S) for n in range(HOSTS)]
@@ -62,7 +62,7 @@ def plan_of(seed: int, kinds: Sequence[str], begin: float) -> tuple[dict[str, ob
         drawn = draw_fault(kind, random, hosts, servers, 86_400)
         faults.append(replace(drawn, since_s=at_s, until_s=at_s + lasts_s))
         at_s += lasts_s + random.uniform(*QUIET_S)
-    facts: dict[str, object] = {
+    facts = {
         "seed": seed,
         "begin": begin,
         "length_s": at_s,
@@ -109,7 +109,7 @@ def capture_link(folder: Path, seed: int, kinds: Sequence[str]) -> None:
     prefix, truth = f"tfr{seed}", folder / "truth.json"
     truth.write_text(json.dumps(facts, indent=1) + "\n")
     running: list[subprocess.Popen[bytes]] = []
-    begin, length_s = (float(str(facts[name])) for name in ("begin", "length_s"))
+    begin, length_s = facts["begin"], facts["length_s"]
 
     def start(part: str, *command: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -126,7 +126,7 @@ def capture_link(folder: Path, seed: int, kinds: Sequence[str]) -> None:
         time.sleep(max(begin + at_s - time.time(), 0))
 
     python = ("nice", "-n", "-10", sys.executable, str(ENDS))
-    with namespaces(prefix, list(facts["hosts"]), list(facts["servers"])):  # type: ignore[call-overload]
+    with namespaces(prefix, list(facts["hosts"]), list(facts["servers"])):
         try:
             for side, part, ends in (("near", "n", ("l1", "r0")), ("far", "f", ("r2", "l3"))):
                 start(part, *python, "relay", str(truth), side, *ends, str(folder / f"{side}.json"))

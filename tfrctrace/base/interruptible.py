@@ -7,6 +7,7 @@ must neither wait without a timeout nor read by itself, or Ctrl-C has no effect 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -44,9 +45,10 @@ def in_thread(work: Callable[[], T]) -> T:
 
     No thread is needed where no interrupt arrives: in a worker, which its parent ends, and in another thread.
     """
-    import multiprocessing
-
-    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process():
+    # a worker has imported it; to import it costs all others 10 ms
+    process = sys.modules.get("multiprocessing.process")
+    is_worker = process is not None and process.parent_process() is not None
+    if threading.current_thread() is not threading.main_thread() or is_worker:
         return work()
     results: list[T] = []
     failures: list[BaseException] = []

@@ -61,7 +61,10 @@ pub const TABLES: &[Table] = &[
     Table::of_pass::<flows::Flows>("flows", "each flow and direction"),
     Table::of_pass::<tcp_details::Details>("tcp", "each TCP connection of a capture and direction"),
     Table::of_rows::<packets::PacketRow>("packets", "each packet"),
-    Table::of_pass::<time_series::TimeBins>("bins", "each bin of time with packets of a direction"),
+    Table::of_pass::<time_series::TimeBins>(
+        "bins",
+        "each bin of time with packets or round-trip times of a direction",
+    ),
     Table::of_pass::<Samples<RttSample>>("rtt", "each RTT sample"),
     Table::of_pass::<rtt::RttBuckets>(
         "rtt_buckets",

@@ -84,7 +84,7 @@ impl<'a> Row<'a> for BinRow {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
         column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
         column("direction", "", "`fwd` or `rev`").name(|row| Some(row.direction)),
-        column("time_ns", "ns", "start of the bin; bins without a packet have no row")
+        column("time_ns", "ns", "start of the bin; bins without a packet and a round-trip time have no row")
             .i64(|row| Some(row.start_ns)),
         column("width_ns", "ns", "width of the bin, the same for every row").i64(|row| Some(row.width_ns)),
         column("packets", "", "packets in the bin").u64(|row| Some(row.bin.packets)),
