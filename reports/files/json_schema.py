@@ -48,7 +48,7 @@ def flows_document() -> JsonSchema:
             {
                 "schema_version": {"const": SCHEMA_VERSION},
                 "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
-                "sources": {"type": "array", "items": _source()},
+                "sources": {"type": "array", "items": source_document()},
                 "flows": {"type": "array", "items": _object({one.name: _column(one) for one in FLOWS})},
                 "hops": {
                     "type": "array",
@@ -100,7 +100,7 @@ def results_document() -> JsonSchema:
                     "additionalProperties": _TEXT,
                     "description": "SHA-256 of the file by table",
                 },
-                "sources": {"type": "array", "items": _source()},
+                "sources": {"type": "array", "items": source_document()},
                 "warnings": {"type": "array", "items": _warning()},
                 "metrics": {
                     "anyOf": [_metrics(), {"type": "null"}],
@@ -315,7 +315,7 @@ def _column(column: Column) -> JsonSchema:
     return schema | {"description": words}
 
 
-def _source() -> JsonSchema:
+def source_document() -> JsonSchema:
     """Return the schema of what one input held."""
     return _object(
         {

@@ -81,7 +81,7 @@ def read_pieces(path: str) -> BatchResults:
     by, every_ns = options[0]["by"], options[0]["every_ns"]
     # captures that are gone may have been read with other options
     records = [one for one in every if one["options"] == options[0]]
-    if HOUR_NS % every_ns:
+    if every_ns <= 0 or HOUR_NS % every_ns:
         raise UsageError(
             f"`{path}` has intervals of {duration_text(every_ns)}, which do not divide an hour",
             hint="make the batch with `--every 5min`",

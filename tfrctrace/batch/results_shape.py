@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.reports.files.json_schema import source_document
+from tfrctrace.reports.files.schema_check import first_complaint
 from tfrctrace.runs.record_shape import COMMON, OPTIONAL_TEXT, has_shape
 
 if TYPE_CHECKING:
@@ -24,10 +26,8 @@ FACTS: Final[Mapping[str, Any]] = {
 }
 """The facts of a chain; `tables` has the digest of each."""
 
-_OPTIONAL_TIME: Final = (int, NoneType)
-
-_SOURCE: Final = {"start_ns": _OPTIONAL_TIME, "end_ns": _OPTIONAL_TIME, "packets": int}
-"""What is used of a source."""
+_GROUPING: Final = {"by": str, "every_ns": int}
+"""Options that an audit reads again."""
 
 INDEX: Final[Mapping[str, Any]] = {
     "results_version": int,
@@ -36,7 +36,7 @@ INDEX: Final[Mapping[str, Any]] = {
             **dict.fromkeys(("name", "key", "first_file"), str),
             "failed": bool,
             **dict.fromkeys(("files", "bytes", "packets", "flow_rows", "errors", "warnings"), int),
-            **dict.fromkeys(("start_ns", "end_ns"), _OPTIONAL_TIME),
+            **dict.fromkeys(("start_ns", "end_ns"), (int, NoneType)),
         }
     ],
     "problems": COMMON["problems"],
@@ -47,8 +47,14 @@ def has_facts(facts: Record) -> bool:
     """Return whether facts of a chain have the form in which they are written."""
     return (
         has_shape(facts, FACTS)
+        and has_shape({name: facts["options"].get(name) for name in _GROUPING}, _GROUPING)
         and bool(facts["files"])
-        and all(
-            has_shape({name: source.get(name) for name in _SOURCE}, _SOURCE) for source in facts["sources"]
-        )
+        and all(map(_is_source, facts["sources"]))
     )
+
+
+def _is_source(source: Record) -> bool:
+    if first_complaint(source, source_document()) is not None:
+        return False
+    start_ns, end_ns = source["start_ns"], source["end_ns"]
+    return start_ns == end_ns if None in (start_ns, end_ns) else start_ns <= end_ns
