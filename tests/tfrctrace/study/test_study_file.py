@@ -28,6 +28,10 @@ name = "rate"
 metric = "rate_bps"
 """
 
+WITH_SERIES = (
+    SMALL + "[[quantity]]\nname='window'\nseries='cwnd'\n[[quantity]]\nname='course'\nseries='rate'\n"
+)
+
 
 @pytest.fixture
 def study(tmp_path):
@@ -141,6 +145,8 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[[reference]]\nquantity='rate'\nsource='x'\nvalue=1", "so `group` must name one"),
         (SMALL + "[[expect]]\nclaim = 'jain > 1'\nfigure = 'figure 1'", "figure: there is no `figure 1`"),
         (SMALL + "[[expect]]\nclaim = 'rate[x] > 5 ms'", "`rate` is not in `ms`"),
+        (WITH_SERIES + "[[expect]]\nclaim = 'window[x] > 5 ms'", "so a claim cannot name `ms`"),
+        (WITH_SERIES + "[[expect]]\nclaim = 'course[x] > 5 ms'", "`course` is not in `ms`"),
         (SMALL + "[[expect]]\nclaim = 'rate[x, before=5s] > 5'", "known of the whole run only"),
         (SMALL + "[[expect]]\nclaim = 'jain > 1'\nin = 'some'", "`in` cannot be `some`"),
         (SMALL + "[[figure]]\nstatus = 'drawing'", "needs the `id`"),

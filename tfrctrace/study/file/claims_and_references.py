@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, listed, number, one_of, optional_text, refuse_unknown, text, texts
-from tfrctrace.study.definition import GROUP, Expectation, Reference
+from tfrctrace.study.definition import GROUP, RATE, Expectation, Reference
 from tfrctrace.study.file.claims import Comparison, Number, ScenarioMean, Trend, parse_claim
 from tfrctrace.study.file.names import parameter_value, unknown
 
@@ -186,14 +186,27 @@ def check_figures(
 
 def _factor(unit: str, quantity: Quantity) -> float:
     """Return what turns a number of a claim into the unit of its quantity."""
-    wanted = quantity.unit
-    if not unit or unit == wanted or quantity.term.kind == "series":
+    wanted = _unit_of(quantity)
+    if not unit or unit == wanted:
         return 1.0
     if {unit, wanted} == {"s", "ms"}:
         return 1e3 if unit == "s" else 1e-3
+    if wanted is None:
+        raise UsageError(
+            f"`{quantity.name}` has the unit of its trace, so a claim cannot name `{unit}`",
+            hint="write the number without a unit",
+        )
     raise UsageError(
         f"`{quantity.name}` is not in `{unit}`", hint=f"its unit is {wanted}" if wanted else "it has no unit"
     )
+
+
+def _unit_of(quantity: Quantity) -> str | None:
+    """Return the unit of a quantity; None for a series whose values name it."""
+    term = quantity.term
+    if term.kind != "series" or quantity.over is not None or term.over_time == "cov":
+        return quantity.unit
+    return "bit/s" if term.name == RATE else None
 
 
 def _cells(row: object, names: int, values: int, called: str) -> list[Any]:
