@@ -91,13 +91,6 @@ def _shift_s(clock: TimeOfDay, at_s: float) -> float:
     return next((shift for since_s, shift in reversed(clock.shifts) if since_s <= at_s), 0.0)
 
 
-def time_of_day(clock: TimeOfDay, at_s: float, step_s: float = 1.0) -> str:
-    """Return date and time of day of a place on the axis, as exact as steps of `step_s` need."""
-    local_s = at_s + _ahead_s(clock, at_s)
-    day = date.fromisoformat(clock.day) + timedelta(days=math.floor(local_s / _DAY_S))
-    return f"{day:%b} {day.day} {_hours(local_s % _DAY_S, step_s)}"
-
-
 def words(clock: TimeOfDay, local_s: float, step_s: float) -> str:
     """Return what stands at a tick: the date at midnight, else the time of day."""
     days, rest_s = divmod(round(local_s, 6), _DAY_S)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.objectives import Objective
 
 RAISE_AFTER: Final = 2
-CLEAR_AFTER: Final = 3
 
 SILENT_INTERVALS: Final = 6
 """Intervals without data that end a stretch, unless more are needed to clear it."""

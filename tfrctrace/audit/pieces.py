@@ -64,7 +64,6 @@ class BatchResults:
     pieces: tuple[Piece, ...]
     problems: tuple[Problem, ...]
     """What was wrong with the inputs of the batch."""
-    is_anonymized: bool
 
 
 def read_pieces(path: str) -> BatchResults:
@@ -90,7 +89,6 @@ def read_pieces(path: str) -> BatchResults:
         parse_grouping(by, f"{every_ns}ns"),
         tuple(_piece(folder, record) for record in records),
         tuple(folder.index_problems()),
-        any("anonymized" in record["options"] for record in records),
     )
 
 

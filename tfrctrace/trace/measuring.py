@@ -118,8 +118,6 @@ class MeasuredMetrics:
     asked: AskedFlows
     flows_left_out: int
     """Flows with fewer data packets than needed, or of a trace without what counts as a rate."""
-    flows_beyond: int
-    """Others that were more than asked for."""
     least_packets: int
     """Fewest data packets of a flow that metrics count."""
     basis: Basis
@@ -264,7 +262,6 @@ def measure(
         looked_at=looked_at,
         asked=AskedFlows(labelled, every, least_packets or 0),
         flows_left_out=every.height - of_enough,
-        flows_beyond=of_enough - looked_at.height,
         least_packets=least,
         basis=basis,
         window_s=window_ns / 1e9,
