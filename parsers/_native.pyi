@@ -137,6 +137,9 @@ class Analysis:
     @property
     def cut_flows(self) -> tuple[int, int]:
         """Flows that began before the stretch of time, and those that went on behind it."""
+    @property
+    def spool(self) -> DirectionSpool | None:
+        """What was kept for a replay, if a `spool` was given."""
 
     def numbered_from(self, first_flow: int) -> Analysis:
         """Return the same result with its flows numbered from `first_flow` (1 before)."""
@@ -203,6 +206,7 @@ def analyse(
     *,
     collect: Set[str] = ...,
     bin_ns: int | None = None,
+    spool: SpoolFile | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Read `sources` as one trace and analyse their flows.
@@ -211,8 +215,9 @@ def analyse(
 
     Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
     memory for each packet or sample, which are empty otherwise; bins are `bin_ns` wide, by default from 1 ms
-    up, so that the table stays small. A setting that cannot be raises ValueError;
-    an exception that the filter raises passes through.
+    up, so that the table stays small. What a replay needs of each direction goes to `spool`; a file that
+    cannot be written raises OSError. A setting that cannot be raises ValueError; an exception that the filter
+    raises passes through.
     """
 
 def analyse_pair(
@@ -439,11 +444,6 @@ class PacketReader:
     ) -> None: ...
     def next_batch(self, rows: int = 65_536) -> Table | None:
         """Return the next packets as a table with the columns of `schema.PACKETS`; None at the end."""
-    def spool(self, spool: PacketSpool, rows: int = 1_048_576) -> bool:
-        """Keep the data of the next packets in `spool`; return whether there may be more.
-
-        A file that cannot be written raises OSError.
-        """
     @property
     def cut_flows(self) -> tuple[int, int]:
         """As of an analysis; known after the last batch."""
@@ -457,20 +457,32 @@ class PacketReader:
     def problems(self) -> list[Problem]: ...
 
 @final
-class PacketSpool:
-    """The packets with payload of each direction of a flow, in little memory.
+class SpoolFile:
+    """A file of `folder` without a name, for spools; each has at most `most_buffered` bytes in memory."""
 
-    What goes beyond `most_buffered` bytes is in a file of `folder` that has no name.
-    """
+    def __init__(self, folder: str, most_buffered: int) -> None: ...
 
-    def __init__(self, folder: str, most_buffered: int = ...) -> None: ...
+@final
+class DirectionSpool:
+    """What a replay needs of each direction of a flow."""
+
+    @property
+    def first_flow(self) -> int:
+        """Number of the first flow."""
     def count(self, flow: int, direction: str) -> int:
-        """Return how many packets a direction has."""
+        """Return how many packets with payload a direction has."""
     def is_simulated(self, flow: int, direction: str) -> bool:
         """Return whether any packet of a direction has a `uid`."""
     def packets(self, flow: int, direction: str) -> Table:
-        """Return the packets of a direction in the order of the trace.
+        """Return the packets with payload of a direction in the order of the trace.
 
         Columns are `time_ns`, `payload_bytes`, `sequence`, `seq_rel`, `ecn`, `uid`, `event`, `point` and
         `layer` of `schema.PACKETS`.
+        """
+    def round_trips(self, flow: int, direction: str) -> Table:
+        """Return `time_ns` and `rtt_ns` of the RTT samples by acknowledgements of a TCP direction."""
+    def rounds(self, flow: int, direction: str) -> Table:
+        """Return `time_ns` of the rounds of a TCP direction, and `is_data_limited`, which is 0 or 1.
+
+        It is empty where the capture does not show what limited them.
         """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tfrctrace.base.errors import STANDARD_INPUT, FilterError, SpoolError, input_problem
 from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
-from tfrctrace.parsers._native import PacketReader, PacketSpool, Progress, analyse, analyse_pair
+from tfrctrace.parsers._native import PacketReader, Progress, SpoolFile, analyse, analyse_pair
 from tfrctrace.parsers.remote import RemoteFile, is_remote
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.stretches import outside_note, with_ends
@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
-    from tfrctrace.parsers._native import Analysis, ArrowStream, Clock, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import (
+        Analysis,
+        ArrowStream,
+        Clock,
+        DirectionSpool,
+        Source,
+        SourceSummary,
+        Table,
+    )
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
     from tfrctrace.parsers.reading_settings import ReadSettings
@@ -51,6 +59,9 @@ FRAME_ROWS: Final = 8_192
 
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
+
+_SPOOL_BUFFER_BYTES: Final = 32 << 20
+"""Bytes of the spools of all inputs that are in memory; what goes beyond is in a file."""
 
 _NEAR_ROWS: Final = 64
 """Rows between two that are read in one piece with them."""
@@ -204,6 +215,7 @@ class Pass:
         *,
         bin_ns: int | None = None,
         grouping: Grouping | None = None,
+        is_spooled: bool = False,
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
@@ -212,6 +224,8 @@ class Pass:
         self._bin_ns = bin_ns
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
+        most_buffered = _SPOOL_BUFFER_BYTES // len(self._traces)
+        self._spool = SpoolFile(gettempdir(), most_buffered) if is_spooled else None
         self._progress = [Progress() for _ in self._traces]
         self._results: list[Analysis | None] = [None] * len(self._traces)
         self._refusals: dict[int, Problem] = {}
@@ -297,13 +311,18 @@ class Pass:
             self._refusals[index] = _filter_refused(trace, error)
 
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
-        return analyse(
-            sources,
-            with_ends(sources, replace(self._settings, format=form), self._progress[index]),
-            collect=self._collect,
-            bin_ns=self._bin_ns,
-            progress=self._progress[index],
-        )
+        try:
+            return analyse(
+                sources,
+                with_ends(sources, replace(self._settings, format=form), self._progress[index]),
+                collect=self._collect,
+                bin_ns=self._bin_ns,
+                spool=self._spool,
+                progress=self._progress[index],
+            )
+        except OSError as error:
+            # the core's words end in the number of the error
+            raise SpoolError(gettempdir(), str(error).partition(" (os error")[0].lower()) from error
 
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
         return analyse_pair(
@@ -346,6 +365,8 @@ class PassResult:
         self.problems += outside_note(settings, sources, _summed([one.cut_flows for one in analyses]))
         self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
+        self.spools = [one.spool for one in analyses if one.spool is not None]
+        """What a replay needs of each trace, if that was kept."""
 
     @property
     def flow_count(self) -> int:
@@ -371,6 +392,11 @@ class PassResult:
     def table(self, name: str) -> StackedTable:
         """Return a table over all traces. It is empty if the pass did not collect it."""
         return StackedTable(self._tables(name), self._anonymizer)
+
+    def spool_of(self, flow: int) -> DirectionSpool:
+        """Return the spool that has the directions of a flow."""
+        of = bisect_right(self.spools, flow, key=lambda spool: spool.first_flow)
+        return self.spools[max(of - 1, 0)]
 
     def _tables(self, name: str) -> list[Table]:
         return self._flows if name == "flows" else [one.table(name) for one in self._analyses]
@@ -407,27 +433,6 @@ class PacketBatches:
 
     def __iter__(self) -> Iterator[ArrowStream]:
         return self._of_each_trace(self._tables)
-
-    def spool(self) -> PacketSpool:
-        """Return the packets with payload by flow and direction, instead of iterating.
-
-        Beyond some memory they are in a file without a name in the temporary folder; raises `SpoolError` if
-        it cannot be written.
-        """
-        folder = gettempdir()
-        spool = PacketSpool(folder)
-
-        def kept(reader: PacketReader) -> Iterator[None]:
-            try:
-                while in_thread(lambda: reader.spool(spool)):
-                    yield
-            except OSError as error:
-                # the core's words end in the number of the error
-                raise SpoolError(folder, str(error).partition(" (os error")[0].lower()) from error
-
-        for _ in self._of_each_trace(kept):
-            pass
-        return spool
 
     def _of_each_trace(self, work: Callable[[PacketReader], Iterator[Item]]) -> Iterator[Item]:
         """Give what `work` makes of the reader of each trace, and note the traces' problems."""

@@ -12,21 +12,18 @@ from tfrctrace.replay.recordings.direction_rows import DirectionRows
 from tfrctrace.replay.recordings.rebuilt_receiver import ReturnPath, simulated_reports
 from tfrctrace.replay.recordings.receiver_reports import counted_reports, is_usable, received_reports
 from tfrctrace.replay.recordings.recording import FlowEnds, Recording, ReportSeries, Source
-from tfrctrace.replay.recordings.sender_losses import with_losses
+from tfrctrace.replay.recordings.sender_losses import repairs, with_losses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
+    from tfrctrace.parsers._native import DirectionSpool
     from tfrctrace.replay.tfrc import TfrcVariant
-    from tfrctrace.trace.tables import TableName
     from tfrctrace.trace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000
-
-TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "rtt", "losses", "rounds")
-"""Tables that are read besides the packets."""
 
 _FACTS: Final = (
     "flow",
@@ -46,6 +43,9 @@ _FACTS: Final = (
 
 LEAST_PACKETS: Final = 20
 """Fewest data packets worth replaying; excludes control connections and look-ups."""
+
+LOSSES: Final = ("flow", "direction", "time_ns", "seq_rel", "class", "spurious")
+"""Columns of the table of losses that recordings need."""
 
 _WITH_HANDSHAKE: Final = ("tcp", "dccp")
 
@@ -100,18 +100,13 @@ class FlowRecordings:
     """The flows of a trace, read once; recordings can be made with several settings."""
 
     def __init__(self, trace: Trace) -> None:
-        """Read the trace: tables in one pass, packets in another."""
+        """Read the trace."""
         self._agents = trace.agents
 
-        reading = trace.read(*TABLES)
+        self._reading = reading = trace.read_spooled("flows", "feedback", "losses")
         self._flows = reading.table("flows")
-        self._tcp = tcp_reports.TcpTables(
-            rounds=DirectionRows(reading.table("rounds").frame(tcp_reports.ROUNDS)),
-            losses=DirectionRows(reading.table("losses").frame(tcp_reports.LOSSES)),
-            rtt=DirectionRows(tcp_reports.round_trip_samples(reading.table("rtt").frame(tcp_reports.RTT))),
-        )
+        self._losses = DirectionRows(reading.table("losses").frame(LOSSES))
         self._reports = DirectionRows(reading.table("feedback").frame())
-        self._spool = trace.packet_spool()
 
     def recordings(
         self, choice: RecordingOptions, receivers: Sequence[TfrcVariant]
@@ -130,23 +125,25 @@ class FlowRecordings:
                 if few:
                     yield _too_few(facts, few, least)
                 continue
-            packets = data_packets(self._spool, facts["flow"], facts["direction"])
+            spool = self._reading.spool_of(facts["flow"])
+            packets = data_packets(spool, facts["flow"], facts["direction"])
             if packets.is_empty():
                 continue
             if packets.height < least:
                 yield _too_few(facts, packets.height, least)
                 continue
-            yield self._of_flow(_DataFlow(facts, packets), choice, receivers)
+            yield self._of_flow(_DataFlow(facts, packets, spool), choice, receivers)
 
     def _few_packets(self, facts: Mapping[str, Any], least: int) -> int | None:
         """Return how many data packets a direction has if that is known to be fewer than `least`."""
         flow, direction = facts["flow"], facts["direction"]
-        seen = self._spool.count(flow, direction)
+        spool = self._reading.spool_of(flow)
+        seen = spool.count(flow, direction)
         if seen >= least:
             return None
-        if not self._spool.is_simulated(flow, direction):
+        if not spool.is_simulated(flow, direction):
             return seen
-        rows = self._spool.packets(flow, direction).rows()
+        rows = spool.packets(flow, direction).rows()
         sent = {row["uid"] for row in rows if row["uid"] is not None and row["point"] == "source"}
         return len(sent) + sum(row["uid"] is None for row in rows)
 
@@ -174,9 +171,8 @@ class FlowRecordings:
             return flow.made("reports", made, choice)
         if flow.transport == "tcp" and not flow.is_two_ended:
             made = tcp_reports.reports_of(
-                self._tcp,
+                flow.tcp(repairs(self._losses.of(flow.facts))),
                 flow.facts,
-                flow.packets,
                 chosen.for_core(flow.segment_bytes(choice), None),
                 given_rtt_ms=choice.rtt_ms,
                 rtt_scale=choice.rtt_scale,
@@ -191,7 +187,7 @@ class FlowRecordings:
             is_tfrc=flow.transport == "tfrc",
         )
         if flow.transport == "tcp" and simulated.reports is not None:
-            known = with_losses(simulated.reports, self._tcp.repairs(flow.facts), flow.packets)
+            known = with_losses(simulated.reports, repairs(self._losses.of(flow.facts)), flow.packets)
             simulated = replace(simulated, reports=known)
         return flow.made("simulated_reports", simulated, choice)
 
@@ -232,12 +228,24 @@ class FlowRecordings:
 class _DataFlow:
     """One direction of a flow with its packets."""
 
-    def __init__(self, facts: Mapping[str, Any], packets: pl.DataFrame) -> None:
+    def __init__(self, facts: Mapping[str, Any], packets: pl.DataFrame, spool: DirectionSpool) -> None:
         self.facts = facts
         self.packets = packets
+        self._spool = spool
         self.key = (facts["flow"], facts["direction"])
         self.transport = str(facts["transport"])
         self.is_two_ended = bool(packets["is_two_ended"][0])
+
+    def tcp(self, repaired: pl.DataFrame) -> tcp_reports.ObservedConnection:
+        """Return what the trace shows of it, a direction of TCP, with what was `repaired`."""
+        import polars as pl
+
+        return tcp_reports.ObservedConnection(
+            packets=self.packets,
+            repaired=repaired,
+            rounds=pl.DataFrame(self._spool.rounds(*self.key)),
+            round_trips=pl.DataFrame(self._spool.round_trips(*self.key)),
+        )
 
     def lacks(self, what: str, hint: str) -> NotReplayable:
         return _lacking(self.facts, what, hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
@@ -179,6 +180,23 @@ class Passes:
         self._readings.append((wanted, reading))
         return reading
 
+    def read_spooled(self, *tables: TableName) -> PassResult:
+        """Return a reading with `tables`, and with what a replay needs of each direction (`spool_of`)."""
+        if self._settings.pair is not None:
+            raise UsageError(
+                "the packets of a pair are in `transits`, matched", hint="leave `pair` out for those of each"
+            )
+        self._refuse_second_reading("the table of packets")
+        self._was_streamed = True
+        wanted, layer = frozenset(tables), self._settings.layer
+        reading = self._pass(wanted, self._bin_ns, is_spooled=layer is None)
+        if layer is not None:
+            # packets are followed through every layer, whichever counts
+            every = replace(self._settings, layer=None)
+            reading.spools = self._pass(frozenset(), None, settings=every, is_spooled=True).spools
+        self._readings.append((wanted, reading))
+        return reading
+
     def read_groups(self, grouping: Grouping, *tables: TableName) -> PassResult:
         """Return a reading with the tables of groups and of flows, from one pass over the inputs.
 
@@ -223,12 +241,25 @@ class Passes:
             raise ReadOnceError(wanted)
 
     def _pass(
-        self, collect: frozenset[TableName], bin_ns: int | None, grouping: Grouping | None = None
+        self,
+        collect: frozenset[TableName],
+        bin_ns: int | None,
+        grouping: Grouping | None = None,
+        *,
+        settings: ReadSettings | None = None,
+        is_spooled: bool = False,
     ) -> PassResult:
         """Read all inputs once; the first time, report what was wrong with them."""
         from tfrctrace.parsers.reading import Pass
 
-        running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns, grouping=grouping)
+        running = Pass(
+            self._inputs.names,
+            settings or self._settings,
+            collect,
+            bin_ns=bin_ns,
+            grouping=grouping,
+            is_spooled=is_spooled,
+        )
         self._watch(running)
         reading = running.result()
         if reading.read_nothing:

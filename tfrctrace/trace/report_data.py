@@ -74,7 +74,6 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     """
     from tfrctrace.metrics.flow.quantiles import sample_quantiles
     from tfrctrace.parsers.variables import with_flows
-    from tfrctrace.replay.from_trace import TABLES
     from tfrctrace.reports.results import Results
 
     # an input that can be read only once must collect everything now
@@ -88,7 +87,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     replayed = _replayable(trace, flows, reading)
-    samples = _samples(trace, reading, also=() if replayed.is_empty() else TABLES)
+    samples = _samples(trace, reading)
     is_one = trace.is_joined or reading.clock is not None
     tables["replay"] = _replayed(trace, replayed, reading)
     measured = _measured(trace, flows) if flow is None else None
@@ -226,17 +225,14 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Trace, reading: PassResult, *, also: tuple[TableName, ...]) -> PassResult | None:
-    """Return a pass with every sample; None if there are too many packets or flows for a second one.
-
-    The tables in `also` are collected in the same pass.
-    """
+def _samples(trace: Trace, reading: PassResult) -> PassResult | None:
+    """Return a pass with every sample; None if there are too many packets or flows for a second one."""
     if trace.is_read_once:
         return reading
     packets = sum(source["packets"] for source in reading.sources)
     if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
         return None
-    return trace.read(*_SAMPLES, *also)
+    return trace.read(*_SAMPLES)
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:

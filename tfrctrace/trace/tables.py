@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.parsers._native import PacketSpool
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.measuring import Basis
 
@@ -144,15 +143,6 @@ class Tables(Passes):
         if batches.read_nothing:
             raise InputError(batches.problems)
         self._report_problems(batches.problems)
-
-    def packet_spool(self) -> PacketSpool:
-        """Return the packets with payload of all flows, which are read one direction after the other."""
-        batches = self.packet_batches()
-        spool = batches.spool()
-        if batches.read_nothing:
-            raise InputError(batches.problems)
-        self._report_problems(batches.problems)
-        return spool
 
     def throughput(self, width: str | timedelta) -> pl.DataFrame:
         """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.

@@ -55,7 +55,7 @@ def test_a_study_whose_processes_need_more_files_names_the_limit(small_study, tm
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not enforce RLIMIT_AS")
 def test_a_table_for_which_there_is_no_memory_is_not_begun(tmp_path, two_flows):
-    ended = limited("RLIMIT_AS", 100 * MEBIBYTE, tmp_path, "convert", two_flows, "-o", "packets.parquet")
+    ended = limited("RLIMIT_AS", 70 * MEBIBYTE, tmp_path, "convert", two_flows, "-o", "packets.parquet")
     assert ended.returncode == NO_RESOURCES
     # where the core has no memory it is the allocator that prints first
     assert re.search(r"^error: out of memory.*\nhint:  raise the memory limit", ended.stderr, re.MULTILINE)

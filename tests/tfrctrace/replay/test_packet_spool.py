@@ -32,11 +32,10 @@ TRACES = (
 COLUMNS = ["time_ns", "payload_bytes", "sequence", "seq_rel", "ecn", "uid", "event", "point", "layer"]
 
 
-def spooled(path: str, folder: Path, most_buffered: int) -> _native.PacketSpool:
-    reader = _native.PacketReader([path], ReadSettings())
-    spool = _native.PacketSpool(str(folder), most_buffered)
-    while reader.spool(spool):
-        pass
+def spooled(path: str, folder: Path, most_buffered: int) -> _native.DirectionSpool:
+    file = _native.SpoolFile(str(folder), most_buffered)
+    spool = _native.analyse([path], ReadSettings(), spool=file).spool
+    assert spool is not None
     return spool
 
 
@@ -68,9 +67,40 @@ def test_a_replay_is_the_same_whatever_is_kept_in_memory(
     arguments = ("replay", "--algorithm", "tfrc,newreno", "--sensitivity", "--format", form, f"{ROOT}/{name}")
     before = run(*arguments)
     assert getattr(before, "status") == 0  # noqa: B009
-    monkeypatch.setattr(reading, "PacketSpool", lambda folder: _native.PacketSpool(folder, 100))
+    monkeypatch.setattr(reading, "SpoolFile", lambda folder, _: _native.SpoolFile(folder, 100))
     monkeypatch.setattr(lists_of_text, "_IN_MEMORY", 100)
     assert run(*arguments) == before
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_each_direction_has_the_round_trip_times_and_rounds_of_the_tables(name: str, tmp_path: Path) -> None:
+    path = f"{ROOT}/{name}"
+    spool = spooled(path, tmp_path, 1_000)
+    trace = tfrctrace.open(path)
+    tcp = trace.flows.filter(pl.col("transport") == "tcp").select("flow", "direction").rows()
+    for flow, direction in tcp:
+        own = (pl.col("flow") == flow) & (pl.col("direction") == direction)
+        rtt = trace.rtt.filter(own, pl.col("method") == "ack", pl.col("rtt_ns") > 0)
+        assert pl.DataFrame(spool.round_trips(flow, direction)).equals(rtt.select("time_ns", "rtt_ns"))
+        is_limited = (pl.col("limit") == "application").cast(pl.UInt32).alias("is_data_limited")
+        rounds = trace.rounds.filter(own).drop_nulls("limit").select("time_ns", is_limited)
+        assert pl.DataFrame(spool.rounds(flow, direction)).equals(rounds)
+
+
+def test_a_replay_of_standard_input_is_that_of_the_file() -> None:
+    path = f"{ROOT}/{TRACES[0]}"
+    program = [sys.executable, "-m", "tfrctrace", "replay", "--format", "csv"]
+    with open(path, "rb") as file:
+        read = subprocess.run([*program, "-"], stdin=file, capture_output=True, check=True)
+    assert read.stdout.count(b"\n") > 200
+    assert read.stdout == subprocess.run([*program, path], capture_output=True, check=True).stdout
+
+
+def test_packets_are_followed_through_every_layer_whichever_counts(run: Callable[..., object]) -> None:
+    arguments = ("replay", "--format", "csv", f"{ROOT}/sample_traces/dumbbell.tr.xz")
+    every, links = run(*arguments), run(*arguments, "--layer", "link")
+    assert getattr(every, "out").count("\n") > 100  # noqa: B009
+    assert every == links
 
 
 def test_a_full_disk_is_reported_with_the_folder(write_capture, conversation, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -81,7 +111,7 @@ from tfrctrace.parsers import _native, reading
 from tfrctrace.cli import run
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-reading.PacketSpool = lambda folder: _native.PacketSpool(folder, 100)
+reading.SpoolFile = lambda folder, _: _native.SpoolFile(folder, 100)
 sys.exit(run(["replay", {str(path)!r}]))
 """
     outcome = subprocess.run(
@@ -103,7 +133,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_its_own(
     write_capture, conversation, tmp_path, monkeypatch
 ):  # type: ignore[no-untyped-def]
     path = write_capture("a.pcap", conversation(data_packets=30))
-    monkeypatch.setattr(reading, "PacketSpool", lambda _: _native.PacketSpool(f"{tmp_path}/nowhere", 0))
+    monkeypatch.setattr(reading, "SpoolFile", lambda *_: _native.SpoolFile(f"{tmp_path}/nowhere", 0))
     with pytest.raises(SpoolError, match="no such file or directory"):
         tfrctrace.open(path).replays()
 

@@ -9,7 +9,7 @@ from tfrctrace.metrics.flow.arrivals import layer_rank
 if TYPE_CHECKING:
     import polars as pl
 
-    from tfrctrace.parsers._native import PacketSpool
+    from tfrctrace.parsers._native import DirectionSpool
 
 CE: Final = 3
 """ECN bits of a packet that was marked congestion experienced (RFC 3168)."""
@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 _CAPTURED: Final = ("time_ns", "payload_bytes", "sequence", "seq_rel", "ecn")
 
 
-def data_packets(spool: PacketSpool, flow: int, direction: str) -> pl.DataFrame:
+def data_packets(spool: DirectionSpool, flow: int, direction: str) -> pl.DataFrame:
     """Return a row for each packet with payload of a direction, in order of time.
 
     Columns are `time_ns`, `arrived_ns`, `waited_ns`, `payload_bytes`, `sequence`, `seq_rel`, `is_marked` and

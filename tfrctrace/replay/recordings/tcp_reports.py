@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.column_arrays import floats
 from tfrctrace.replay.recordings.recording import ReportSeries
-from tfrctrace.replay.recordings.sender_losses import repairs, with_losses
+from tfrctrace.replay.recordings.sender_losses import with_losses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,38 +20,23 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.parsers._native import ChosenSender
-    from tfrctrace.replay.recordings.direction_rows import DirectionRows
-
-ROUNDS: Final = ("flow", "direction", "time_ns", "limit")
-LOSSES: Final = ("flow", "direction", "time_ns", "seq_rel", "class", "spurious")
-RTT: Final = ("flow", "direction", "time_ns", "rtt_ns", "method")
-"""Columns that are needed of the tables of these names."""
 
 LENDER: Final = ("flow", "transport", "src", "dst", "rtt_samples", "rtt_p50_ms")
 """Columns of the table of flows from which a round-trip time is borrowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TcpTables:
-    """What a trace shows of its TCP connections: the tables of that name."""
+class ObservedConnection:
+    """What a trace shows of one direction of a TCP connection, each in order of time."""
 
-    rounds: DirectionRows
-    losses: DirectionRows
-    rtt: DirectionRows
-
-    def repairs(self, facts: Mapping[str, object]) -> pl.DataFrame:
-        """Return what the direction of `facts` sent again because it was lost, in order of time."""
-        return repairs(self.losses.of(facts))
-
-
-def round_trip_samples(rtt: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples of acknowledgements among those with the columns `RTT`."""
-    import polars as pl
-
-    is_usable = rtt.select((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0)).to_series()
-    samples = rtt.drop("method")
-    # there may be millions, of which nearly always all are
-    return samples if is_usable.all() else samples.filter(is_usable)
+    packets: pl.DataFrame
+    """Those with payload."""
+    repaired: pl.DataFrame
+    """What was sent again because it was lost."""
+    rounds: pl.DataFrame
+    """`time_ns` and `is_data_limited`; empty where the trace does not show that."""
+    round_trips: pl.DataFrame
+    """`time_ns` and `rtt_ns` by acknowledgements."""
 
 
 def borrowed_rtt_ms(tcp: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
@@ -82,26 +67,26 @@ class RoundTrips:
 
 
 def reports_of(
-    tables: TcpTables,
+    connection: ObservedConnection,
     facts: Mapping[str, object],
-    packets: pl.DataFrame,
     chosen: ChosenSender,
     *,
     given_rtt_ms: float | None,
     rtt_scale: float,
 ) -> ReportSeries:
-    """Return a report for each round of the direction of a flow that `facts` (its row) are of.
+    """Return a report for each round of the direction of a `connection` that `facts` (its row) are of.
 
     `chosen` is the sender of TFRC whose receiver would have made them, for packets of the flow's size;
     `given_rtt_ms` is for a capture that shows none.
     """
     import polars as pl
 
+    packets, losses = connection.packets, connection.repaired
     if packets["seq_rel"].null_count():
         return ReportSeries(
             lacks=("its sequence numbers were cut off", "a capture with a longer snap length has them")
         )
-    round_trips = _round_trips(tables, facts, given_rtt_ms)
+    round_trips = _round_trips(connection.round_trips, facts, given_rtt_ms)
     if round_trips is None:
         return ReportSeries(
             lacks=(
@@ -109,12 +94,9 @@ def reports_of(
                 "a capture at the sender, with the handshake and both directions, does; or `--rtt 50ms`",
             )
         )
-    losses = tables.repairs(facts)
     samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
     reports = _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver")
-    limits = tables.rounds.of(facts).select(
-        "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
-    )
+    limits = connection.rounds.with_columns(pl.col("is_data_limited").cast(pl.Boolean))
     reports = with_losses(reports, losses, packets).join_asof(limits.sort("time_ns"), on="time_ns")
     notes = [f"reports are made of its rounds and losses, with round-trip times {round_trips.whose}"]
     if losses.is_empty():
@@ -123,7 +105,7 @@ def reports_of(
 
 
 def _round_trips(
-    tables: TcpTables, facts: Mapping[str, object], given_rtt_ms: float | None
+    seen: pl.DataFrame, facts: Mapping[str, object], given_rtt_ms: float | None
 ) -> RoundTrips | None:
     """Return the round-trip times as they would have been seen at the sender.
 
@@ -133,7 +115,7 @@ def _round_trips(
     """
     import polars as pl
 
-    samples = tables.rtt.of(facts).select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms")).sort("time_ns")
+    samples = seen.select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms")).sort("time_ns")
     handshake_ms = facts["handshake_rtt_ms"]
     vantage = facts["vantage"]
     if vantage in (None, "sender") and len(samples):

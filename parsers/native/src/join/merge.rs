@@ -82,6 +82,13 @@ impl Shown {
     }
 }
 
+/// Packets of a file that is read alone.
+pub struct PacketsOfOne<'a, I> {
+    pub reading: &'a Reading,
+    pub extras: &'a PacketExtras,
+    pub items: I,
+}
+
 /// The packets of a group of files.
 pub struct MergedFiles {
     group: Group,
@@ -104,7 +111,7 @@ impl MergedFiles {
     }
 
     /// Whether there is only one file.
-    fn is_alone(&self) -> bool {
+    pub fn is_alone(&self) -> bool {
         self.group.members.len() == 1
     }
 
@@ -139,6 +146,30 @@ impl MergedFiles {
             }
             return Ok(Some(at));
         }
+    }
+
+    /// Go to the next packets of the only file, at most so many, and return them with their extras; None at
+    /// the end, or if there are more files. An error is one of the filter.
+    pub fn next_of_one(
+        &mut self,
+        open: Open<'_>,
+        compiler: Option<&dyn Compiler>,
+        most: usize,
+    ) -> Result<Option<PacketsOfOne<'_, impl Iterator<Item = Item<'_>>>>, String> {
+        if self.is_alone() && self.files.is_empty() {
+            self.open_next(None, open);
+        }
+        let [file] = &mut self.files[..] else { return Ok(None) };
+        if file.next >= file.batch.len() && !file.is_at_end {
+            file.reading.fill(&mut file.batch, compiler)?;
+            file.is_at_end = !file.batch.is_full();
+            file.next = 0;
+        }
+        let start = file.next;
+        file.next = file.batch.len().min(start.saturating_add(most));
+        let items = file.batch.items().skip(start).take(file.next - start);
+        let of_one = PacketsOfOne { reading: &file.reading, extras: file.batch.extras(), items };
+        Ok((start < file.next).then_some(of_one))
     }
 
     /// The packet that [`MergedFiles::next`] went to, with its extras.

@@ -44,6 +44,12 @@ impl PlainSegment {
         }
     }
 
+    /// A text without IP headers does not show it.
+    #[inline(always)]
+    pub fn dscp(&self) -> Option<u8> {
+        self.ip.ip_id.map(|_| 0)
+    }
+
     /// The same in general form.
     pub fn to_packet(&self) -> Packet {
         Packet {
@@ -59,8 +65,7 @@ impl PlainSegment {
                 ip_id: self.ip.ip_id,
                 ttl: self.ip.ttl,
                 ecn: self.ip.ecn,
-                // A text without IP headers has neither.
-                dscp: self.ip.ip_id.map(|_| 0),
+                dscp: self.dscp(),
                 transport: Transport::Tcp,
                 tcp: self.tcp,
                 header_bytes: self.header_bytes,

@@ -95,6 +95,9 @@ impl Analysis {
             if self.collects && self.outcome.is_copy() {
                 self.collect(found, &Captured::of(packet, network));
             }
+            if self.spool.is_some() {
+                self.spool_packet(found, packet, extras);
+            }
         }
         is_known
     }

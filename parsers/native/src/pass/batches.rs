@@ -126,32 +126,42 @@ impl Analysis {
                 details.take(place, connection, &segment.to_packet(), sack, &self.outcome);
             }
             self.collect(found, &Captured::plain(segment, turn));
+            self.spool_plain(found, segment);
         }
     }
 
     /// [`Analysis::take`] for a packet of any kind.
     #[inline(always)]
-    fn take_item(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
+    pub(super) fn take_item(
+        &mut self,
+        item: Item<'_>,
+        extras: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
         match item {
             Item::Plain(segment) => self.take_plain(segment, extras, summary),
-            Item::Other(packet) => {
-                self.take(packet, extras, summary);
-            }
+            Item::Other(packet) => self.take(packet, extras, summary),
         }
     }
 
     /// Find the flow of a plain segment and pass the segment to it.
     #[inline(always)]
-    fn take_plain(&mut self, segment: &PlainSegment, extras: &PacketExtras, summary: &mut SourceSummary) {
+    fn take_plain(
+        &mut self,
+        segment: &PlainSegment,
+        extras: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
         let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
             summary.untracked_packets += 1;
-            return;
+            return None;
         };
         if self.collects {
             self.follow_plain::<true>(found, segment, extras, None);
         } else {
             self.follow_plain::<false>(found, segment, extras, None);
         }
+        Some(found)
     }
 
     /// Look up the flows of many packets together, and queue those that can be.

@@ -87,6 +87,7 @@ impl Analysis {
             let round = RoundSample { flow: found.flow, side: found.side.other(), round };
             self.rounds.add_in_turn(packet.turn, round);
         }
+        self.spool_samples(found, packet.time_ns);
     }
 }
 

@@ -6,8 +6,9 @@ use crate::flow::Found;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
-use crate::join::merge::MergedFiles;
+use crate::join::merge::{MergedFiles, PacketsOfOne};
 use crate::join::order::{Group, Open, Plan};
+use crate::packet::batch::Item;
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
 use crate::plural::counted;
@@ -83,6 +84,35 @@ impl JoinedGroup {
             analysis.end_flows(packet.time_ns, packet.time_ns, 1);
             let found = analysis.take(packet, extras, &mut self.summaries[at]);
             work(packet, extras, found, (analysis, &self.merged.files[at].reading));
+        }
+        Ok(true)
+    }
+
+    /// Pass the next packets, at most so many, to their flows, and each to `work`; false at the end.
+    pub fn take_some(
+        &mut self,
+        analysis: &mut Analysis,
+        open: Open<'_>,
+        compiler: Option<&dyn Compiler>,
+        most: usize,
+        mut work: impl FnMut(Item<'_>, &PacketExtras, Option<Found>, (&Analysis, &Reading)),
+    ) -> Result<bool, String> {
+        if !self.merged.is_alone() {
+            return self.take_next(analysis, open, compiler, |packet, extras, found, of| {
+                work(Item::Other(packet), extras, found, of);
+            });
+        }
+        let Some(PacketsOfOne { reading, extras, items }) = self.merged.next_of_one(open, compiler, most)?
+        else {
+            return Ok(false);
+        };
+        if self.summaries.is_empty() {
+            self.summaries.push(SourceSummary::new(reading.source()));
+        }
+        for item in items {
+            analysis.end_flows(item.time_ns(), item.time_ns(), 1);
+            let found = analysis.take_item(item, extras, &mut self.summaries[0]);
+            work(item, extras, found, (analysis, reading));
         }
         Ok(true)
     }

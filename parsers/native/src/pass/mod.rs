@@ -15,11 +15,11 @@ pub mod joined;
 pub mod log_owners;
 mod media;
 mod missing_ends;
-pub mod packet_spool;
 mod pair;
 mod runs;
 mod simulator_events;
 mod source_problems;
+pub mod spool;
 mod tunnelled;
 pub mod wifi_links;
 
@@ -72,6 +72,7 @@ use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use runs::Runs;
 use source_problems::GapsOfSources;
+use spool::Spool;
 
 /// Silence that ends a flow unless another is given: NATs keep connections for so long (RFC 5382 section 5).
 const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
@@ -258,6 +259,8 @@ pub struct Analysis {
     pub variables: BoundedSamples<VariableSample>,
     /// Set if two captures of one path are read.
     pub pairing: Option<Box<CapturePair>>,
+    /// What is kept for a replay, if anything.
+    pub spool: Option<Spool>,
     /// Index of the source that is being read.
     source: u32,
     pub sources: Vec<SourceSummary>,
@@ -312,6 +315,7 @@ impl Analysis {
             link_samples: BoundedSamples::new(options.collects("link_samples"), options.max_samples),
             variables: BoundedSamples::new(true, options.max_samples),
             pairing: None,
+            spool: None,
             source: 0,
             sources: Vec::new(),
             outside: OutsideFlows::default(),
@@ -325,6 +329,12 @@ impl Analysis {
 
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Keep what a replay needs in `spool`. To be called before the first packet.
+    pub fn spool_into(&mut self, spool: Spool) {
+        self.spool = Some(spool);
+        self.collects = true;
     }
 
     /// The hops between more than two captures.
@@ -408,8 +418,10 @@ impl Analysis {
         compiler: Option<&dyn Compiler>,
     ) -> Result<u64, String> {
         let mut summary = SourceSummary::new(reading.source());
-        // See `take_sighting`.
-        reading.skip_forwarded();
+        // See `take_sighting`; a replay counts the time in queues on the way.
+        if self.spool.is_none() {
+            reading.skip_forwarded();
+        }
         reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
         self.backlog.settle_all(&mut self.flows);
         self.group_settled();
@@ -443,6 +455,22 @@ impl Analysis {
     /// knows.
     #[inline(always)]
     pub fn take(
+        &mut self,
+        packet: &Packet,
+        extras: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
+        let found = self.pass_on(packet, extras, summary);
+        if let Some(found) = found
+            && self.spool.is_some()
+        {
+            self.spool_packet(found, packet, extras);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn pass_on(
         &mut self,
         packet: &Packet,
         extras: &PacketExtras,

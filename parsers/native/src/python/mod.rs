@@ -9,6 +9,7 @@ mod names;
 mod packets;
 mod replay;
 mod settings;
+mod spool;
 mod summaries;
 mod table;
 
@@ -29,8 +30,9 @@ use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::{Description, TABLES, Table as CoreTable};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
-use packets::{PacketReader, PacketSpool};
+use packets::PacketReader;
 use settings::Settings;
+use spool::{DirectionSpool, FilledSpool, SpoolFile};
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
 use table::Table;
 
@@ -38,6 +40,7 @@ use table::Table;
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
 struct Analysis {
     core: Arc<Core>,
+    spool: Option<Arc<FilledSpool>>,
     first_flow: u32,
 }
 
@@ -71,25 +74,36 @@ impl Analysis {
         self.core.count_cut_flows()
     }
 
+    /// What was kept for a replay.
+    #[getter]
+    fn spool(&self) -> Option<DirectionSpool> {
+        let filled = self.spool.as_ref().map(Arc::clone)?;
+        Some(DirectionSpool { filled, first_flow: self.first_flow })
+    }
+
     /// The same result with its flows numbered from `first_flow`.
     fn numbered_from(&self, first_flow: u32) -> Self {
-        Self { core: Arc::clone(&self.core), first_flow }
+        Self { core: Arc::clone(&self.core), spool: self.spool.clone(), first_flow }
     }
 }
 
 #[pyfunction]
-#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, progress = None))]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, spool = None, progress = None))]
 fn analyse(
     py: Python<'_>,
     sources: Vec<SourceArgument>,
     settings: Settings,
     collect: HashSet<String>,
     bin_ns: Option<i64>,
+    spool: Option<Py<SpoolFile>>,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
     let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     let read_options = options.clone();
     run(py, options, filter, progress, |core, compiler, progress| {
+        if let Some(file) = spool {
+            core.spool_into(file.get().spool());
+        }
         let sources = Sources::new(sources, &read_options, Arc::clone(progress));
         let plan = sources.plan(compiler, read_options.max_flows)?;
         core.read_planned(plan, &|number| sources.open(number), compiler)
@@ -170,14 +184,14 @@ fn run(
         let mut core = Core::new(options);
         read(&mut core, filter.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
         core.finish();
-        Ok(core)
+        Ok((FilledSpool::of(&mut core), core))
     });
-    let core = outcome.map_err(|words: String| match &filter {
+    let (spool, core) = outcome.map_err(|words: String| match &filter {
         Some(compiler) => compiler.exception(words),
         None => PyRuntimeError::new_err(words),
     })?;
     check_cancelled(&core.problems)?;
-    Ok(Analysis { core: Arc::new(core), first_flow: 1 })
+    Ok(Analysis { core: Arc::new(core), spool: spool?.map(Arc::new), first_flow: 1 })
 }
 
 /// Whether a file's content is of a known format, even if it is damaged.
@@ -211,7 +225,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
-    module.add_class::<PacketSpool>()?;
+    module.add_class::<SpoolFile>()?;
+    module.add_class::<DirectionSpool>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;

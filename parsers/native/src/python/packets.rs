@@ -1,9 +1,7 @@
 //! Packets for Python, batch by batch.
 
 use std::collections::VecDeque;
-use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -14,13 +12,11 @@ use super::check_cancelled;
 use super::settings::Settings;
 use super::summaries::{problems_to_python, sources_to_python};
 use super::table::Table;
-use crate::flow::REVERSE;
 use crate::input::filter::Compiler;
 use crate::join::order::{Group, Open};
 use crate::pass::joined::JoinedGroup;
-use crate::pass::packet_spool::{BUFFERED_BYTES, PacketSpool as CoreSpool};
 use crate::pass::{Analysis as Core, Options};
-use crate::tables::packets::PacketRow;
+use crate::tables::packets::{NodeNames, PacketRow, PacketRows};
 
 /// Packets of one trace, batch by batch.
 #[pyclass(module = "tfrctrace.parsers._native")]
@@ -52,24 +48,19 @@ impl PacketReader {
         let plan = py.detach(|| sources.plan(as_compiler(filter.as_ref()), max_flows));
         let plan = plan.map_err(|words| exception(filter.as_ref(), words))?;
         core.problems.extend(plan.problems);
-        let reading =
-            PlannedReading { groups: plan.groups.into(), current: None, packets_before: 0, first_flow };
+        let reading = PlannedReading {
+            groups: plan.groups.into(),
+            current: None,
+            packets_before: 0,
+            first_flow,
+            node_names: NodeNames::default(),
+        };
         Ok(Self { core, sources, reading: Mutex::new(Some(reading)), compiler: filter })
     }
 
     #[pyo3(signature = (rows = 65_536))]
     fn next_batch(&mut self, py: Python<'_>, rows: usize) -> PyResult<Option<Table>> {
         Ok(self.next_rows(py, rows)?.map(|rows| Table::of(Box::new(rows))))
-    }
-
-    /// Keep the data of the next packets in `spool`; return whether there may be more.
-    #[pyo3(signature = (spool, rows = 1_048_576))]
-    fn spool(&mut self, py: Python<'_>, spool: &PacketSpool, rows: usize) -> PyResult<bool> {
-        for _ in (0..rows).step_by(SPOOLED_ROWS) {
-            let Some(packets) = self.next_rows(py, SPOOLED_ROWS)? else { return Ok(false) };
-            py.detach(|| spool.add(packets))?;
-        }
-        Ok(true)
     }
 
     /// Number of flows so far.
@@ -128,57 +119,13 @@ fn exception(compiler: Option<&PythonCompiler>, words: String) -> PyErr {
     }
 }
 
-/// Packets that are rows at one time on their way to a spool.
-const SPOOLED_ROWS: usize = 8_192;
-
-/// Data packets by flow and direction, for a replay.
-#[pyclass(frozen, module = "tfrctrace.parsers._native")]
-pub(super) struct PacketSpool {
-    core: Mutex<CoreSpool>,
-}
-
-#[pymethods]
-impl PacketSpool {
-    #[new]
-    #[pyo3(signature = (folder, most_buffered = BUFFERED_BYTES))]
-    fn new(folder: PathBuf, most_buffered: usize) -> Self {
-        Self { core: Mutex::new(CoreSpool::new(folder, most_buffered)) }
-    }
-
-    fn count(&self, flow: usize, direction: &str) -> usize {
-        self.core().count(flow, direction == REVERSE)
-    }
-
-    fn is_simulated(&self, flow: usize, direction: &str) -> bool {
-        self.core().is_simulated(flow, direction == REVERSE)
-    }
-
-    fn packets(&self, py: Python<'_>, flow: usize, direction: &str) -> PyResult<Table> {
-        let packets = py.detach(|| self.core().packets(flow, direction == REVERSE))?;
-        Ok(Table::of(Box::new(packets)))
-    }
-}
-
-impl PacketSpool {
-    fn core(&self) -> MutexGuard<'_, CoreSpool> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, rows: Vec<PacketRow>) -> io::Result<()> {
-        let mut core = self.core();
-        for (flow, direction, packet) in rows.iter().filter_map(PacketRow::spooled) {
-            core.add(flow as usize, direction == REVERSE, &packet)?;
-        }
-        Ok(())
-    }
-}
-
 /// Files that are read one packet after the other.
 struct PlannedReading {
     groups: VecDeque<Group>,
     current: Option<JoinedGroup>,
     packets_before: u64,
     first_flow: u32,
+    node_names: NodeNames,
 }
 
 impl PlannedReading {
@@ -194,9 +141,12 @@ impl PlannedReading {
         let mut rows = Vec::with_capacity(n.min(65_536));
         while rows.len() < n {
             let Some(mut group) = self.current.take().or_else(|| self.next_group(core)) else { break };
+            let (most, node_names) = (n - rows.len(), &mut self.node_names);
             let is_taken =
-                group.take_next(core, open, compiler, |packet, extras, found, (core, reading)| {
-                    rows.push(PacketRow::new(*packet, extras, found, first_flow, &core.flows, reading));
+                group.take_some(core, open, compiler, most, |item, extras, found, (core, reading)| {
+                    let flows = &core.flows;
+                    let mut shown = PacketRows { first_flow, flows, reading, node_names: &mut *node_names };
+                    rows.push(shown.row(item, extras, found));
                 })?;
             match is_taken {
                 true => self.current = Some(group),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    UInt64Array,
+    ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
+    new_null_array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
@@ -116,14 +117,39 @@ impl<R> Column<R> {
 
     fn array(&self, rows: &[R]) -> ArrayRef {
         match self.fill {
-            Fill::U32(fill) => Arc::new(rows.iter().map(fill).collect::<UInt32Array>()),
-            Fill::U64(fill) => Arc::new(rows.iter().map(fill).collect::<UInt64Array>()),
-            Fill::I64(fill) => Arc::new(rows.iter().map(fill).collect::<Int64Array>()),
-            Fill::F64(fill) => Arc::new(rows.iter().map(fill).collect::<Float64Array>()),
-            Fill::Name(fill) => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
-            Fill::Text(fill) => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
+            Fill::U32(fill) => numbers::<UInt32Type, R>(rows, fill),
+            Fill::U64(fill) => numbers::<UInt64Type, R>(rows, fill),
+            Fill::I64(fill) => numbers::<Int64Type, R>(rows, fill),
+            Fill::F64(fill) => numbers::<Float64Type, R>(rows, fill),
+            Fill::Name(fill) => match rows.iter().any(|row| fill(row).is_some()) {
+                true => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
+                false => new_null_array(&DataType::Utf8, rows.len()),
+            },
+            Fill::Text(fill) => match rows.iter().map(fill).enumerate().find(|(_, text)| text.is_some()) {
+                Some((at, first)) => {
+                    let before = std::iter::repeat_n(None, at).chain([first]);
+                    Arc::new(before.chain(rows[at + 1..].iter().map(fill)).collect::<StringArray>())
+                }
+                None => new_null_array(&DataType::Utf8, rows.len()),
+            },
             Fill::RepeatedText(key, fill) => Arc::new(repeated_texts(rows, key, fill)),
         }
+    }
+}
+
+/// A column of numbers. Most columns of a table of packets have one in each row, or in none.
+fn numbers<T: ArrowPrimitiveType, R>(rows: &[R], fill: fn(&R) -> Option<T::Native>) -> ArrayRef {
+    let mut values = Vec::with_capacity(rows.len());
+    let mut unknown = 0;
+    for row in rows {
+        let value = fill(row);
+        unknown += usize::from(value.is_none());
+        values.push(value.unwrap_or_default());
+    }
+    match unknown {
+        0 => Arc::new(PrimitiveArray::<T>::new(values.into(), None)),
+        all if all == rows.len() => new_null_array(&T::DATA_TYPE, all),
+        _ => Arc::new(rows.iter().map(fill).collect::<PrimitiveArray<T>>()),
     }
 }
 

@@ -19,7 +19,7 @@ mod rtp;
 mod rtt;
 mod samples;
 mod shown;
-mod spooled_packets;
+pub mod spooled;
 mod tcp_details;
 mod tfrc;
 mod time_series;

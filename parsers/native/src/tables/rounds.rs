@@ -13,7 +13,7 @@ use crate::pass::{Analysis, RoundSample};
 
 /// The limit of a flight is only visible where all of it is: at the sender, unless the vantage is
 /// doubtful.
-fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
+pub(super) fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
     let vantage = analysis.vantage(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
     vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
 }

@@ -1,0 +1,454 @@
+//! What a replay needs of each direction, in little memory: beyond a bound it goes to a temporary file.
+//!
+//! Each direction has chains of chunks in the file, and buffers of what was not yet written.
+
+pub mod records;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Analysis;
+use crate::flow::Found;
+use crate::flow::ends::nameless_file::nameless_file;
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
+use crate::packet::key::Side;
+use crate::packet::plain::PlainSegment;
+use records::{Spooled, SpooledPacket, SpooledRound, SpooledRoundTrip};
+
+/// No chunk comes before.
+const NO_CHUNK: u64 = u64::MAX;
+
+/// Place of the chunk before, and bytes of this one.
+const CHUNK_HEADER: usize = 16;
+
+/// A file without a name, made when something is written; spools share it.
+#[derive(Debug)]
+pub struct SpoolFile {
+    folder: PathBuf,
+    file: Option<File>,
+    written: u64,
+}
+
+impl SpoolFile {
+    /// A file of `folder`.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, file: None, written: 0 }
+    }
+
+    /// Append what the chains give.
+    fn append<'a>(&mut self, buffers: impl Iterator<Item = Buffer<'a>>) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(nameless_file(&self.folder)?),
+        };
+        file.seek(SeekFrom::Start(self.written))?;
+        let mut out = io::BufWriter::with_capacity(1 << 20, file);
+        for (last_chunk, buffer) in buffers.filter(|(_, buffer)| !buffer.is_empty()) {
+            let bytes = std::mem::take(buffer);
+            let number = u128::from(*last_chunk) | (bytes.len() as u128) << u64::BITS;
+            out.write_all(&number.to_le_bytes())?;
+            out.write_all(&bytes)?;
+            *last_chunk = self.written;
+            self.written += (CHUNK_HEADER + bytes.len()) as u64;
+        }
+        out.flush()
+    }
+
+    /// The chunks of a chain, from the last to the first.
+    fn chunks(&mut self, mut chunk: u64) -> io::Result<Vec<Vec<u8>>> {
+        let mut chunks = Vec::new();
+        while let Some(file) = self.file.as_mut().filter(|_| chunk != NO_CHUNK) {
+            let mut header = [0; CHUNK_HEADER];
+            file.seek(SeekFrom::Start(chunk))?;
+            file.read_exact(&mut header)?;
+            let number = u128::from_le_bytes(header);
+            let mut bytes = vec![0; (number >> u64::BITS) as usize];
+            file.read_exact(&mut bytes)?;
+            chunks.push(bytes);
+            chunk = number as u64;
+        }
+        Ok(chunks)
+    }
+}
+
+/// Place of a chain's last chunk, and what was not yet written.
+type Buffer<'a> = (&'a mut u64, &'a mut Vec<u8>);
+
+/// Records of one kind of one direction.
+#[derive(Debug)]
+struct Chain<T: Spooled> {
+    count: usize,
+    last_chunk: u64,
+    buffer: Vec<u8>,
+    before: T::Before,
+}
+
+impl<T: Spooled> Default for Chain<T> {
+    fn default() -> Self {
+        Self { count: 0, last_chunk: NO_CHUNK, buffer: Vec::new(), before: T::Before::default() }
+    }
+}
+
+impl<T: Spooled> Chain<T> {
+    /// Keep a record; return how many bytes it took.
+    fn add(&mut self, record: &T) -> usize {
+        let start = self.buffer.len();
+        record.write(&mut self.before, &mut self.buffer);
+        self.count += 1;
+        self.buffer.len() - start
+    }
+
+    fn buffer(&mut self) -> Buffer<'_> {
+        (&mut self.last_chunk, &mut self.buffer)
+    }
+
+    fn read(&self, file: &mut SpoolFile) -> io::Result<SpooledRows<T>> {
+        let mut parts = vec![self.buffer.clone()];
+        parts.extend(file.chunks(self.last_chunk)?);
+        parts.reverse();
+        Ok(SpooledRows { bytes: parts.concat().into(), count: self.count, cursor: Mutex::default() })
+    }
+}
+
+/// One direction of a flow.
+#[derive(Debug, Default)]
+struct Direction {
+    packets: Chain<SpooledPacket>,
+    is_simulated: bool,
+    of_tcp: Option<Box<TcpChains>>,
+}
+
+#[derive(Debug, Default)]
+struct TcpChains {
+    round_trips: Chain<SpooledRoundTrip>,
+    rounds: Chain<SpooledRound>,
+}
+
+impl Direction {
+    fn buffers(&mut self) -> impl Iterator<Item = Buffer<'_>> {
+        let of_tcp = self.of_tcp.as_deref_mut();
+        let of_tcp = of_tcp.map(|chains| [chains.round_trips.buffer(), chains.rounds.buffer()]);
+        std::iter::once(self.packets.buffer()).chain(of_tcp.into_iter().flatten())
+    }
+}
+
+/// The directions of the flows of one pass.
+#[derive(Debug)]
+pub struct Spool {
+    directions: Vec<[Option<Box<Direction>>; 2]>,
+    buffered: usize,
+    most_buffered: usize,
+    file: Arc<Mutex<SpoolFile>>,
+    /// Why the file could not be written; then nothing more is kept.
+    error: Option<io::Error>,
+}
+
+impl Spool {
+    /// A spool that keeps at most `most_buffered` bytes in memory, and the rest in `file`.
+    pub fn new(file: &Arc<Mutex<SpoolFile>>, most_buffered: usize) -> Self {
+        Self { directions: Vec::new(), buffered: 0, most_buffered, file: Arc::clone(file), error: None }
+    }
+
+    /// The error that stopped it, if there was one.
+    pub fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
+    }
+
+    /// Keep a packet of the flow and side.
+    #[inline]
+    pub fn add_packet(&mut self, found: Found, packet: &SpooledPacket) {
+        let direction = self.direction_mut(found.flow, found.side);
+        direction.is_simulated |= packet.is_simulated();
+        let bytes = direction.packets.add(packet);
+        self.count_buffered(bytes);
+    }
+
+    /// Keep what a packet of the other direction shows of that of the flow and side.
+    #[inline]
+    fn add_samples(
+        &mut self,
+        (flow, side): (u32, Side),
+        round_trip: Option<SpooledRoundTrip>,
+        round: Option<SpooledRound>,
+    ) {
+        if round_trip.is_none() && round.is_none() {
+            return;
+        }
+        let chains = self.direction_mut(flow, side).of_tcp.get_or_insert_default();
+        let bytes = round_trip.map_or(0, |one| chains.round_trips.add(&one));
+        let more = round.map_or(0, |one| chains.rounds.add(&one));
+        self.count_buffered(bytes + more);
+    }
+
+    /// How many packets a direction has.
+    pub fn count(&self, flow: u32, side: Side) -> usize {
+        self.direction(flow, side).map_or(0, |direction| direction.packets.count)
+    }
+
+    /// Whether a simulator shows any packet of the direction.
+    pub fn is_simulated(&self, flow: u32, side: Side) -> bool {
+        self.direction(flow, side).is_some_and(|direction| direction.is_simulated)
+    }
+
+    /// The packets of a direction in the order of the trace.
+    pub fn packets(&self, flow: u32, side: Side) -> io::Result<SpooledRows<SpooledPacket>> {
+        self.read(self.direction(flow, side).map(|direction| &direction.packets))
+    }
+
+    /// The round-trip times of its acknowledgements.
+    pub fn round_trips(&self, flow: u32, side: Side) -> io::Result<SpooledRows<SpooledRoundTrip>> {
+        let of_tcp = self.direction(flow, side).and_then(|direction| direction.of_tcp.as_deref());
+        self.read(of_tcp.map(|chains| &chains.round_trips))
+    }
+
+    /// Its rounds.
+    pub fn rounds(&self, flow: u32, side: Side) -> io::Result<SpooledRows<SpooledRound>> {
+        let of_tcp = self.direction(flow, side).and_then(|direction| direction.of_tcp.as_deref());
+        self.read(of_tcp.map(|chains| &chains.rounds))
+    }
+
+    fn read<T: Spooled>(&self, chain: Option<&Chain<T>>) -> io::Result<SpooledRows<T>> {
+        chain.map_or_else(|| Ok(SpooledRows::default()), |chain| chain.read(&mut self.file()))
+    }
+
+    fn file(&self) -> MutexGuard<'_, SpoolFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn direction(&self, flow: u32, side: Side) -> Option<&Direction> {
+        self.directions.get(flow as usize)?[side as usize].as_deref()
+    }
+
+    #[inline]
+    fn direction_mut(&mut self, flow: u32, side: Side) -> &mut Direction {
+        let flow = flow as usize;
+        if flow >= self.directions.len() {
+            self.directions.resize_with(flow + 1, Default::default);
+        }
+        self.directions[flow][side as usize].get_or_insert_default()
+    }
+
+    fn count_buffered(&mut self, bytes: usize) {
+        self.buffered += bytes;
+        if self.buffered > self.most_buffered {
+            self.write_buffers();
+        }
+    }
+
+    #[cold]
+    fn write_buffers(&mut self) {
+        self.buffered = 0;
+        if self.error.is_none() {
+            let directions = self.directions.iter_mut().flatten().flatten();
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            self.error = file.append(directions.flat_map(|direction| direction.buffers())).err();
+        }
+        if self.error.is_some() {
+            self.directions.clear();
+        }
+    }
+}
+
+/// The records of one kind of one direction, decoded as they are asked for.
+pub struct SpooledRows<T: Spooled> {
+    bytes: Arc<[u8]>,
+    count: usize,
+    cursor: Mutex<Cursor<T>>,
+}
+
+impl<T: Spooled> Default for SpooledRows<T> {
+    fn default() -> Self {
+        Self { bytes: Arc::default(), count: 0, cursor: Mutex::default() }
+    }
+}
+
+impl<T: Spooled> SpooledRows<T> {
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Records `start..end`; quick if they follow those of the last call.
+    pub fn range(&self, start: usize, end: usize) -> Vec<T> {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        if cursor.records > start {
+            *cursor = Cursor::default();
+        }
+        while cursor.records < start && cursor.next(&self.bytes).is_some() {}
+        (start..end.min(self.count)).map_while(|_| cursor.next(&self.bytes)).collect()
+    }
+}
+
+struct Cursor<T: Spooled> {
+    place: usize,
+    records: usize,
+    before: T::Before,
+}
+
+impl<T: Spooled> Default for Cursor<T> {
+    fn default() -> Self {
+        Self { place: 0, records: 0, before: T::Before::default() }
+    }
+}
+
+impl<T: Spooled> Cursor<T> {
+    fn next(&mut self, bytes: &[u8]) -> Option<T> {
+        let mut rest = bytes.get(self.place..)?;
+        let record = T::read(&mut rest, &mut self.before)?;
+        self.place = bytes.len() - rest.len();
+        self.records += 1;
+        Some(record)
+    }
+}
+
+impl Analysis {
+    /// Keep what a replay needs of a packet that its flow has taken.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn spool_packet(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
+        let Some(spool) = &mut self.spool else { return };
+        if let Some(spooled) = SpooledPacket::of(packet, extras, found, self.flows.get(found.flow)) {
+            spool.add_packet(found, &spooled);
+        }
+    }
+
+    /// The same of a plain segment.
+    #[inline(always)]
+    pub(super) fn spool_plain(&mut self, found: Found, segment: &PlainSegment) {
+        if let Some(spool) = &mut self.spool
+            && segment.payload > 0
+        {
+            let connection = self.flows.get(found.flow).tcp.as_ref();
+            let position = connection.and_then(|tcp| tcp.half(found.side).position(segment.tcp.seq));
+            spool.add_packet(found, &SpooledPacket::of_plain(segment, position));
+        }
+    }
+
+    /// Keep what a packet showed of the other direction.
+    #[inline(always)]
+    pub(super) fn spool_samples(&mut self, found: Found, time_ns: i64) {
+        if let Some(spool) = &mut self.spool {
+            let rtt_ns = self.outcome.ack_rtt_ns.filter(|&rtt_ns| rtt_ns > 0);
+            let round =
+                self.outcome.round.map(|round| SpooledRound { start_ns: round.start_ns, limit: round.limit });
+            let round_trip = rtt_ns.map(|rtt_ns| SpooledRoundTrip { time_ns, rtt_ns });
+            spool.add_samples((found.flow, found.side.other()), round_trip, round);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use std::fs;
+
+    use super::records::SpooledSighting;
+    use super::*;
+    use crate::flow::tcp::Limit;
+    use crate::packet::event::{Event, NodeLayer, PathPoint};
+
+    fn spool(folder: PathBuf, most_buffered: usize) -> Spool {
+        Spool::new(&Arc::new(Mutex::new(SpoolFile::new(folder))), most_buffered)
+    }
+
+    fn packet() -> impl Strategy<Value = SpooledPacket> {
+        let sighting = (0..NodeLayer::ALL.len(), 0..PathPoint::ALL.len(), any::<Option<u64>>()).prop_map(
+            |(layer, point, uid)| SpooledSighting {
+                layer: NodeLayer::ALL[layer],
+                point: PathPoint::ALL[point],
+                uid,
+            },
+        );
+        let event = (0..Event::ALL.len()).prop_map(|event| Event::ALL[event]);
+        (
+            any::<i64>(),
+            any::<u32>(),
+            any::<Option<i64>>(),
+            any::<Option<u64>>(),
+            any::<Option<u8>>(),
+            proptest::option::of(event),
+            proptest::option::of(sighting),
+        )
+            .prop_map(|(time_ns, payload_bytes, seq_rel, sequence, ecn, event, sighting)| {
+                SpooledPacket { time_ns, payload_bytes, seq_rel, sequence, ecn, event, sighting }
+            })
+    }
+
+    fn round_trip() -> impl Strategy<Value = SpooledRoundTrip> {
+        (any::<i64>(), any::<u64>()).prop_map(|(time_ns, rtt_ns)| SpooledRoundTrip { time_ns, rtt_ns })
+    }
+
+    fn round() -> impl Strategy<Value = SpooledRound> {
+        (any::<i64>(), 0..Limit::ALL.len())
+            .prop_map(|(start_ns, limit)| SpooledRound { start_ns, limit: Limit::ALL[limit] })
+    }
+
+    /// The records come back whole, in pieces, from the start again, and from any place.
+    fn check<T: Spooled + PartialEq + std::fmt::Debug>(read: &SpooledRows<T>, own: &[T], step: usize) {
+        assert_eq!(read.len(), own.len());
+        let pieces: Vec<_> =
+            (0..own.len()).step_by(step).flat_map(|start| read.range(start, start + step)).collect();
+        assert_eq!(pieces, own);
+        assert_eq!(read.range(0, own.len()), own);
+        assert_eq!(read.range(step, own.len()), own.get(step..).unwrap_or_default());
+    }
+
+    proptest! {
+        #[test]
+        fn test_records_come_back_in_order_whatever_is_kept_in_memory(
+            records in proptest::collection::vec(
+                (0..3_u32, any::<bool>(), packet(), proptest::option::of(round_trip()), proptest::option::of(round())),
+                0..60,
+            ),
+            most_buffered in 0..300usize,
+            step in 1..7usize,
+        ) {
+            let mut spool = spool(std::env::temp_dir(), most_buffered);
+            let side = |is_high| if is_high { Side::High } else { Side::Low };
+            let mut kept: [[(Vec<_>, Vec<_>, Vec<_>); 2]; 3] = Default::default();
+            for &(flow, is_high, packet, round_trip, round) in &records {
+                let own = &mut kept[flow as usize][usize::from(is_high)];
+                let side = side(is_high);
+                spool.add_packet(Found { flow, side }, &packet);
+                spool.add_samples((flow, side), round_trip, round);
+                own.0.push(packet);
+                own.1.extend(round_trip);
+                own.2.extend(round);
+            }
+            for (flow, is_high) in (0..3).flat_map(|flow| [(flow, false), (flow, true)]) {
+                let (packets, round_trips, rounds) = &kept[flow as usize][usize::from(is_high)];
+                check(&spool.packets(flow, side(is_high)).unwrap(), packets, step);
+                check(&spool.round_trips(flow, side(is_high)).unwrap(), round_trips, step);
+                check(&spool.rounds(flow, side(is_high)).unwrap(), rounds, step);
+                prop_assert_eq!(spool.count(flow, side(is_high)), packets.len());
+            }
+        }
+    }
+
+    #[test]
+    fn test_a_folder_that_is_not_there_is_an_error() {
+        let mut spool = spool(PathBuf::from("/nowhere"), 0);
+        let segment = PlainSegment { payload: 1, ..PlainSegment::default() };
+        let found = Found { flow: 0, side: Side::Low };
+        spool.add_packet(found, &SpooledPacket::of_plain(&segment, None));
+        spool.add_packet(found, &SpooledPacket::of_plain(&segment, None));
+        assert_eq!(spool.take_error().unwrap().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn test_the_file_has_no_name() {
+        let folder = std::env::temp_dir().join(format!("spool-test-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let mut file = nameless_file(&folder).unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir(&folder).unwrap();
+    }
+}

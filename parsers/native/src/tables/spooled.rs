@@ -1,0 +1,86 @@
+//! What a replay takes of one direction from the spool of a pass.
+
+use std::io;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use super::column::{column, record_batch};
+use super::rounds::sees_limits;
+use super::shown::each_flow;
+use super::{Column, Row, Rows};
+use crate::flow::tcp::Limit;
+use crate::packet::event::Event;
+use crate::packet::key::Side;
+use crate::pass::Analysis;
+use crate::pass::spool::SpooledRows;
+use crate::pass::spool::records::{Spooled, SpooledPacket, SpooledRound, SpooledRoundTrip};
+
+impl<'a> Row<'a> for SpooledPacket {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "as in the table of packets, like all of these").i64(|row| Some(row.time_ns)),
+        column("payload_bytes", "bytes", "").u32(|row| Some(row.payload_bytes)),
+        column("sequence", "", "").u64(|row| row.sequence),
+        column("seq_rel", "bytes", "").i64(|row| row.seq_rel),
+        column("ecn", "", "").u32(|row| row.ecn.map(u32::from)),
+        column("uid", "", "").u64(|row| row.sighting?.uid),
+        column("event", "", "").name(|row| row.event.map(Event::name)),
+        column("point", "", "").name(|row| Some(row.sighting?.point.name())),
+        column("layer", "", "").name(|row| Some(row.sighting?.layer.name())),
+    ]];
+}
+
+impl<'a> Row<'a> for SpooledRoundTrip {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "as in the table of RTT samples, like the other")
+            .i64(|row| Some(row.time_ns)),
+        column("rtt_ns", "ns", "").u64(|row| Some(row.rtt_ns)),
+    ]];
+}
+
+impl<'a> Row<'a> for SpooledRound {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "as in the table of rounds").i64(|row| Some(row.start_ns)),
+        column("is_data_limited", "", "whether the application limited the flight: 1 or 0")
+            .u32(|row| Some((row.limit == Limit::Application).into())),
+    ]];
+}
+
+impl<T: Spooled + for<'a> Row<'a>> Rows for SpooledRows<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn batch_of(
+        &self,
+        start: usize,
+        end: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordBatch, ArrowError> {
+        record_batch(&self.range(start, end), wanted)
+    }
+}
+
+/// Which side of a flow sends forward, and of which sides the capture shows what limited their flights.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSides {
+    pub forward: Side,
+    sees_limits: [bool; 2],
+}
+
+impl FlowSides {
+    /// Those of all flows.
+    pub fn of_all(analysis: &Analysis) -> io::Result<Vec<Self>> {
+        let mut sides = Vec::with_capacity(analysis.flows.len());
+        each_flow(analysis, |shown, number| {
+            let flow = shown.flow(number);
+            let sees_limits = [Side::Low, Side::High].map(|side| sees_limits(analysis, flow, side));
+            sides.push(Self { forward: flow.forward(), sees_limits });
+        })?;
+        Ok(sides)
+    }
+
+    pub fn sees_limits(self, side: Side) -> bool {
+        self.sees_limits[side as usize]
+    }
+}
