@@ -132,7 +132,13 @@ class FlowRecordings:
             if packets.height < least:
                 yield _too_few(facts, packets.height, least)
                 continue
-            yield self._of_flow(_DataFlow(facts, packets, spool), choice, receivers)
+            flow = _DataFlow(facts, packets, spool)
+            del packets
+            made = self._of_flow(flow, choice, receivers)
+            del flow
+            yield made
+            # the next direction takes its place in memory
+            del made
 
     def _few_packets(self, facts: Mapping[str, Any], least: int) -> int | None:
         """Return how many data packets a direction has if that is known to be fewer than `least`."""

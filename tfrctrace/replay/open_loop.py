@@ -180,7 +180,11 @@ class OpenLoop:
                     _with_all_columns(name, frame, recording, selection, scale)
                     for name, frame, recording in _of_flow(found, selection, self._bounds)
                 )
-                yield FlowReplay(recording=next(iter(found.values())), steps=tuple(steps))
+                replayed = FlowReplay(recording=next(iter(found.values())), steps=tuple(steps))
+                del found, steps
+                yield replayed
+                # the next direction takes its place in memory
+                del replayed
 
     def steps(self) -> Iterator[pl.DataFrame]:
         """Run all algorithms and give their steps, a frame for each algorithm and flow."""

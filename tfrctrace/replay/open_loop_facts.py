@@ -52,6 +52,10 @@ SERIES: Final = (
 )
 
 
+_SUMMARISED: Final = ("time_ns", "x_bps", "mode", "p", "rtt_ms", "r_ms", "x_recv_bps")
+"""Columns that a summary needs; a frame with all takes several times the memory."""
+
+
 def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
     """Return the results as names and values, as in the JSON output; docs/replay.md explains the names."""
     recordings = {(one.flow, one.direction): one for one in replayed.recordings}
@@ -85,6 +89,8 @@ def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[tuple[ReplayLi
         for steps in one.steps:
             if not steps.is_empty():
                 yield "replays", _replay(steps, one.recording, found.settings, series=series)
+            del steps
+        del one, flow
 
 
 def _replay(
@@ -123,7 +129,8 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
     import polars as pl
 
     until_ns = pl.col("time_ns").shift(-1, fill_value=recording.end_ns)
-    timed = steps.with_columns((until_ns - pl.col("time_ns")).clip(lower_bound=0).alias("lasts_ns"))
+    lasts_ns = (until_ns - pl.col("time_ns")).clip(lower_bound=0).alias("lasts_ns")
+    timed = steps.select(*_SUMMARISED, lasts_ns)
     total_ns = int(timed["lasts_ns"].sum())
     reported = timed.filter(pl.col("p").is_not_null())
     return {
@@ -153,7 +160,7 @@ def _long_run(
     from tfrctrace.replay.long_run import PathConditions, long_run_rate
 
     found = None
-    lossy = steps.filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
+    lossy = steps.select("p", "rtt_ms").filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
     if settings is not None and not lossy.is_empty():
         p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
         base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
