@@ -137,8 +137,29 @@ class FlowBins:
         import polars as pl
 
         firsts, behind = self._places(flows)
+        # no part shares a flow with another
+        part = np.cumsum(behind - firsts) // _ROWS_OF_PART
+        bounds = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(part)]
+        windowed = pl.concat(
+            self._in_own_windows(firsts[start:end], behind[start:end], start, windows, column)
+            for start, end in pairwise(bounds)
+        )
+        return windowed.with_columns(pl.col("flow").set_sorted())
+
+    def _in_own_windows(
+        self,
+        firsts: NDArray[Any],
+        behind: NDArray[Any],
+        first_place: int,
+        windows: LifeWindows,
+        column: str,
+    ) -> pl.DataFrame:
+        """Return the windowed frame of the flows from `first_place`, whose bins are `firsts` to `behind`."""
+        import numpy as np
+        import polars as pl
+
         lengths = behind - firsts
-        place = np.repeat(np.arange(len(lengths)), lengths)
+        place = np.repeat(np.arange(first_place, first_place + len(lengths)), lengths)
         row = np.arange(len(place)) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
         window = (self._times_ns[row] - windows.starts_ns[place]) // windows.width_ns
         sizes = self._column(column)[row].astype(np.uint64)
