@@ -220,6 +220,22 @@ def analyse(
     raises passes through.
     """
 
+def analyse_chain(
+    sources: Sequence[Source],
+    settings: ReadSettings,
+    *,
+    collect: Set[str],
+    progress: Progress,
+    resume: tuple[str, str] | None = None,
+    save: tuple[str, str, int | None] | None = None,
+) -> tuple[Analysis | None, str | None]:
+    """Analyse `sources` as `analyse` does, behind the files of a checkpoint, and write one.
+
+    A checkpoint is a path, and a text that names what it is made of: with another text, or if the files do
+    not simply follow, nothing is analysed. The new one is behind all sources, or behind all but that of a
+    number, which must be the last. The second value says why nothing was analysed, or no checkpoint written.
+    """
+
 def analyse_pair(
     sources: Sequence[str],
     settings: ReadSettings,

@@ -4,11 +4,13 @@
 //! number and keeps it as a [`Problem`]. Python turns these facts into messages, and the code of a
 //! [`Hint`] into words: the core knows no option of the command line.
 
+use serde::{Deserialize, Serialize};
+
 use std::io;
 
 named_enum! {
     /// Stable names of problems.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum ProblemKind {
         /// The path cannot be opened (missing, not permitted, a directory).
         CannotOpen = "cannot_open",
@@ -110,7 +112,7 @@ named_enum! {
 }
 
 /// What the user can do about a problem. `tfrctrace/base/hints.py` has the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hint {
     CutShort,
     LinesLeftOut,
@@ -183,7 +185,7 @@ impl Hint {
 }
 
 /// Why a reader stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadError {
     /// What kind of trouble.
     pub kind: ProblemKind,
@@ -233,7 +235,7 @@ impl ReadError {
 }
 
 /// A [`ReadError`] with the source and the packet it belongs to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Problem {
     /// The input as the user named it.
     pub source: String,

@@ -23,6 +23,7 @@ pub mod flow;
 pub mod groups;
 pub mod input;
 pub mod join;
+mod long_array;
 pub mod packet;
 pub mod pair;
 pub mod pass;

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
+
 use super::observation::{MissingEnds, Observation};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
@@ -12,7 +14,7 @@ use crate::wire::probe::ProbeLayout;
 /// Kinds of drops counted separately in one direction.
 const MAX_DROP_KINDS: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
     pub layer: NodeLayer,
     /// Empty if the trace gives no reason.
@@ -21,7 +23,7 @@ pub struct Drops {
 }
 
 /// Sequence numbers that count the packets of one direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numbers {
     /// In the payload of datagrams.
     Payload(ProbeLayout),
@@ -32,7 +34,7 @@ pub enum Numbers {
 
 /// Source of the counts if not simulator events: sequence numbers of the packets that passed the
 /// capture point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberedCounts {
     pub by: Numbers,
     /// Packets that arrived after one with a higher number.
@@ -44,7 +46,7 @@ pub struct NumberedCounts {
 }
 
 /// Delivery of one direction. Each packet counts once, however often it was seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Delivery {
     /// Layer at which its first packet was seen sent; packets are counted at this layer.
     pub layer: Option<NodeLayer>,
@@ -95,7 +97,7 @@ pub struct Delivery {
 /// Change of the transit time from one arrival to the next: interarrival jitter (RFC 3550 section
 /// 6.4.1), a decaying mean, and the plain mean (the delay variation of RFC 3393 section 4.6 with
 /// consecutive packets as selection function).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Jitter {
     last_transit_ns: Option<i64>,
     estimate_ns: f64,
@@ -286,7 +288,7 @@ fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
     None
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Deliveries {
     /// None for a side of whose packets nothing is known.
     sides: [Option<Box<Delivery>>; 2],

@@ -1,5 +1,7 @@
 //! A group of neighbouring flows with everything that they need, so that groups are independent.
 
+use serde::{Deserialize, Serialize};
+
 use super::Flow;
 use super::ends::neighbours::{FLOWS, Neighbours};
 use super::ends::settled_flows::SettledNeighbours;
@@ -13,7 +15,7 @@ use crate::packet::key::Side;
 pub const BUFFER: usize = 64;
 
 /// Queued packets, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Buffer {
     /// Time of the first one.
     since_ns: i64,
@@ -55,14 +57,17 @@ impl Buffer {
 }
 
 /// Flows of consecutive numbers.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct FlowGroup {
     pub flows: Neighbours,
     pool: Pool,
     /// Queued packets in order: full buffers, and the one being filled.
+    #[serde(skip)] // empty between two files, as are the next two
     full: Vec<Buffer>,
+    #[serde(skip)]
     filling: Buffer,
     /// Their SACK blocks, in the same order.
+    #[serde(skip)]
     sacks: Vec<(u32, u32)>,
     /// State of flows that left.
     pub settled: SettledNeighbours,
@@ -82,6 +87,12 @@ impl FlowGroup {
             settled: SettledNeighbours::default(),
             intervals: intervals.map(|width| Box::new(Intervals::new(width))),
         }
+    }
+
+    /// Whether what was read back from a checkpoint fits together, with so many bytes of flows that left.
+    pub fn is_sound(&self, settled_bytes: u64) -> bool {
+        let chunks = &self.settled.chunks;
+        self.flows.is_sound() && chunks.iter().all(|chunk| chunk.is_within(settled_bytes))
     }
 
     pub fn open(&mut self, flow: Flow) {

@@ -4,7 +4,9 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::ends::neighbours::GROUP_BITS;
+use serde::{Deserialize, Serialize};
+
+use super::ends::neighbours::{FLOWS, GROUP_BITS};
 use super::ends::settled_flows::{Chunks, SettledFlows};
 use super::flow_group::FlowGroup;
 use super::intervals::{IntervalWidth, Piece};
@@ -33,24 +35,30 @@ const LOAN: u32 = 64;
 /// Packets that [`FlowTable::find_each`] looks up at a time.
 pub const LOOK_UPS: usize = 32;
 
+#[derive(Serialize, Deserialize)]
 pub struct FlowTable {
     /// Flows over TCP and IPv4 by their ends; of several with the same ends the newest. The
     /// compared ends are stored in the table, so that a look-up waits for memory as few times as
     /// possible.
+    #[serde(skip)] // made again of the flows' keys
     plain: HashTable<PlainFlow>,
     /// All other flows, likewise.
+    #[serde(skip)]
     others: HashTable<(FlowKey, u32)>,
     /// Those in tunnels, which are in the other tables only if packets outside of a tunnel are theirs too.
     pub(super) tunnelled: TunnelledFlows,
     pub(super) quic_paths: QuicPaths,
+    #[serde(skip)] // seeded anew
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet, without the first groups of which all left.
     pub(super) groups: Vec<FlowGroup>,
     /// Where the states of the flows in these first groups are.
     pub(super) before: Vec<Chunks>,
     /// The state of those that left.
-    pub(super) settled: SettledFlows,
+    #[serde(skip)] // copied as it is
+    pub settled: SettledFlows,
     /// The memory of groups that left, for new ones.
+    #[serde(skip)] // memory only
     pub(super) spare_pools: Vec<Pool>,
     pub(super) length: u32,
     /// Flows that did not leave.
@@ -66,9 +74,19 @@ pub struct FlowTable {
     /// Width of the intervals into which counters are cut, if they are.
     intervals: Option<IntervalWidth>,
     /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
+    #[serde(skip, default = "no_recent")]
     pub(super) recent: [u32; RECENT],
     /// The same for plain segments, which do not even need a key.
+    #[serde(skip, default = "no_recent_ends")]
     recent_ends: Box<[RecentEnds; RECENT_ENDS]>,
+}
+
+fn no_recent() -> [u32; RECENT] {
+    [NO_FLOW; RECENT]
+}
+
+fn no_recent_ends() -> Box<[RecentEnds; RECENT_ENDS]> {
+    Box::new([RecentEnds::default(); RECENT_ENDS])
 }
 
 /// An entry of [`FlowTable::plain`]: [`Ipv4Ends`] and the number of the flow, in 16 bytes.
@@ -93,7 +111,7 @@ struct RecentEnds {
     found: Option<Found>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Found {
     pub flow: u32,
     pub side: Side,
@@ -120,9 +138,46 @@ impl FlowTable {
             idle_ns,
             is_careful: false,
             intervals,
-            recent: [NO_FLOW; RECENT],
-            recent_ends: Box::new([RecentEnds::default(); RECENT_ENDS]),
+            recent: no_recent(),
+            recent_ends: no_recent_ends(),
         }
+    }
+
+    /// The flows that look-ups find by their five-tuple, in order.
+    pub fn registered(&self) -> Vec<u32> {
+        let others = self.others.iter().map(|other| other.1);
+        let mut flows: Vec<u32> = self.plain.iter().map(|plain| plain.flow).chain(others).collect();
+        flows.sort_unstable();
+        flows
+    }
+
+    /// Complete what was read back from a checkpoint; false if it contradicts itself.
+    pub fn restore(&mut self, settled: SettledFlows, registered: &[u32]) -> bool {
+        self.settled = settled;
+        let bytes = self.settled.bytes();
+        let groups = (self.length as usize).div_ceil(FLOWS);
+        let opened = self.groups.iter().map(|group| group.flows.opened());
+        let is_sound = self.before.len() + self.groups.len() == groups
+            && self.before.len() * FLOWS + opened.sum::<usize>() == self.len()
+            && self.groups.iter().rev().skip(1).all(|group| group.flows.opened() == FLOWS)
+            && self.groups.iter().all(|group| group.is_sound(bytes))
+            && self.before.iter().flatten().all(|chunk| chunk.is_within(bytes))
+            && self.here().count() == self.live()
+            && registered
+                .iter()
+                .copied()
+                .chain(self.tunnelled.flows())
+                .chain(self.quic_paths.flows())
+                .all(|flow| self.has(flow));
+        if is_sound {
+            registered.iter().for_each(|&flow| self.register(&self.get(flow).key().sought(), flow));
+        }
+        is_sound
+    }
+
+    /// Whether there is a flow of this number, which did not leave.
+    pub fn has(&self, flow: u32) -> bool {
+        flow < self.length && self.if_here(flow).is_some()
     }
 
     pub fn len(&self) -> usize {

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::Found;
 use crate::packet::encapsulation::Lane;
 use crate::packet::event::{Endpoints, Family, Fragment, Network, Packet, Tcp, Transport};
@@ -20,22 +22,28 @@ const MAX_WAIT_NS: i64 = 60_000_000_000;
 type DatagramKey = (Family, u8, u128, u128, u32, Lane);
 
 /// Facts of the first fragment that later ones need.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct First {
     found: Found,
     /// For TCP, the sequence number of the datagram's first byte.
     seq_of_first_byte: Option<u32>,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Fragments {
     datagrams: HashMap<DatagramKey, First>,
     order: VecDeque<DatagramKey>,
     /// Fragments that came before their first one, in order.
+    #[serde(skip)] // forgotten at the end of a file
     early: VecDeque<(DatagramKey, Packet)>,
 }
 
 impl Fragments {
+    /// The flows of datagrams whose later fragments may come.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.datagrams.values().map(|first| first.found.flow)
+    }
+
     /// Remember a first fragment, whose transport header belongs to flow `found`; or that of the packet `outer`
     /// around it.
     pub fn remember(&mut self, network: &Network, outer: Option<&OuterFragment>, found: Found) {

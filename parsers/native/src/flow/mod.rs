@@ -174,24 +174,18 @@ pub struct NonTcpState {
     rarities: [RareCounts; 2],
     /// Codepoints of the packets of each side.
     ecn: [Ecn; 2],
-    #[serde(skip)]
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
-    #[serde(skip)]
     pub tfrc: Option<Box<TfrcFlow>>,
     /// RTP and RTCP, if any datagram may be that.
-    #[serde(skip)]
     pub rtp: Option<Box<RtpFlow>>,
     /// QUIC, if any datagram may be that.
     pub quic: Option<Box<QuicFlow>>,
     /// TFRC over UDP with a user-defined layout.
-    #[serde(skip)]
     pub layout_flow: Option<Box<LayoutFlow>>,
     /// Delivery of its packets, if the trace shows both ends.
-    #[serde(skip)]
     pub deliveries: Option<Box<Deliveries>>,
     /// Detectors of numbered datagrams, for each side; only for UDP.
-    #[serde(skip)]
     probing: Option<Box<[NumberingDetector; 2]>>,
 }
 

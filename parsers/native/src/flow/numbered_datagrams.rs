@@ -4,6 +4,8 @@
 //! first datagrams agree on one layout: nearly consecutive numbers, times that advance as the
 //! capture's clock does. This is checked again at its end.
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::sequences::{NumberArrival, Sequences};
 use crate::packet::event::Packet;
@@ -27,12 +29,12 @@ const CONGESTION_EXPERIENCED: u8 = 3;
 const NEAR_THE_END: i64 = 64;
 
 /// Detection state of the datagrams of one direction.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct NumberingDetector {
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum State {
     /// Number of datagrams so far, none of them numbered.
     Undecided(u8),
@@ -49,7 +51,7 @@ impl Default for State {
 }
 
 /// The relevant facts of a datagram.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct TimedDatagram {
     head: PayloadHead,
     time_ns: i64,
@@ -209,7 +211,7 @@ fn is_negative(layout: ProbeLayout, stamp: Stamp) -> bool {
 }
 
 /// The datagrams of a generator.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Count {
     layout: ProbeLayout,
     /// Whether the user gave the layout.

@@ -1,13 +1,15 @@
 //! Where a simulator's trace shows the packets of a flow. It need not have the lines of all nodes and
 //! layers: then packets are counted, and the connection is watched, at the best place that it has.
 
+use serde::{Deserialize, Serialize};
+
 use super::Flow;
 use super::outstanding::Pool;
 use crate::packet::event::{Packet, PathPoint, TcpFlags, Transport};
 use crate::packet::key::Side;
 
 /// Places of packets of a flow that the trace has shown so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Observation {
     /// Where the packets of each side are counted.
     counted: [Option<PathPoint>; 2],
@@ -17,7 +19,7 @@ pub struct Observation {
 }
 
 /// Where the connection is watched. A later one is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum WatchedPlace {
     Between,
     /// The end that receives the data.
@@ -27,7 +29,7 @@ enum WatchedPlace {
 }
 
 /// Ends of a path that the trace does not show, so that nothing is known of what happens there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingEnds {
     pub sender: bool,
     pub receiver: bool,

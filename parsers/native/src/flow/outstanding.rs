@@ -34,7 +34,7 @@ const NONE: u32 = u32::MAX;
 const EMPTY: u32 = u32::MAX;
 
 /// Consecutive entries of a list, as offsets from the first: a cache line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 struct Node {
     time_ns: i64,
@@ -82,7 +82,7 @@ impl Node {
 }
 
 /// The nodes of several lists.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Pool {
     nodes: Vec<Node>,
     /// First node of the free list.

@@ -1,5 +1,7 @@
 //! Datagrams by the numbers that their sender gave them: received and missing ones.
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::seq::distance;
 
 /// Numbers below the highest whose arrival is remembered. A jump further than this in either
@@ -11,7 +13,7 @@ const LONGEST_GAP: i64 = 1 << 20;
 const CONFIRMING: i64 = 64;
 
 /// Meaning of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NumberArrival {
     New,
     Duplicate,
@@ -20,7 +22,7 @@ pub enum NumberArrival {
 }
 
 /// The numbers of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sequences {
     /// Bits of the numbers before they wrap.
     bits: u32,
@@ -43,7 +45,7 @@ pub struct Sequences {
     gaps: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ConsecutiveRun {
     first: i64,
     highest: i64,

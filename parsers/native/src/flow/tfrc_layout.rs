@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use super::tcp::vantage::{Vantage, VantageEvidence};
 use super::tfrc::RttBy;
@@ -19,7 +21,7 @@ const MIN_SAMPLES: u64 = 3;
 const LEAST_STEP: f64 = 1e-6;
 
 /// A data packet that a report may name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SentData {
     number: u64,
     send_time: Option<u64>,
@@ -41,7 +43,7 @@ pub struct EchoedPacket {
 
 /// Echo times from the capture on, with the whole round-trip time at that time. Queues change both
 /// alike, so their ratio locates the capture.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Turnaround {
     echoes: u64,
     /// Sums in seconds.
@@ -67,7 +69,7 @@ impl Turnaround {
 }
 
 /// What one side sent, and the reports on it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LayoutHalf {
     waiting: VecDeque<SentData>,
     /// The latest round-trip time in the data, seconds.
@@ -177,7 +179,7 @@ impl LayoutHalf {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LayoutFlow {
     halves: [LayoutHalf; 2],
 }

@@ -129,6 +129,11 @@ impl Default for Transits {
 }
 
 impl Transits {
+    /// Whether no packet was followed.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Process a packet seen where it was created.
     pub fn on_sent(
         &mut self,

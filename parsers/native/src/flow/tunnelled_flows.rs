@@ -4,6 +4,8 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use serde::{Deserialize, Serialize};
+
 use super::Found;
 use crate::packet::encapsulation::Lane;
 use crate::packet::key::{FlowKey, Side};
@@ -15,13 +17,13 @@ pub const MOST_CANDIDATES: usize = 8;
 const MOST_LANES: usize = 16;
 
 /// The lanes of a flow's packets and what carried the first one of each direction.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Passage {
     lanes: SmallVec<[(Side, Lane); 2]>,
     tunnels: [Option<Box<Tunnel>>; 2],
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TunnelledFlows {
     /// The flow of each side's packets in each lane.
     lanes: HashMap<(FlowKey, Side, Lane), u32>,
@@ -31,6 +33,7 @@ pub struct TunnelledFlows {
     /// A bit for each flow and side whose tunnel is known.
     noted: Vec<u64>,
     /// The last flows found, by a few bits of what they were found by: spares most look-ups.
+    #[serde(skip)]
     recent: Vec<Option<(FlowKey, Side, Lane, u32)>>,
 }
 
@@ -42,6 +45,12 @@ impl TunnelledFlows {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.newest.is_empty()
+    }
+
+    /// All flows that are known here.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        let newest = self.newest.values().flatten();
+        self.lanes.values().chain(newest).chain(self.passages.keys()).copied()
     }
 
     /// The same as [`TunnelledFlows::find`], for packet after packet.

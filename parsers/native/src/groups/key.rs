@@ -1,12 +1,14 @@
 //! What flows are grouped by, and the group of a flow.
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Flow;
-use crate::packet::event::{Address, Endpoints, Family, Network};
+use crate::packet::event::{Address, Endpoints, Family};
 use crate::packet::frame::{Frame, Station, station_text};
 use crate::packet::key::{Notation, Side, address_text};
 
 /// What the flows of a group have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupBy {
     /// The input: all flows of a trace.
     Link,
@@ -84,15 +86,16 @@ impl GroupBy {
     /// The groups of a packet of no flow, in the direction `way` of those that are no end.
     pub(crate) fn groups_of_packet(
         self,
-        network: &Network,
+        endpoints: &Endpoints,
+        dscp: Option<u8>,
         way: GroupDirection,
         source: u32,
     ) -> [Option<(GroupKey, GroupDirection)>; 2] {
-        let Endpoints { family, src, dst, .. } = network.endpoints;
+        let Endpoints { family, src, dst, .. } = *endpoints;
         let one = |key| [Some((key, way)), None];
         match self {
             Self::Link => one(GroupKey::Link),
-            Self::Dscp => one(network.dscp.map_or(GroupKey::Unknown, |dscp| GroupKey::Number(dscp.into()))),
+            Self::Dscp => one(dscp.map_or(GroupKey::Unknown, |dscp| GroupKey::Number(dscp.into()))),
             Self::Host | Self::Prefix(..) => self.ends(family, [src, dst], source),
             Self::Port | Self::Flow | Self::Station | Self::Bssid | Self::Channel => [None, None],
         }
@@ -152,7 +155,7 @@ fn lower_bits(bits: u32, length: u8) -> u128 {
 }
 
 /// A group, in the order of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum GroupKey {
     Link,
     /// An address, or the first one of a network; whether it is one of IPv6.

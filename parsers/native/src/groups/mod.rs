@@ -7,6 +7,8 @@ mod key;
 
 use hashbrown::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Flow;
 use crate::flow::intervals::{Count, Counts, Duration, IntervalWidth, Piece};
 use crate::flow::rtt_statistics::LogHistogram;
@@ -18,7 +20,7 @@ pub use key::{GroupBy, GroupDirection, GroupKey};
 const CHUNK: usize = 1_024;
 
 /// What is grouped, how, and within which bound.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Grouping {
     pub by: GroupBy,
     pub every: IntervalWidth,
@@ -26,7 +28,7 @@ pub struct Grouping {
 }
 
 /// One direction of a group in one interval.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GroupRow {
     /// Index of the group.
     pub group: u32,
@@ -44,7 +46,7 @@ pub struct GroupRow {
 /// Rows of one direction of a group, in the order of their intervals.
 type Lane = Vec<(i64, u32)>;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Groups {
     pub grouping: Grouping,
     indices: HashMap<GroupKey, u32>,
@@ -191,6 +193,17 @@ impl Groups {
         self.keys.push(key);
         self.lanes.push([Lane::new(), Lane::new()]);
         group
+    }
+
+    /// Whether what was read back from a checkpoint fits together.
+    pub fn is_sound(&self) -> bool {
+        let rows = |lane: &Lane| lane.iter().all(|&(_, number)| self.row(number).is_some());
+        let (last, whole) =
+            self.chunks.split_last().map_or((0, &[][..]), |(last, whole)| (last.len(), whole));
+        whole.iter().all(|chunk| chunk.len() == CHUNK)
+            && self.rows == CHUNK * whole.len() + last
+            && self.lanes.len() == self.keys.len()
+            && self.lanes.iter().flatten().all(rows)
     }
 
     pub fn len(&self) -> usize {

@@ -332,12 +332,12 @@ impl Reading {
     /// Complete `summary`, and add the errors.
     pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
         summary.take_counts(std::mem::take(&mut self.counted));
-        summary.compression = self.compression;
+        summary.compression = self.compression.into();
         summary.filtered_packets = self.filtered;
         summary.outside_packets = self.outside_packets();
         let mut errors = Vec::new();
         if let Some(opened) = &mut self.opened {
-            summary.format = opened.format();
+            summary.format = opened.format().into();
             if let Source::Text(trace) = opened {
                 summary.add_forwarded(&trace.passing);
             }

@@ -1,6 +1,9 @@
 //! The counts of one source: every packet is counted somewhere.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
 
 use crate::input::capture::Interface;
 use crate::input::text::ForwardedCounts;
@@ -14,14 +17,14 @@ use crate::packet::key::Notation;
 const MAX_STOPS: usize = 64;
 
 /// Counts of one source. `packets` is the sum of TCP, UDP, DCCP, TFRC, other IP, non-IP and undecoded ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SourceSummary {
     /// As the user named it.
     pub source: String,
     /// Name of the format, or empty.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// `gzip`, `zstd`, `lz4`, `xz`, `bzip2` or empty.
-    pub compression: &'static str,
+    pub compression: Cow<'static, str>,
     /// Each with the number of packets captured there.
     pub interfaces: Vec<(Interface, u64)>,
     /// Earliest time; means nothing without packets.

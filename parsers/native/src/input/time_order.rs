@@ -1,10 +1,12 @@
 //! Whether the times of a source run forward, from packet to packet.
 
+use serde::{Deserialize, Serialize};
+
 /// A step forward from one packet to the next that no idle link explains: a year.
 const MOST_IDLE_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// A step of the clock between two packets that follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSteps {
     pub count: u64,
     /// Number of the first packet behind such a step; of a text its line.
@@ -23,7 +25,7 @@ impl ClockSteps {
 }
 
 /// The steps of a source's clock against the direction of time, and those too far ahead.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct TimeOrder {
     /// Packets with a time before their predecessor's.
     pub back: ClockSteps,

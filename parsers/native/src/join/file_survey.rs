@@ -2,6 +2,8 @@
 
 use hashbrown::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::packet::event::{Packet, Tcp, TcpFlags, Transport};
@@ -9,7 +11,7 @@ use crate::packet::key::{FlowKey, Side};
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
 /// The range of a number that grows: its first value is position 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct NumberRange {
     unwrapper: Unwrapper,
     low: i64,
@@ -55,14 +57,14 @@ impl NumberRange {
 }
 
 /// A timestamp of a sender (RFC 7323) and when it was captured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Stamp {
     pub time_ns: i64,
     pub value: u32,
 }
 
 /// What a file shows of one direction of a flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Direction {
     /// Sequence numbers of payload.
     pub data: Option<NumberRange>,
@@ -146,7 +148,7 @@ impl Direction {
 }
 
 /// What one file shows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FileSurvey {
     /// Earliest and latest time; None without packets.
     pub span_ns: Option<(i64, i64)>,

@@ -1,5 +1,7 @@
 //! The order in which the files of one trace are read, and what lies between them.
 
+use serde::{Deserialize, Serialize};
+
 use super::file_survey::FileSurvey;
 use super::neighbours::{Comparison, silence_ns};
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
@@ -25,7 +27,7 @@ const MARGIN_NS: i64 = 1_000_000;
 pub type Open<'a> = &'a dyn Fn(usize) -> Reading;
 
 /// A file of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Number of the file, as the user gave them.
     pub file: usize,
@@ -48,6 +50,10 @@ pub struct Group {
 }
 
 impl Group {
+    fn is_only(&self, file: usize) -> bool {
+        matches!(self.members[..], [member] if member.file == file)
+    }
+
     /// A file alone.
     pub fn of(file: usize, start_ns: Option<i64>) -> Self {
         Self {
@@ -66,6 +72,22 @@ pub struct Plan {
     pub problems: Vec<Problem>,
     /// Neighbours whose flows go on from the second to the first.
     pub contradictions: usize,
+    /// What files that come later are compared with; None if they could change the order of these.
+    pub last: Option<LastFile>,
+    /// The same without the last file, and how many of the problems do not concern that.
+    pub before_last: Option<(LastFile, usize)>,
+}
+
+impl Plan {
+    /// Split the `file` off, if it is the last one and alone: returns what it follows, and its plan.
+    pub fn split_last(&mut self, file: usize) -> Option<(LastFile, Self)> {
+        if self.last.is_none() || !self.groups.last()?.is_only(file) {
+            return None;
+        }
+        let (last, problems) = self.before_last.take()?;
+        let groups = self.groups.pop().into_iter().collect();
+        Some((last, Self { groups, problems: self.problems.split_off(problems), ..Self::default() }))
+    }
 }
 
 /// Plan how to read `files` files as one trace: by their first packets, or in the order given if the
@@ -91,12 +113,35 @@ pub fn plan(
         return Ok(Plan { groups, ..Plan::default() });
     }
     let planner = Planner { open, compiler, max_flows };
-    let plan = planner.plan(&by_time)?;
+    let plan = planner.plan(&by_time, None)?;
     if plan.contradictions == 0 || by_time == given {
         return Ok(plan);
     }
-    let other = planner.plan(&given)?;
+    let other = Plan { last: None, before_last: None, ..planner.plan(&given, None)? };
     Ok(if other.contradictions < plan.contradictions { other } else { plan })
+}
+
+/// Plan how to go on with `files` files behind those that were read before, of which this is the `last`. None if
+/// all together would be read otherwise.
+pub fn plan_behind(
+    last: LastFile,
+    files: usize,
+    open: Open<'_>,
+    compiler: Option<&dyn Compiler>,
+    max_flows: u32,
+) -> Result<Option<Plan>, String> {
+    let mut order = Vec::with_capacity(files);
+    for file in 0..files {
+        let mut reading = open(file);
+        let start_ns = first_ns(&mut reading, compiler)?;
+        if !reading.is_capture() || start_ns.is_some_and(|start_ns| start_ns <= last.end_ns()) {
+            return Ok(None);
+        }
+        order.push((file, start_ns));
+    }
+    order.sort_by_key(|&(_, start_ns)| (start_ns.is_none(), start_ns));
+    let plan = Planner { open, compiler, max_flows }.plan(&order, Some(last))?;
+    Ok(Some(plan).filter(|plan| plan.contradictions == 0))
 }
 
 fn first_ns(reading: &mut Reading, compiler: Option<&dyn Compiler>) -> Result<Option<i64>, String> {
@@ -105,12 +150,20 @@ fn first_ns(reading: &mut Reading, compiler: Option<&dyn Compiler>) -> Result<Op
     Ok(batch.items().next().map(|item| item.time_ns()))
 }
 
-/// A file that others may overlap.
-struct Read {
+/// The file that ends last of those read, which later ones may overlap.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LastFile {
     member: Member,
     name: String,
     survey: FileSurvey,
     end_ns: i64,
+}
+
+impl LastFile {
+    /// Its last time by the clock of its group.
+    fn end_ns(&self) -> i64 {
+        self.end_ns.saturating_sub(self.member.ahead_ns)
+    }
 }
 
 struct Planner<'a> {
@@ -120,40 +173,44 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn plan(&self, order: &[(usize, Option<i64>)]) -> Result<Plan, String> {
+    /// Plan to read the files in this order, behind `last`.
+    fn plan(&self, order: &[(usize, Option<i64>)], mut last: Option<LastFile>) -> Result<Plan, String> {
         let mut plan = Plan::default();
-        // The file read before, of several that overlap the one that ends last.
-        let mut last: Option<Read> = None;
+        let mut are_all_timed = true;
         for &(file, start_ns) in order {
             let mut reading = (self.open)(file);
             let name = reading.source().to_owned();
             let survey = FileSurvey::read(&mut reading, self.compiler, self.max_flows)?;
             let Some((_, end_ns)) = survey.span_ns else {
+                are_all_timed = false;
                 plan.groups.push(Group::of(file, start_ns));
                 continue;
             };
             let member = Member { file, start_ns, ahead_ns: 0 };
-            let mut read = Read { member, name, survey, end_ns };
+            let mut read = LastFile { member, name, survey, end_ns };
             let Some(before) = &last else {
                 plan.groups.push(Group::of(file, start_ns));
                 last = Some(read);
                 continue;
             };
+            let problems = plan.problems.len();
             self.follow(&mut plan, before, &mut read)?;
             read.survey.go_on_from(&before.survey);
             let is_merged = plan.groups.last().is_some_and(|group| group.members.len() > 1);
-            if !is_merged || read.end_ns.saturating_sub(read.member.ahead_ns) > end_of(before) {
-                last = Some(read);
+            if !is_merged || read.end_ns() > before.end_ns() {
+                let before_last = last.replace(read);
+                plan.before_last = before_last.map(|before| (before, problems)).filter(|_| !is_merged);
             }
         }
+        plan.last = last.filter(|_| are_all_timed && plan.contradictions == 0);
         Ok(plan)
     }
 
     /// Add a file that begins after `before` did.
-    fn follow(&self, plan: &mut Plan, before: &Read, read: &mut Read) -> Result<(), String> {
+    fn follow(&self, plan: &mut Plan, before: &LastFile, read: &mut LastFile) -> Result<(), String> {
         let compared = Comparison::of(&before.survey, &read.survey);
         plan.contradictions += usize::from(compared.is_contrary());
-        let overlap_ns = end_of(before).saturating_sub(read.member.start_ns.unwrap_or(i64::MAX));
+        let overlap_ns = before.end_ns().saturating_sub(read.member.start_ns.unwrap_or(i64::MAX));
         let is_same_start = read.member.start_ns == before.member.start_ns;
         let common = match overlap_ns > 0 || is_same_start {
             true => Some(self.common_packets(before, read)?),
@@ -189,7 +246,7 @@ impl Planner<'_> {
     }
 
     /// Packets that both files have in the time that both cover.
-    fn common_packets(&self, before: &Read, read: &Read) -> Result<CommonPackets, String> {
+    fn common_packets(&self, before: &LastFile, read: &LastFile) -> Result<CommonPackets, String> {
         let samples = [self.sample(before.member.file)?, self.sample(read.member.file)?];
         let common = samples[0].common(&samples[1]);
         let mut ahead_ns: Vec<i64> =
@@ -225,11 +282,6 @@ impl Planner<'_> {
         })?;
         Ok(sample)
     }
-}
-
-/// The last time of a file by the clock of its group.
-fn end_of(read: &Read) -> i64 {
-    read.end_ns.saturating_sub(read.member.ahead_ns)
 }
 
 /// Packets of a sample that are in two files.

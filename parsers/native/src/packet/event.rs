@@ -175,7 +175,7 @@ named_enum! {
 
 named_enum! {
     /// Where in a node a simulator saw a packet, from the application down.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub enum NodeLayer {
         /// The transport agent or application socket (ns-2 `AGT`).
         Agent = "agent",
@@ -194,7 +194,7 @@ named_enum! {
 
 named_enum! {
     /// At which point of its path a packet was seen.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub enum PathPoint {
         /// At the node that made it.
         Source = "source",
@@ -207,7 +207,7 @@ named_enum! {
 }
 
 /// A short code of a source, such as a drop reason; longer ones are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Code([u8; 8]);
 
 impl Code {
@@ -250,7 +250,7 @@ impl Sighting {
 
 /// ns-2's packet types of agents: they distinguish applications over UDP, and a sender of TCP from
 /// its sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent(u8);
 
 impl Agent {
@@ -289,7 +289,7 @@ impl Agent {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Numbering {
     /// Bytes of payload, as TCP does on the wire.
     #[default]
@@ -300,7 +300,7 @@ pub enum Numbering {
 
 named_enum! {
     /// A layer, for saying where decoding stopped.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub enum Layer {
         /// Link layer, VLAN tags included.
         Link = "link",
@@ -317,7 +317,7 @@ named_enum! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// The snap length cut the packet.
     Cut,
@@ -349,7 +349,7 @@ impl Reason {
 }
 
 /// Decoding ended before the payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stop {
     pub layer: Layer,
     pub reason: Reason,

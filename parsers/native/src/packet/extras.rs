@@ -6,6 +6,8 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::dccp::DccpHeader;
 use crate::packet::event::{ExtraIndex, Sack};
 use crate::packet::frame::Frame;
@@ -13,7 +15,7 @@ use crate::packet::tunnel::Tunnel;
 
 /// The first bytes of a datagram's payload, as far as they were captured: traffic generators
 /// number and date their datagrams there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PayloadHead {
     bytes: [u8; Self::MOST],
     length: u8,

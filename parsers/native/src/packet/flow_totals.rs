@@ -1,10 +1,12 @@
 //! Totals of a flow from another program.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{Code, Endpoints, NodeLayer};
 
 /// Totals of one direction of a flow. Times are in ns since the epoch or since the start of a
 /// simulation; None where the program does not give them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowTotals {
     pub endpoints: Endpoints,
     /// First and last packet sent.

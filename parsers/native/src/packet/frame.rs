@@ -1,5 +1,7 @@
 //! Fields of an 802.11 frame for statistics of links.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt::Write;
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -8,7 +10,7 @@ pub type Station = [u8; 6];
 
 named_enum! {
     /// Type of a frame (IEEE 802.11-2020 section 9.2.4.1.3).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub enum FrameKind {
         /// It carries a packet, or a part of one.
         Data = "data",
@@ -39,7 +41,7 @@ pub struct Radio {
 }
 
 /// Where a frame stands in its transmitter's numbering. A repeated frame keeps its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameNumber {
     /// Traffic identifier: each has a numbering of its own; 16 for frames without one.
     pub traffic: u8,

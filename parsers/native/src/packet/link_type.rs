@@ -1,8 +1,10 @@
 //! Link types of captured packets.
 
+use serde::{Deserialize, Serialize};
+
 /// The link types that are decoded, by their LINKTYPE_ number
 /// (<https://www.tcpdump.org/linktypes.html>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LinkType {
     /// BSD loopback: four bytes of address family in the writer's byte order.
     Null,

@@ -1,6 +1,8 @@
 //! A capture that was appended to itself: from some record on, its packets come again, with their
 //! times. They were on the wire once.
 
+use serde::{Deserialize, Serialize};
+
 use super::collect::Captured;
 use super::{Analysis, is_flow};
 use crate::error::{Problem, ProblemKind, ReadError};
@@ -14,7 +16,7 @@ use crate::plural::counted;
 /// What distinguishes the first packet of a source: its time, its length, and its identity.
 type FirstPacket = (i64, u32, Option<u64>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct AppendedCapture {
     first: Option<FirstPacket>,
     /// Latest time before the first packet came again, until that time is passed.

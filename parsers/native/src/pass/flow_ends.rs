@@ -6,6 +6,8 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use super::Analysis;
 use crate::error::{ProblemKind, ReadError};
 use crate::flow::Flow;
@@ -19,7 +21,7 @@ const OF_A_CLOCK: u32 = 256;
 /// Sweeps in the shortest silence that ends a flow: a flow stays so much longer in memory.
 const SWEEPS: i64 = 8;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FlowEnds {
     idle_ns: i64,
     /// No silence that ends a flow is shorter.

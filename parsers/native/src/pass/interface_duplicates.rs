@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Analysis;
 use crate::flow::Found;
 use crate::packet::event::{Network, Packet, Transport};
@@ -25,7 +27,7 @@ const REMEMBERED: usize = 1 << 14;
 const FIRST: usize = 256;
 
 /// The first capture of a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct FirstSighting {
     capture_point: u16,
     time_ns: i64,
@@ -33,7 +35,7 @@ struct FirstSighting {
     number: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct InterfaceDuplicates {
     /// Capture point of the first packet.
     capture_point: Option<u16>,

@@ -21,19 +21,20 @@ impl Analysis {
         open: Open<'_>,
         compiler: Option<&dyn Compiler>,
     ) -> Result<(), String> {
-        self.problems.extend(plan.problems);
-        let mut packets_before = 0;
+        let planned = self.planned_problems;
+        self.planned_problems += plan.problems.len();
+        self.problems.splice(planned..planned, plan.problems);
         for group in plan.groups {
             if let [member] = group.members[..] {
                 self.begin_group(&group);
                 let mut reading = open(member.file);
-                reading.number_after(packets_before);
-                packets_before += self.read_from(reading, compiler)?;
+                reading.number_after(self.packets);
+                self.packets += self.read_from(reading, compiler)?;
                 continue;
             }
-            let mut merging = JoinedGroup::begin(self, group, packets_before);
+            let mut merging = JoinedGroup::begin(self, group, self.packets);
             while merging.take_next(self, open, compiler, |_, _, _, _| ())? {}
-            packets_before = merging.close(self);
+            self.packets = merging.close(self);
         }
         Ok(())
     }

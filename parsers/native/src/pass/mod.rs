@@ -3,6 +3,7 @@
 mod appended_capture;
 mod batches;
 mod borrowed_rtt;
+pub mod checkpoint;
 mod collect;
 mod cut_flows;
 pub mod datagram_layout;
@@ -263,6 +264,10 @@ pub struct Analysis {
     pub spool: Option<Spool>,
     /// Index of the source that is being read.
     source: u32,
+    /// Packets of the sources that were planned together.
+    packets: u64,
+    /// How many of the problems were found while planning: the first ones.
+    planned_problems: usize,
     pub sources: Vec<SourceSummary>,
     /// Flows with packets outside of the stretch of time.
     outside: OutsideFlows,
@@ -317,6 +322,8 @@ impl Analysis {
             pairing: None,
             spool: None,
             source: 0,
+            packets: 0,
+            planned_problems: 0,
             sources: Vec::new(),
             outside: OutsideFlows::default(),
             cut_flows: BTreeMap::new(),

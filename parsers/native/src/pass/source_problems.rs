@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Flow;
@@ -19,7 +21,7 @@ const MOST_DISORDER_NS: u64 = 1_000_000;
 const NAMED: usize = 8;
 
 /// Bytes that were acknowledged and not captured, in the flows of one source.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct CaptureGaps {
     bytes: u64,
     /// These flows, from 0.

@@ -4,6 +4,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::event::Packet;
 use crate::packet::frame::{Frame, FrameKind, FrameNumber, Station};
 
@@ -27,7 +29,7 @@ pub struct LinkSample {
 }
 
 /// Range and mean of a radio's measurements.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct SignalLevel {
     sum: i64,
     count: u64,
@@ -58,7 +60,7 @@ impl SignalLevel {
 }
 
 /// Everything that one station sent to another over the air.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// Which of two captures shows it; 0 unless a pair is read.
     pub capture: u8,
@@ -91,6 +93,10 @@ pub struct Link {
 }
 
 impl Link {
+    fn ends(&self) -> (u8, Option<Station>, Station) {
+        (self.capture, self.transmitter, self.receiver)
+    }
+
     fn new(capture: u8, frame: &Frame) -> Self {
         Self {
             capture,
@@ -144,7 +150,7 @@ impl Link {
 
 /// Recent sequence numbers, as a receiver remembers them to drop frames whose acknowledgement was
 /// lost (IEEE 802.11-2020 section 10.3.2.14).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Numbering {
     newest: u16,
     /// Bit n of these: the number n before the newest was seen.
@@ -198,7 +204,7 @@ impl Numbering {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct WifiLinks {
     /// The capture that the next frame is of: each capture has its own memory of frames.
     pub capture: u8,
@@ -206,7 +212,9 @@ pub struct WifiLinks {
     pub all: Vec<Link>,
     /// Frames of further links.
     pub untracked: u64,
+    #[serde(skip)] // made again of the links
     index: HashTable<u32>,
+    #[serde(skip)]
     hasher: DefaultHashBuilder,
 }
 
@@ -224,19 +232,29 @@ impl WifiLinks {
         }
     }
 
+    /// Index the links, which were read back from a checkpoint.
+    pub(super) fn restore(&mut self) {
+        let Self { all, index, hasher, .. } = self;
+        let hash_of = |number: &u32| all.get(*number as usize).map_or(0, |link| hasher.hash_one(link.ends()));
+        index.clear();
+        (0..all.len() as u32).for_each(|number| {
+            index.insert_unique(hash_of(&number), number, hash_of);
+        });
+    }
+
     fn find_or_open(&mut self, frame: &Frame) -> Option<&mut Link> {
         let Self { all, index, hasher, capture, .. } = self;
         let ends = (*capture, frame.transmitter, frame.receiver);
-        let ends_of = |link: &Link| (link.capture, link.transmitter, link.receiver);
         let hash = hasher.hash_one(ends);
-        let found = index.find(hash, |&number| all.get(number as usize).map(ends_of) == Some(ends)).copied();
+        let found =
+            index.find(hash, |&number| all.get(number as usize).map(Link::ends) == Some(ends)).copied();
         let number = match found {
             Some(number) => number,
             None if all.len() < MAX_LINKS => {
                 let number = all.len() as u32;
                 all.push(Link::new(*capture, frame));
                 let hash_of =
-                    |&number: &u32| all.get(number as usize).map_or(0, |link| hasher.hash_one(ends_of(link)));
+                    |&number: &u32| all.get(number as usize).map_or(0, |link| hasher.hash_one(link.ends()));
                 index.insert_unique(hash, number, hash_of);
                 number
             }

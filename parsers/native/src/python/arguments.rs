@@ -152,6 +152,10 @@ impl Sources {
         Self { arguments, format, max_decompressed_bytes, tunnel_ports, stretch: options.stretch, progress }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
     /// Open a source by its number.
     pub(super) fn open(&self, number: usize) -> Reading {
         let mut slot = self.arguments[number].lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod capture_files;
+mod chains;
 mod files;
 mod layout;
 mod names;
@@ -229,6 +230,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DirectionSpool>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
+    module.add_function(wrap_pyfunction!(chains::analyse_chain, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(capture_files::capture_extent, module)?)?;
     module.add_function(wrap_pyfunction!(capture_files::file_digest, module)?)?;

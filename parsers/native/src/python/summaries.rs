@@ -37,8 +37,8 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
         }
     }
     dict.set_item("source", &source.source)?;
-    dict.set_item("format", source.format)?;
-    dict.set_item("compression", source.compression)?;
+    dict.set_item("format", &*source.format)?;
+    dict.set_item("compression", &*source.compression)?;
     dict.set_item("link_types", link_types)?;
     dict.set_item("interfaces", interfaces)?;
     let seen = |time_ns: i64| (source.packets > 0).then_some(time_ns);

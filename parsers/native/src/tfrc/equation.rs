@@ -1,8 +1,10 @@
 //! The throughput equation (section 3.1), its inverse, and its form for another decrease factor.
 
+use serde::{Deserialize, Serialize};
+
 /// One form of the equation. With a decrease factor γ of one half it is the RFC's; TFRC Veno has
 /// others, by the same derivation from a sawtooth between γW and W.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equation {
     /// Packets that one acknowledgement of the TCP it imitates covers; the RFC recommends 1.
     pub b: f64,
@@ -20,7 +22,7 @@ impl Default for Equation {
 }
 
 /// Loss event rate for a given throughput.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inverse {
     pub p: f64,
     /// Whether even p = 1 allows more than that.

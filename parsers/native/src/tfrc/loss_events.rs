@@ -1,5 +1,7 @@
 //! Groups losses into loss events: those within one round-trip time are one (section 5.2).
 
+use serde::{Deserialize, Serialize};
+
 use super::EPS_T;
 use super::receive_record::{Arrival, Loss};
 
@@ -10,7 +12,7 @@ const MAX_SPLITS: usize = 4096;
 const QUARTERS: u8 = 4;
 
 /// Rule that separates two loss events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventRule {
     /// More than a round-trip time between their first losses (section 5.2).
     #[default]
@@ -19,7 +21,7 @@ pub enum EventRule {
     Ccval,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossEvent {
     /// The first packet lost or marked.
     pub start: i64,
@@ -34,7 +36,7 @@ pub struct LossEvent {
 }
 
 /// The loss events of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LossEvents {
     rule: EventRule,
     pub current: Option<LossEvent>,

@@ -1,5 +1,7 @@
 //! Loss intervals, their average and the loss event rate (sections 5.3 to 5.5).
 
+use serde::{Deserialize, Serialize};
+
 /// Closed intervals in the average: the n recommended by the RFC (section 5.4).
 pub const N: usize = 8;
 pub const MAX_N: usize = 64;
@@ -10,7 +12,7 @@ fn weight(i: usize, n: usize) -> f64 {
 }
 
 /// Options of the average.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Averaging {
     /// Closed intervals that count, 1 to [`MAX_N`].
     pub n: usize,
@@ -27,7 +29,7 @@ impl Default for Averaging {
 }
 
 /// The average and its terms, in the RFC's names.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// Weighted sum with the open interval.
     pub i_tot0: f64,
@@ -43,7 +45,7 @@ pub struct Mean {
 }
 
 /// The history of one direction: I_1 to I_n, and their weights after discounting.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LossHistory {
     averaging: Averaging,
     /// Closed intervals, the newest first.

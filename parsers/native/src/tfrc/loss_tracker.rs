@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::loss_events::{LossEvent, LossEvents};
 use super::loss_intervals::LossHistory;
 use super::profile::{FirstInterval, LateArrival, ReceiverProfile};
@@ -11,7 +13,7 @@ use super::receive_record::{Arrival, ArrivalKind, Loss, ReceiveRecord};
 const REFILLED: usize = 1024;
 
 /// State at the arrival of a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ArrivalContext {
     pub rtt: f64,
     /// Receive rate that determines the first loss interval, and its packet size.
@@ -22,7 +24,7 @@ pub struct ArrivalContext {
 }
 
 /// The loss intervals of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LossTracker {
     profile: ReceiverProfile,
     pub record: ReceiveRecord,
@@ -132,7 +134,7 @@ impl LossTracker {
 
 /// A tracker that revokes a loss when the packet arrives late, if its profile does so, as if it had
 /// waited. It keeps the recent arrivals and the state before them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RefillingTracker {
     pub now: LossTracker,
     /// The state before the kept arrivals; None if late packets are ignored.

@@ -11,6 +11,8 @@
 //! due. A report then updates a [`sender`]. The transport (DCCP, RTP, UDP, a simulator) creates
 //! [`DataPacket`] and [`Report`].
 
+use serde::{Deserialize, Serialize};
+
 pub mod equation;
 pub mod loss_events;
 pub mod loss_intervals;
@@ -33,7 +35,7 @@ pub mod veno;
 pub const EPS_T: f64 = 1e-9;
 
 /// A data packet where the receiver gets it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataPacket {
     /// Sequence number as sent.
     pub seq: u64,
@@ -52,7 +54,7 @@ pub struct DataPacket {
 }
 
 /// A receiver's report where the sender gets it (section 3.2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub time: f64,
     /// Its round-trip time; None if not positive or unknown.

@@ -1,12 +1,14 @@
 //! Choices that TFRC implementations make differently, and profiles of them.
 
+use serde::{Deserialize, Serialize};
+
 use super::equation::Equation;
 use super::loss_events::EventRule;
 use super::loss_intervals::Averaging;
 use super::small_packets::LEAST_INTERVAL;
 
 /// Treatment of a packet that arrives after it was declared lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LateArrival {
     /// It stays lost, as for a receiver that cannot revoke a report.
     #[default]
@@ -16,7 +18,7 @@ pub enum LateArrival {
 }
 
 /// Receive rate that determines the first loss interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// The highest so far (section 6.3.1).
     Highest,
@@ -25,7 +27,7 @@ pub enum Target {
 }
 
 /// The synthetic loss interval before the first loss event.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FirstInterval {
     /// 1/p for the receive rate, by the equation.
     Equation(Target),
@@ -67,7 +69,7 @@ impl Profile {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverProfile {
     /// Bits of a sequence number.
     pub seq_bits: u32,
@@ -138,7 +140,7 @@ impl ReceiverProfile {
 }
 
 /// Variant of a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SenderRules {
     /// RFC 5348 section 4.
     Rfc5348,
@@ -147,14 +149,14 @@ pub enum SenderRules {
 }
 
 /// Which round-trip time the initial rate W_init/R is made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InitialRate {
     /// That of the first report, for ever.
     Fixed,
     Current,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SenderProfile {
     pub rules: SenderRules,
     /// Segment size in bytes: s.

@@ -1,5 +1,7 @@
 //! The receive record: received and lost packets (sections 5.1 and 5.2).
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::{BTreeSet, VecDeque};
 
 /// Holes that wait for later packets. Three later packets close every hole, so that only with a
@@ -9,7 +11,7 @@ const MAX_HOLES: usize = 1024;
 /// duplicates.
 const MAX_DECLARED: usize = 1024;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
     pub number: i64,
     /// When: by the receiver's clock, or by the sender's if its times are known.
@@ -21,7 +23,7 @@ pub struct Arrival {
 }
 
 /// Consecutive packets that were declared lost together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The first of them.
     pub first: i64,
@@ -64,7 +66,7 @@ impl Loss {
 }
 
 /// Meaning of an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArrivalKind {
     /// The highest number so far.
     New,
@@ -78,7 +80,7 @@ pub enum ArrivalKind {
     Early,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrivalCounts {
     /// Packets that had come before.
     pub duplicates: u64,
@@ -94,7 +96,7 @@ pub struct ArrivalCounts {
 }
 
 /// Consecutive missing numbers not yet declared lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Hole {
     loss: Loss,
     /// Received packets with a higher number.
@@ -102,7 +104,7 @@ struct Hole {
 }
 
 /// The record of one direction. Its memory is bounded: it keeps holes and losses, not packets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReceiveRecord {
     /// Later packets that make a missing one lost: NDUPACK.
     ndupack: u32,

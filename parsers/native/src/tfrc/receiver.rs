@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::loss_tracker::{ArrivalContext, RefillingTracker};
 use super::profile::{FirstInterval, ReceiverProfile, Target};
 use super::receive_record::{Arrival, ArrivalKind};
@@ -16,7 +18,7 @@ const REMEMBERED: usize = 1 << 14;
 const LATEST: FirstInterval = FirstInterval::Equation(Target::Latest);
 
 /// A report of the receiver.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Feedback {
     pub time: f64,
     /// Receive rate in bytes per second.
@@ -27,7 +29,7 @@ pub struct Feedback {
 }
 
 /// The receiver of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Receiver {
     profile: ReceiverProfile,
     numbers: Unwrapper,
@@ -46,7 +48,7 @@ pub struct Receiver {
 }
 
 /// State of the receiver's own reports.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Reporting {
     /// When the next is due; None before the first packet.
     timer: Option<f64>,

@@ -1,5 +1,7 @@
 //! Round-trip times: samples, and the sender's estimates (sections 4.3 and 4.5).
 
+use serde::{Deserialize, Serialize};
+
 /// The sample of a report: since the packet that it echoes was sent, without the time that the
 /// receiver held it. None if that is not positive: clocks that step, fields that lie.
 pub fn r_sample(time: f64, sent_time: f64, elapsed: f64) -> Option<f64> {
@@ -7,7 +9,7 @@ pub fn r_sample(time: f64, sent_time: f64, elapsed: f64) -> Option<f64> {
     (sample > 0.0 && sample.is_finite()).then_some(sample)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrip {
     pub r: f64,
     /// The mean of the samples' square roots.
@@ -42,7 +44,7 @@ impl RoundTrip {
 
 /// Round-trip times where CCID 3 data packets arrive: the window counter advances by one each
 /// quarter of one (RFC 4342 section 8.1).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CounterRtt {
     /// The packet that is compared with.
     reference: Option<(u8, f64)>,

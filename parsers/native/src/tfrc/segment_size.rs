@@ -1,12 +1,14 @@
 //! The segment size s where it is not given (section 4.1): the mean payload of data packets.
 
+use serde::{Deserialize, Serialize};
+
 /// Weight of the old mean for each packet, as for R.
 const KEPT: f64 = 0.9;
 /// Packets before a mean is used. Until then the largest counts: flows begin with small packets.
 const FIRST: u32 = 10;
 
 /// The size so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct SegmentSize {
     packets: u32,
     s: f64,

@@ -1,9 +1,11 @@
 //! Unwraps sequence numbers: RTP has 16 bits, short DCCP 24, DCCP 48.
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::seq::distance;
 
 /// The numbers of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unwrapper {
     bits: u32,
     highest: Option<i64>,

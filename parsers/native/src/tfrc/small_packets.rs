@@ -1,5 +1,7 @@
 //! TFRC for small packets: RFC 4828 (TFRC-SP) and RFC 5622 (CCID 4).
 
+use serde::{Deserialize, Serialize};
+
 use super::equation::Equation;
 
 /// The segment size that the equation is evaluated with, in bytes (RFC 4828 section 3.2).
@@ -13,7 +15,7 @@ pub const HEADER_TFRC_SP: f64 = 40.0;
 pub const HEADER_CCID4: f64 = 36.0;
 
 /// Payload of packets of `s_true` bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmallPacketRate {
     /// The equation's rate for packets of full size.
     pub x_nominal: f64,

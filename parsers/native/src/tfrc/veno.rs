@@ -2,6 +2,8 @@
 //! hardly any queue, and half of it otherwise (Fu and Liew, JSAC 2003), so the equation's γ lies
 //! between.
 
+use serde::{Deserialize, Serialize};
+
 use super::Report;
 
 /// Loss events that count.
@@ -13,7 +15,7 @@ const AFTER_RANDOM_LOSS: f64 = 0.8;
 const AFTER_CONGESTION: f64 = 0.5;
 
 /// The latest loss events.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GammaMix {
     /// R_min: the smallest sample; None before the first.
     base_rtt: Option<f64>,

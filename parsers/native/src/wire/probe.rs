@@ -1,10 +1,12 @@
 //! Number and time that traffic generators write at the beginning of a datagram's payload. All
 //! fields are big-endian.
 
+use serde::{Deserialize, Serialize};
+
 use super::u32_at;
 use crate::packet::extras::PayloadHead;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeLayout {
     /// iperf 2: i32 number, u32 seconds and u32 microseconds of the wall clock. The last datagram of
     /// a test has the negative of its number.
@@ -20,7 +22,7 @@ pub enum ProbeLayout {
 }
 
 /// An unsigned number in a payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     offset: u8,
     bytes: u8,
@@ -52,7 +54,7 @@ impl Field {
 }
 
 /// The fields of a user's own protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnLayout {
     pub number: Field,
     /// The time of sending, and nanoseconds per tick of its clock.

@@ -1,11 +1,13 @@
 //! RTP headers (RFC 3550 section 5.1) and their extensions (RFC 8285).
 
+use serde::{Deserialize, Serialize};
+
 use super::{u16_at, u32_at};
 
 /// Bytes of the header without contributing sources and extension.
 const FIXED: usize = 12;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Set on packets at a boundary of the media's framing, such as the last one of a picture.
     pub marker: bool,
@@ -124,7 +126,7 @@ impl<'a> Iterator for ExtensionElements<'a> {
 
 /// The data that a TFRC sender adds to each packet, in units of the implementation: the element
 /// `urn:ietf:params:rtp-hdrext:rtt-sendts` (draft-ietf-avt-tfrc-profile-10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RttSendTime {
     /// The sender's round-trip time; 0 before it has one. 24 bits.
     pub rtt: u32,

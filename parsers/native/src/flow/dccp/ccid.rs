@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::feedback_options::FeedbackOptions;
 use super::{Connection, LatestPacket};
 use crate::flow::sequences::NumberArrival;
@@ -29,7 +31,7 @@ const MOST_QUARTERS: u8 = 5;
 const ECN_MARKED: u8 = 3;
 
 /// TFRC state from one side's packets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct CcidHalf {
     counter: CounterRtt,
     /// From the window counter, smoothed; seconds.

@@ -10,6 +10,8 @@ mod feedback_options;
 mod tests;
 mod vantage;
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::outstanding::{Outstanding, Pool};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
@@ -34,7 +36,7 @@ const NUMBER_BITS: u32 = 48;
 /// Bits of short sequence numbers.
 const SHORT_BITS: u32 = 24;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct HalfConnection {
     /// Its sequence numbers at the capture point.
     sequences: Sequences,
@@ -79,7 +81,7 @@ impl Default for HalfConnection {
 }
 
 /// Both halves and what belongs to neither.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Connection {
     halves: [HalfConnection; 2],
     /// The side that sent the first Request.
@@ -102,7 +104,7 @@ pub struct Connection {
 }
 
 /// Facts of the latest packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct LatestPacket {
     seq: u64,
     /// Meaning of its number: new, duplicate, or far from the others.

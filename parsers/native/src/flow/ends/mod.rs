@@ -2,7 +2,7 @@
 
 pub(crate) mod nameless_file;
 pub(super) mod neighbours;
-pub(super) mod settled_flows;
+pub mod settled_flows;
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use super::flow_table::{FlowTable, index_in_group};
 use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
 use super::tfrc::TfrcFlow;
-use super::{Flow, Origin};
+use super::{Flow, NonTcpState, Origin};
 use crate::packet::key::Side;
 use neighbours::{FLOWS, FlowSet, GROUP_BITS};
 use settled_flows::{SettledFlow, decode};
@@ -53,6 +53,15 @@ impl Flow {
     pub fn last_ns(&self) -> Option<i64> {
         let [low, high] = &self.directions;
         Some(low.end_ns.max(high.end_ns)).filter(|&last_ns| last_ns != i64::MIN)
+    }
+
+    /// Forget what only further packets would need.
+    fn forget_followers(&mut self) {
+        let Some(state) = self.non_tcp.as_deref_mut() else { return };
+        let NonTcpState { rarities: _, ecn: _, quic, dccp, tfrc, rtp, layout_flow, deliveries, probing } =
+            state;
+        (*dccp, *tfrc, *rtp, *layout_flow, *deliveries, *probing) = (None, None, None, None, None, None);
+        quic.iter_mut().for_each(|quic| quic.forget_handshake());
     }
 
     fn is_closed(&self) -> bool {
@@ -189,7 +198,8 @@ impl FlowTable {
 
     fn leave(&mut self, number: u32) {
         let index = index_in_group(number);
-        let flow = self.group_mut(number).settle_flow(index);
+        let mut flow = self.group_mut(number).settle_flow(index);
+        flow.forget_followers();
         let tunnels = self.tunnelled.take_tunnels(number);
         SettledFlow { index: index as u8, flow, tunnels }.encode(&mut self.group_mut(number).settled.states);
         self.live -= 1;

@@ -1,6 +1,9 @@
 //! Flows of consecutive numbers, of which those that are over leave.
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Flow;
+use crate::long_array;
 
 /// Flows in a group, as a power of two: with unacknowledged data 400 kB, which fit in the
 /// second-level cache.
@@ -15,7 +18,7 @@ const NOWHERE: u8 = u8::MAX;
 const FEW: usize = FLOWS / 4;
 
 /// A set of neighbours.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSet([u64; FLOWS / 64]);
 
 impl FlowSet {
@@ -33,7 +36,7 @@ impl FlowSet {
 }
 
 /// Which of the neighbours are over or may be.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Marks {
     /// May be over before their next packet.
     doubtful: FlowSet,
@@ -43,12 +46,13 @@ struct Marks {
     left: FlowSet,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Neighbours {
     flows: Vec<Flow>,
     opened: u16,
     left: u16,
     /// The places in `flows` of neighbours of which few are left.
+    #[serde(with = "long_array")]
     places: Option<Box<[u8; FLOWS]>>,
     marks: Option<Box<Marks>>,
 }
@@ -62,6 +66,17 @@ impl Neighbours {
     pub fn open(&mut self, flow: Flow) {
         self.flows.push(flow);
         self.opened += 1;
+    }
+
+    /// Whether what was read back from a checkpoint fits together.
+    pub fn is_sound(&self) -> bool {
+        let opened = usize::from(self.opened);
+        let is_whole = self.places.is_some()
+            || matches!(self.flows.len(), len if len == opened || len == 0 && opened == FLOWS);
+        opened <= FLOWS
+            && is_whole
+            && opened == self.indices().count() + usize::from(self.left)
+            && self.indices().all(|index| self.place(index) < self.flows.len())
     }
 
     /// How many there are or were.

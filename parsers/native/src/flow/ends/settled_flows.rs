@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -43,17 +43,24 @@ impl SettledFlow {
 }
 
 /// States of neighbours that were put away together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Chunk {
     at: u64,
     bytes: u32,
+}
+
+impl Chunk {
+    /// Whether it is among the first `length` bytes.
+    pub fn is_within(self, length: u64) -> bool {
+        self.at.checked_add(self.bytes.into()).is_some_and(|end| end <= length)
+    }
 }
 
 /// Where the states of neighbours were put.
 pub type Chunks = SmallVec<[Chunk; 1]>;
 
 /// Neighbours that left: what was put away, and encoded states that wait for it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SettledNeighbours {
     pub chunks: Chunks,
     pub states: Vec<u8>,
@@ -88,13 +95,38 @@ impl SettledFlows {
     /// Put states away.
     pub fn put_away(&mut self, states: &[u8]) -> Chunk {
         let packed = compress_prepend_size(states);
-        let chunk = Chunk { at: self.written + self.memory.len() as u64, bytes: packed.len() as u32 };
-        self.memory.extend_from_slice(&packed);
+        let chunk = Chunk { at: self.bytes(), bytes: packed.len() as u32 };
+        self.append(&packed);
+        chunk
+    }
+
+    /// Add packed states.
+    pub fn append(&mut self, packed: &[u8]) {
+        self.memory.extend_from_slice(packed);
         let most = if self.file.is_some() { self.at_a_time } else { self.most_in_memory };
         if self.memory.len() >= most && self.failure.is_none() {
             self.failure = self.write().err();
         }
-        chunk
+    }
+
+    /// All packed bytes.
+    pub fn bytes(&self) -> u64 {
+        self.written + self.memory.len() as u64
+    }
+
+    /// Copy all packed bytes.
+    pub fn copy_to(&self, to: &mut impl Write) -> io::Result<()> {
+        if let Some(file) = &self.file {
+            let mut block = vec![0; AT_A_TIME];
+            let mut at = 0;
+            while at < self.written {
+                let bytes = (self.written - at).min(AT_A_TIME as u64) as usize;
+                file.read_exact_at(&mut block[..bytes], at)?;
+                to.write_all(&block[..bytes])?;
+                at += bytes as u64;
+            }
+        }
+        to.write_all(&self.memory)
     }
 
     /// Why the rest could not be written to a file.
@@ -163,10 +195,17 @@ mod tests {
     fn check(mut settled: SettledFlows) -> SettledFlows {
         let chunks: Vec<Chunk> =
             (0..200).map(|number| settled.put_away(&[state(number), state(number + 1)].concat())).collect();
+        let mut packed = Vec::new();
+        settled.copy_to(&mut packed).unwrap();
+        let mut copy = SettledFlows::new(env::temp_dir(), 500, 1_000);
+        packed.chunks(700).for_each(|piece| copy.append(piece));
+        assert_eq!([packed.len() as u64, copy.bytes()], [settled.bytes(); 2]);
         for (number, chunk) in (0..200).zip(chunks).rev() {
-            let mut found = Vec::new();
-            settled.read(chunk, |settled| found.push((settled.index, settled.flow.source))).unwrap();
-            assert_eq!(found, [number, number + 1].map(|number: u32| (number as u8, number)));
+            for settled in [&settled, &copy] {
+                let mut found = Vec::new();
+                settled.read(chunk, |settled| found.push((settled.index, settled.flow.source))).unwrap();
+                assert_eq!(found, [number, number + 1].map(|number: u32| (number as u8, number)));
+            }
         }
         settled
     }

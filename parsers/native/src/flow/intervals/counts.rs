@@ -2,10 +2,13 @@
 
 use std::ops::{AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Flow;
 use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::rounds::Limit;
+use crate::long_array;
 use crate::packet::event::Numbering;
 use crate::packet::key::Side;
 
@@ -70,10 +73,11 @@ const RARE: usize = Count::ALL.len() - USUAL;
 
 /// Counts of one direction, or of many. They are signed: a difference may take back what proved
 /// wrong later, and sums stay exact.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     usual: [i64; USUAL],
     /// None while all are 0.
+    #[serde(with = "long_array")]
     rare: Option<Box<[i64; RARE]>>,
 }
 

@@ -7,6 +7,8 @@
 
 mod counts;
 
+use serde::{Deserialize, Serialize};
+
 use super::Flow;
 use super::rtt_statistics::LogHistogram;
 use super::tcp::{Connection, ConnectionState};
@@ -14,7 +16,7 @@ use crate::packet::key::Side;
 pub use counts::{Count, Counts};
 
 /// Width of the intervals, which begin at multiples of it since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalWidth {
     /// One interval without ends.
     Whole,
@@ -32,7 +34,7 @@ impl IntervalWidth {
 }
 
 /// Counts of one direction of a flow in one interval.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Piece {
     /// Index of the flow among its neighbours.
     pub flow: u8,
@@ -64,7 +66,7 @@ impl Piece {
 
 named_enum! {
     /// Durations other than round-trip times.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Duration {
         /// From SYN to the final acknowledgement.
         Connect = "connect",
@@ -80,7 +82,7 @@ named_enum! {
 }
 
 /// What was reported of a flow before the current interval.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Reported {
     counts: [Counts; 2],
     /// Number of spurious retransmissions.
@@ -92,7 +94,7 @@ struct Reported {
 }
 
 /// The current interval of a flow.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Current {
     /// Its start, or [`NONE_YET`].
     start_ns: i64,
@@ -106,7 +108,7 @@ struct Current {
 const NONE_YET: i64 = i64::MIN;
 
 /// Cuts neighbouring flows.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Intervals {
     width: IntervalWidth,
     flows: Vec<Current>,

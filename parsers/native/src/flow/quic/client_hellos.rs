@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::quic::client_hello::{ClientHello, client_hello, length};
 use crate::wire::quic::frames::{Frame, Frames};
 
@@ -15,7 +17,7 @@ const MOST_PIECES: usize = 128;
 const MOST_MESSAGES: usize = 2_048;
 
 /// A message of which pieces are missing.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Message {
     bytes: Vec<u8>,
     /// Ranges that are there, in order and apart.
@@ -55,7 +57,7 @@ impl Message {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ClientHellos {
     messages: HashMap<u32, Message>,
     /// Flows in the order of their first pieces; of some the message is complete.

@@ -2,6 +2,8 @@
 
 use smallvec::SmallVec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::key::Side;
 use crate::wire::quic::frames::{Frame, Frames};
 use crate::wire::quic::initial::{InitialKeys, Opened, Role, is_retry_to};
@@ -15,7 +17,7 @@ const MOST_UNANSWERED: usize = 16;
 const MOST_TRIALS: u8 = 64;
 
 /// The long headers of one side.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ids {
     source: ConnectionId,
     /// Of the first header, and of the last.
@@ -32,7 +34,7 @@ impl Ids {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Handshake {
     ids: [Option<Box<Ids>>; 2],
     /// Destinations that the client chose, of which the keys are made.

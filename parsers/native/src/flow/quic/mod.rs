@@ -114,11 +114,15 @@ pub struct QuicFlow {
     pub further_paths: u32,
     directions: [QuicDirection; 2],
     spin: Option<Box<Spin>>,
-    #[serde(skip)]
     handshake: Option<Box<Handshake>>,
 }
 
 impl QuicFlow {
+    /// Forget what only further packets of the handshake would need.
+    pub fn forget_handshake(&mut self) {
+        self.handshake = None;
+    }
+
     /// Whether the flow is QUIC.
     pub fn is_recognised(&self) -> bool {
         self.is_recognised

@@ -4,6 +4,8 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Found;
 use crate::packet::event::{Address, Endpoints, Family};
 use crate::packet::key::{FlowKey, Side};
@@ -20,13 +22,13 @@ const MOST_PATHS: usize = 64;
 pub type End = (Family, Address, u16, bool);
 
 /// What belongs to a flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct OfFlow {
     ids: SmallVec<[(End, ConnectionId); 2]>,
     paths: Vec<FlowKey>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct QuicPaths {
     /// The flow of packets to an identifier, and the side that sends them; None if two flows have it.
     ids: HashMap<(End, ConnectionId), Option<Found>>,
@@ -52,6 +54,11 @@ impl QuicPaths {
         let known = self.ids.entry((end, id)).or_insert(Some(found));
         *known = known.filter(|known| known.flow == found.flow);
         self.lengths |= 1 << length;
+    }
+
+    /// All flows that are known here.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.ids.values().flatten().chain(self.paths.values()).map(|found| found.flow)
     }
 
     /// Whether there are any identifiers.

@@ -1,5 +1,7 @@
 //! The media clock: its rate, and the jitter that depends on it.
 
+use serde::{Deserialize, Serialize};
+
 use super::super::delivery::Jitter;
 use crate::packet::seq::distance;
 use crate::wire::rtp::static_clock_rate;
@@ -14,7 +16,7 @@ const LEAST_S: f64 = 2.0;
 
 named_enum! {
     /// How the clock's rate is known.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum RateBy {
         /// From the payload type (RFC 3551 section 6).
         PayloadType = "payload_type",
@@ -27,7 +29,7 @@ named_enum! {
 }
 
 /// First and latest values of two parallel clocks: media ticks, and seconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct ClockSpan {
     first: Option<(i64, f64)>,
     latest: (i64, f64),
@@ -50,7 +52,7 @@ impl ClockSpan {
 }
 
 /// The clock of one source. While its rate is unknown, jitter is computed for each candidate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MediaClock {
     known: Option<(u32, RateBy)>,
     payload_type: u8,

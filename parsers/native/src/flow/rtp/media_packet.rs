@@ -1,8 +1,10 @@
 //! A captured RTP packet.
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::rtp::{Header, RttSendTime};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct MediaPacket {
     pub header: Header,
     pub time_ns: i64,

@@ -1,5 +1,7 @@
 //! One RTP source as the capture shows it: sequence numbers, clock, and receivers' reports.
 
+use serde::{Deserialize, Serialize};
+
 use super::super::sequences::{NumberArrival, Sequences};
 use super::media_clock::MediaClock;
 use super::media_packet::MediaPacket;
@@ -12,7 +14,7 @@ use crate::wire::rtp::Header;
 const NUMBER_BITS: u32 = 16;
 
 /// Contents of the previous report, and the state of the capture then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PreviousReport {
     reporter: u32,
     highest: u32,
@@ -22,7 +24,7 @@ struct PreviousReport {
     payload_bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct MediaSource {
     pub ssrc: u32,
     /// Payload type of its first packet.

@@ -13,6 +13,8 @@ pub mod sent_packets;
 pub mod sessions;
 mod transport_wide;
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::Packet;
@@ -49,7 +51,7 @@ pub struct GivenRtp {
     pub clock_rate: Option<u32>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Candidate {
     seen: Vec<MediaPacket>,
     /// Those that repeat the one before them.
@@ -93,7 +95,7 @@ fn agree(before: &MediaPacket, after: &MediaPacket) -> bool {
 }
 
 /// RTP and RTCP that one side sent.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RtpDirection {
     sources: Vec<MediaSource>,
     candidates: Vec<Candidate>,
@@ -290,7 +292,7 @@ impl RtpDirection {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RtpFlow {
     directions: [RtpDirection; 2],
 }

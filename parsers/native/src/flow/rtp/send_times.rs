@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::rtp::RttSendTime;
 
 /// Send times remembered until reports echo them: 16 KiB.
@@ -13,7 +15,7 @@ const LEAST_NS: i64 = 20_000_000;
 const RATES: [f64; 2] = [1e3, 1e6];
 
 /// Send times of the latest packets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SendTimes {
     first: Option<(u32, i64)>,
     rate: Option<f64>,

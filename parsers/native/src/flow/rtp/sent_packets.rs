@@ -1,5 +1,7 @@
 //! Reports on each packet: packets sent, their receive rate, and losses.
 
+use serde::{Deserialize, Serialize};
+
 use super::media_packet::MediaPacket;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
     NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
@@ -10,7 +12,7 @@ use crate::wire::rtp;
 pub(super) const REMEMBERED: usize = 4096;
 
 /// A packet as reports refer to it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct SentPacket {
     number: u16,
     /// Its source, and its number there.
@@ -22,7 +24,7 @@ pub struct SentPacket {
 }
 
 /// The latest packets by number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SentPackets(Vec<SentPacket>);
 
 impl Default for SentPackets {
@@ -82,7 +84,7 @@ pub fn outcomes(
 }
 
 /// Progress of the reports.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct ReceiveProgress {
     highest: Option<u16>,
     /// By the receiver's clock, seconds.

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::flow_table::Found;
 use crate::packet::event::{Address, Endpoints};
 
@@ -14,14 +16,14 @@ const MOST_PLACES: usize = 4;
 const MOST_TIMES: usize = 8;
 
 /// Flow of a source's packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SourceLocation {
     found: Found,
     src: Address,
     dst: Address,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct KnownSource {
     places: Vec<SourceLocation>,
     /// The middle of the wall clock in the latest reports of this source, and their capture times.
@@ -29,12 +31,17 @@ struct KnownSource {
 }
 
 /// All sources of a trace.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Sessions {
     sources: HashMap<u32, KnownSource>,
 }
 
 impl Sessions {
+    /// The flows of all sources.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.sources.values().flat_map(|known| known.places.iter().map(|place| place.found.flow))
+    }
+
     fn known(&mut self, ssrc: u32) -> Option<&mut KnownSource> {
         if self.sources.len() >= MOST && !self.sources.contains_key(&ssrc) {
             return None;

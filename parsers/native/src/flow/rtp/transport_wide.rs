@@ -1,6 +1,8 @@
 //! Transport-wide sequence numbers: the packets of all sources of a direction together, numbered in
 //! a header extension element whose identifier only the signalling defines.
 
+use serde::{Deserialize, Serialize};
+
 use super::media_packet::MediaPacket;
 use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, outcomes};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
@@ -12,14 +14,14 @@ const AGREEING: u32 = 4;
 const WATCHED: usize = 4;
 
 /// An element that may be the number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct CandidateElement {
     id: u8,
     last: u16,
     in_a_row: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TransportWideNumbers {
     watched: Vec<CandidateElement>,
     /// The identifier of the element, with the latest packets.

@@ -1,5 +1,7 @@
 //! Protocol violations and other events in the packets of a TFRC flow.
 
+use serde::{Deserialize, Serialize};
+
 use super::PacketRef;
 use crate::plural::all_counted;
 
@@ -186,7 +188,7 @@ impl Finding {
 }
 
 /// Number of findings of each kind.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct FindingCounts([u32; FindingKind::ALL.len()]);
 
 impl FindingCounts {

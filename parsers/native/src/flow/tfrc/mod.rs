@@ -11,6 +11,8 @@ pub mod from_capture;
 pub mod from_simulation;
 mod tfrc_samples;
 
+use serde::{Deserialize, Serialize};
+
 use crate::packet::event::Packet;
 use crate::packet::key::Side;
 use crate::tfrc::ns2::Parameters;
@@ -31,7 +33,7 @@ pub struct PacketRef {
 }
 
 /// Values of one direction for the table of flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TfrcSummary {
     /// Loss events found among the packets; None if unknown.
     pub loss_events: Option<u64>,
@@ -49,15 +51,17 @@ pub struct TfrcSummary {
 }
 
 /// The ends of one direction.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum TfrcEnds {
-    Simulated(Box<SimulatedEnds>),
     Captured(Box<CapturedEnds>),
     Inferred(Box<InferredReceiver>),
+    /// Not saved, as a simulation is one file; last, as serde counts without it when it reads.
+    #[serde(skip)]
+    Simulated(Box<SimulatedEnds>),
 }
 
 /// The directions of one flow with TFRC data.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TfrcFlow {
     sides: [Option<TfrcEnds>; 2],
 }

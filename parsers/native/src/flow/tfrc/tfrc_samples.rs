@@ -150,3 +150,10 @@ pub struct TfrcSamples {
     pub loss_intervals: BoundedSamples<LossIntervalSample>,
     pub findings: BoundedSamples<FindingSample>,
 }
+
+impl TfrcSamples {
+    pub fn wants_any(&self) -> bool {
+        let Self { feedback, loss_events, loss_intervals, findings } = self;
+        feedback.wanted || loss_events.wanted || loss_intervals.wanted || findings.wanted
+    }
+}

@@ -6,6 +6,8 @@ mod pcap;
 mod pcapng;
 mod snoop;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 pub use crate::packet::link_type::LinkType;
@@ -19,7 +21,7 @@ use snoop::SnoopReader;
 pub const MAX_RECORD: u32 = 262_144;
 
 /// One interface of a capture.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Interface {
     pub name: Option<String>,
     pub link_type: LinkType,
@@ -38,7 +40,7 @@ impl Interface {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Resolution {
     /// Ticks in a second.
     per_second: u64,

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::Found;
 use crate::flow::intervals::{Count, Counts, Duration, Piece};
 use crate::packet::event::Packet;
@@ -18,7 +20,7 @@ const MOST: usize = 1 << 16;
 type QueryKey = (u32, u16);
 
 /// A query without an answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Query {
     time_ns: i64,
     side: Side,
@@ -26,7 +28,7 @@ struct Query {
     number: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::pass) struct DnsQueries {
     waiting: HashMap<QueryKey, Query>,
     /// Keys and numbers, the oldest first; of answered queries, too.
@@ -34,6 +36,11 @@ pub(in crate::pass) struct DnsQueries {
 }
 
 impl DnsQueries {
+    /// The flows of queries that wait.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.waiting.keys().map(|(flow, _)| *flow)
+    }
+
     /// Keep a query; returns the one that is given up for it.
     fn add(&mut self, key: QueryKey, query: Query) -> Option<(QueryKey, Query)> {
         self.waiting.insert(key, query);

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::intervals::{Count, Duration};
 use crate::groups::GroupDirection;
-use crate::packet::event::{Address, Network, Packet};
+use crate::packet::event::{Address, Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
 use crate::pass::Analysis;
 use crate::wire::icmp::Echo;
@@ -18,15 +20,16 @@ const MOST: usize = 1 << 16;
 type EchoKey = (Address, Address, u16, u16);
 
 /// A request without a reply.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Request {
     time_ns: i64,
-    network: Network,
+    endpoints: Endpoints,
+    dscp: Option<u8>,
     number: u64,
     source: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::pass) struct EchoRequests {
     waiting: HashMap<EchoKey, Request>,
     /// Keys and numbers, the oldest first; of answered requests, too.
@@ -71,7 +74,8 @@ impl Analysis {
         }
         let request = Request {
             time_ns: packet.time_ns,
-            network: *network,
+            endpoints: network.endpoints,
+            dscp: network.dscp,
             number: packet.number,
             source: self.source,
         };
@@ -93,7 +97,12 @@ impl Analysis {
     /// Count a request in its interval, with its reply if there is one.
     fn count_echo(&mut self, request: &Request, replied_ns: Option<i64>) {
         let Some(groups) = &mut self.groups else { return };
-        let keys = groups.grouping.by.groups_of_packet(&request.network, GroupDirection::Out, request.source);
+        let keys = groups.grouping.by.groups_of_packet(
+            &request.endpoints,
+            request.dscp,
+            GroupDirection::Out,
+            request.source,
+        );
         groups.change_keys(keys, request.time_ns, |row| {
             row.counts.change(Count::EchoRequests, 1);
             match replied_ns {

@@ -3,6 +3,8 @@
 mod rfc3448;
 mod rfc5348;
 
+use serde::{Deserialize, Serialize};
+
 use super::Report;
 use super::profile::{SenderProfile, SenderRules};
 use super::round_trip::RoundTrip;
@@ -28,21 +30,21 @@ pub enum Step {
 }
 
 /// A sender of either RFC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sender {
     rate: RateState,
     rules: Rules,
 }
 
 /// The rules in which the RFCs differ, with the state that only these need.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Rules {
     Rfc5348(Rfc5348),
     Rfc3448(Rfc3448),
 }
 
 /// The rate of a sender, and what it follows from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct RateState {
     profile: SenderProfile,
     /// The allowed rate X.

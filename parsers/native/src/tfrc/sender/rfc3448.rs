@@ -1,9 +1,11 @@
 //! The sender of RFC 3448, section 4, with errata 270 and 1458.
 
+use serde::{Deserialize, Serialize};
+
 use super::{RateState, Step};
 use crate::tfrc::Report;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rfc3448 {
     pub x_recv: f64,
     has_report: bool,

@@ -1,5 +1,7 @@
 //! The sender of RFC 5348, section 4.
 
+use serde::{Deserialize, Serialize};
+
 use super::{RateState, Step};
 use crate::tfrc::Report;
 use crate::tfrc::profile::InitialRate;
@@ -9,7 +11,7 @@ const DATA_LIMITED_SHARE: f64 = 0.85;
 /// Entries of X_recv_set: two round-trip times hold about two reports. With more, the oldest goes.
 const MAX_X_RECV_SET: usize = 64;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rfc5348 {
     p: f64,
     /// W_init/R of the first report.
@@ -108,7 +110,7 @@ impl Rfc5348 {
 }
 
 /// X_recv_set: receive rates of the last two round-trip times, each with its time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct XRecvSet(Vec<(f64, f64)>);
 
 impl XRecvSet {

@@ -4,6 +4,8 @@
 pub mod extended;
 pub mod feedback;
 
+use serde::{Deserialize, Serialize};
+
 use super::{u16_at, u32_at};
 use extended::Blocks;
 use feedback::{Congestion, TfrcReport, TransportWide};
@@ -14,7 +16,7 @@ pub const MOST: usize = 4096;
 const BLOCK: usize = 24;
 
 /// One receiver's report on one source (section 6.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportBlock {
     pub ssrc: u32,
     /// Share lost since the last report, in 256ths.

@@ -11,7 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::packet_outcomes::{PacketOutcome, ReportedOutcomes};
+use serde::{Deserialize, Serialize};
+
+use super::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
 use super::receiver_side::ReceiverSide;
 use crate::flow::tfrc::{PacketRef, TfrcSamples};
 use crate::tfrc::DataPacket;
@@ -31,11 +33,26 @@ const COPIED: usize = 16;
 /// Tolerance for taking a number of packets as whole.
 const WHOLE: f64 = 0.2;
 
-/// Table name of losses inferred where a report names none.
-const BY_RATE: &str = "receive_rate";
+/// How a report gives losses.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum KnownBy {
+    Outcomes(NamedBy),
+    /// They are inferred from its receive rate, as it names none.
+    ReceiveRate,
+}
+
+impl KnownBy {
+    /// Its name in tables.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Outcomes(by) => by.name(),
+            Self::ReceiveRate => "receive_rate",
+        }
+    }
+}
 
 /// The receiver downstream of the capture.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct DownstreamReceiver {
     /// Its state with the losses that follow from the reports.
     settled: ReceiverSide,
@@ -59,7 +76,7 @@ pub struct DownstreamReceiver {
     /// loss (RFC 4340 section 7.7.1).
     counts_ndp: bool,
     /// How the latest report gives losses; None as long as none does.
-    known_by: Option<&'static str>,
+    known_by: Option<KnownBy>,
 }
 
 /// Contents of a report.
@@ -101,7 +118,7 @@ impl DownstreamReceiver {
     /// Loss event rate, and how losses are known; None if they are not.
     pub fn p(&mut self, time: f64) -> Option<(f64, &'static str)> {
         let known_by = self.known_by?;
-        Some((self.latest.as_deref_mut().unwrap_or(&mut self.settled).p(time)?, known_by))
+        Some((self.latest.as_deref_mut().unwrap_or(&mut self.settled).p(time)?, known_by.name()))
     }
 
     /// Loss intervals in packets, the open one first.
@@ -169,7 +186,7 @@ impl DownstreamReceiver {
         outcomes: &ReportedOutcomes,
         samples: &mut TfrcSamples,
     ) {
-        self.known_by = Some(outcomes.by.name());
+        self.known_by = Some(KnownBy::Outcomes(outcomes.by));
         // Named outcomes are final: no later packets have to be awaited.
         self.settled.state.tracker.now.record.declare_at_once();
         let named = outcomes.numbered(report.number);
@@ -229,14 +246,14 @@ impl DownstreamReceiver {
             return 0;
         }
         if report.p == Some(0.0) {
-            self.known_by = Some(BY_RATE);
+            self.known_by = Some(KnownBy::ReceiveRate);
             return 0;
         }
         let last = packets.checked_sub(1).and_then(|last| self.waiting.get(last));
         let (Some(x_recv), Some(since), Some((_, last))) = (report.x_recv, self.covered, last) else {
             return 0;
         };
-        self.known_by = Some(BY_RATE);
+        self.known_by = Some(KnownBy::ReceiveRate);
         let missing = |time: f64| (bytes as f64 - x_recv * time) * data as f64 / bytes as f64;
         let error = |missing: &f64| (missing - missing.round().max(0.0)).abs();
         let candidates = [report.time - since.1, last.time + report.elapsed - since.0].map(missing);

@@ -2,6 +2,8 @@
 //! for the packets that passed, and for those that its other reports name, given a round-trip time
 //! from elsewhere.
 
+use serde::{Deserialize, Serialize};
+
 use super::super::{LossIntervalSample, PacketRef, TfrcSamples, TfrcSummary};
 use super::downstream_loss::{DownstreamReceiver, ReportContents};
 use super::packet_outcomes::ReportedOutcomes;
@@ -14,7 +16,7 @@ use crate::tfrc::sequence_unwrapper::Unwrapper;
 
 const NO_RTT: &str = "no loss events: round-trip time of the whole path unknown, and `rtt=TIME` not assumed";
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct InferredReceiver {
     profile: ReceiverProfile,
     /// The receiver at the capture, from the first packet with a known round-trip time.

@@ -13,6 +13,8 @@ mod sender_side;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use super::findings::{Finding, FindingCounts, FindingKind, FindingSample};
 use super::{
     FeedbackSample, LossIntervalSample, PacketRef, ReportedInterval, RttBy, TfrcSamples, TfrcSummary,
@@ -34,7 +36,7 @@ use sender_side::SenderSide;
 const LATE: f64 = 2.0;
 
 /// Facts needed about the ends before their first packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CarrierSetup {
     pub receiver: ReceiverProfile,
     /// The sender's profile; its `s` is the first packet's, and then follows the payloads.
@@ -74,7 +76,7 @@ impl CarrierSetup {
 }
 
 /// Both ends of one direction.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CapturedEnds {
     setup: CarrierSetup,
     /// Zero of all times in seconds.
@@ -95,7 +97,7 @@ pub struct CapturedEnds {
 }
 
 /// Data since the last report.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Pauses {
     last: Option<f64>,
     /// The longest time without data, seconds.

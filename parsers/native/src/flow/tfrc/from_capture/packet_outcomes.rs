@@ -1,7 +1,9 @@
 //! Outcomes of single packets that a report names.
 
+use serde::{Deserialize, Serialize};
+
 /// Outcome of packets in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PacketOutcome {
     Came,
     Marked,
@@ -23,7 +25,7 @@ pub struct OutcomeRun {
 
 named_enum! {
     /// How a report names packets.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum NamedBy {
         /// Ack Vector (RFC 4340 section 11.4).
         AckVector = "ack_vector",
@@ -93,7 +95,7 @@ impl ReportedOutcomes {
 }
 
 /// First number and outcome of each run, ascending; the last one ends with the highest number.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct NumberedOutcomes {
     ranges: Vec<(i64, PacketOutcome)>,
     /// Outcomes up to here are final.

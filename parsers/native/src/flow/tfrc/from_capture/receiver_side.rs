@@ -1,5 +1,7 @@
 //! A receiver, and the loss events that it finds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::tfrc::{LossEventSample, PacketRef, TfrcSamples};
 use crate::tfrc::DataPacket;
 use crate::tfrc::loss_events::LossEvent;
@@ -7,7 +9,7 @@ use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::receive_record::ArrivalKind;
 use crate::tfrc::receiver::{Feedback, Receiver};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReceiverSide {
     pub state: Receiver,
     /// Reports that would have been due; kept to reuse the allocation.

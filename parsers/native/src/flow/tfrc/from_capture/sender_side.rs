@@ -1,5 +1,7 @@
 //! The sender: its rate as the reports set it, and whether it keeps to it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::flow::tfrc::findings::{Finding, FindingKind};
 use crate::flow::tfrc::tfrc_samples::{Damping, RfcSender, RttBy, TakenReport};
 use crate::tfrc::Report;
@@ -14,7 +16,7 @@ const DATA_LIMITED: f64 = 0.9;
 /// Tolerance of the rate: clocks tick, and R is an estimate.
 const TOLERANCE: f64 = 1.1;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct SenderSide {
     profile: SenderProfile,
     /// None before the first report.
@@ -34,7 +36,7 @@ pub struct SenderSide {
 
 /// Bytes that may be sent at once: an unused rate accumulates for one round-trip time (section
 /// 8.2.1 of RFC 5348 allows no more).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct TokenBucket {
     bytes: f64,
     time: f64,
