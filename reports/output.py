@@ -139,6 +139,19 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
+def temporary_file(folder: str) -> Iterator[str]:
+    """Give the path of a new file in `folder`, which is removed when the block ends unless it was moved."""
+    with output_errors(folder):
+        descriptor, path = _new_part(folder, ".new.")
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
 def replacing_folder(path: str, parts: str) -> Iterator[str]:
     """Give a new folder that takes the place of the folder `path` when the block ends well.
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.errors import FilterError, InputError, OutputError, input_problem, printable
-from tfrctrace.base.interruptible import in_thread
+from tfrctrace.base.errors import InputError, OutputError, input_problem, printable
 from tfrctrace.base.shortage import HINTS, shortage
+from tfrctrace.batch.growing_chains import predecessor
+from tfrctrace.batch.read_chain import NewCheckpoint, read_chain
 from tfrctrace.batch.results_folder import RESULTS_VERSION, ResultsFolder
 from tfrctrace.batch.results_shape import FACTS
 from tfrctrace.parsers.sources import natural_key
+from tfrctrace.reports.output import temporary_file
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.batch.capture_files import CaptureFile
     from tfrctrace.batch.chains import Chain
-    from tfrctrace.parsers._native import Source
+    from tfrctrace.batch.growing_chains import Predecessor
+    from tfrctrace.batch.read_chain import ChainReading
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.parsers.reading_settings import ReadingArguments, ReadSettings
     from tfrctrace.runs.cache import Record
@@ -66,8 +70,6 @@ class BatchPlan:
     @cached_property
     def settings(self) -> ReadSettings:
         """The settings of the pass."""
-        from dataclasses import replace
-
         from tfrctrace.parsers.reading_settings import read_settings
 
         anonymizer = None
@@ -97,6 +99,10 @@ class ChainTask:
 
     chain: Chain
     plan: BatchPlan
+    key_before: str | None = None
+    """The key of the results that a chain with the same first file has."""
+    checkpoint_behind: int = 0
+    """How many of its files a checkpoint covers; 0 for none."""
 
     @property
     def source(self) -> RunInput:
@@ -117,10 +123,22 @@ class ChainTask:
         assert key is not None, "the files were found"
         return key
 
+    @property
+    def _folder(self) -> ResultsFolder:
+        return ResultsFolder(self.plan.folder)
+
     def measure(self) -> Record:
         """Analyse the chain, write its results, and return its facts; those of a failure if it has to be."""
         try:
-            return self._kept(*self._analysed())
+            with temporary_file(self.plan.folder) if self.checkpoint_behind else nullcontext() as path:
+                checkpoint = NewCheckpoint(path, self.key, self.checkpoint_behind) if path else None
+                reading = read_chain(
+                    self.chain.files, self.plan.settings, self.find_predecessor(), checkpoint
+                )
+                facts, tables, is_kept = self._results(reading)
+                record = self.completed(facts)
+                self._folder.put(self.key, record, tables, checkpoint if is_kept else None)
+                return {**record, "read_again": reading.again, "goes_on": reading.goes_on}
         except OutputError:
             raise  # other chains could not be written either
         except InputError as error:
@@ -132,12 +150,17 @@ class ChainTask:
                 lacking or f"internal error: {type(error).__name__}: {error}",
                 HINTS[lacking] if lacking else None,
             )
-        return self._kept(facts, {})
-
-    def _kept(self, facts: Record, tables: Mapping[str, StackedTable]) -> Record:
         record = self.completed(facts)
-        ResultsFolder(self.plan.folder).put(self.key, record, tables)
+        self._folder.put(self.key, record)
         return record
+
+    def find_predecessor(self) -> Predecessor | None:
+        """Return the results that the chain had before it got its last files, if there are any."""
+        if self.key_before is None or self.key_before == self.key:
+            return None
+        files = [self._file_facts(file, None) for file in self.chain.files]
+        facts, checkpoint = self._folder.get(self.key_before), self._folder.checkpoint(self.key_before)
+        return predecessor(facts, checkpoint, self.plan.program, self.plan.options, files)
 
     def completed(self, facts: Record) -> Record:
         """Return facts with what is known of the chain before it is read."""
@@ -154,45 +177,37 @@ class ChainTask:
             **facts,
         }
 
-    def _analysed(self) -> tuple[Record, Mapping[str, StackedTable]]:
-        """Read the files as one trace, and return facts and tables."""
-        from tfrctrace.parsers._native import Progress, analyse
+    def _results(self, reading: ChainReading) -> tuple[Record, Mapping[str, StackedTable], bool]:
+        """Return facts, tables, and whether the new checkpoint is kept: also if only later files changed."""
         from tfrctrace.parsers.reading import PassResult
         from tfrctrace.parsers.rotated_names import missing_files
-        from tfrctrace.parsers.stretches import with_ends
 
-        settings = self.plan.settings
-        files = sorted(self.chain.files, key=lambda file: natural_key(file.name))
-        progress = Progress(digests=True)
-        collect = frozenset({"flows", "rtp_sources"})
-        sources = [_source(file, settings) for file in files]
-        try:
-            analysis = in_thread(
-                lambda: analyse(
-                    sources, with_ends(sources, settings, progress), collect=collect, progress=progress
-                )
-            )
-        except FilterError as error:
-            text = f"filter `{error.expression}` does not fit its link type: {error.reason}"
-            raise InputError([input_problem(files[0].name, "filter", text, hint=error.hint)]) from error
-        missing = missing_files([file.name for file in files]) if len(files) > 1 else None
-        result = PassResult([analysis], [missing] if missing else [], settings)
-        changed = [input_problem(file.name, "changed", why) for file in files if (why := file.change())]
-        was_interrupted = any(problem["kind"] in _INTERRUPTIONS for problem in result.problems) or any(
-            isinstance(source, tuple) and getattr(source[1], "has_failed", False) for source in sources
-        )
-        if result.read_nothing or changed or was_interrupted:
-            raise InputError(self._publishable([*changed, *result.problems], settings))
-        tables = {name: result.table(name) for name in TABLES}
-        digests = {file.name: _digest(file, progress.digest(file.path)) for file in files}
+        settings, files = self.plan.settings, self.chain.files
+        names = sorted((file.name for file in files), key=natural_key)
+        missing = missing_files(names) if len(names) > 1 else None
+        result = PassResult([reading.analysis], [missing] if missing else [], settings)
+        changes = [file.change() for file in files]
+        changed = [
+            input_problem(file.name, "changed", why) for file, why in zip(files, changes, strict=True) if why
+        ]
+        problems = self._publishable([*changed, *result.problems], settings)
+        was_interrupted = any(problem["kind"] in _INTERRUPTIONS for problem in result.problems)
+        if result.read_nothing or was_interrupted or reading.was_lost:
+            raise InputError(problems)
+        covered = self.checkpoint_behind if reading.is_saved else 0
+        if any(changes[:covered]) or (changed and not covered):
+            raise InputError(problems)
+        digests = reading.digests if not changed else [*reading.digests[:covered], *[None] * len(files)]
         facts = {
-            "failed": False,
-            "problems": self._publishable(result.problems, settings),
-            "files": [self._file_facts(file, digests[file.name]) for file in self.chain.files],
-            "sources": list(result.sources),
-            "rows": {name: len(table) for name, table in tables.items()},
+            "failed": bool(changed),
+            "problems": problems,
+            "files": [self._file_facts(*pair) for pair in zip(files, digests, strict=False)],
         }
-        return facts, tables
+        if changed:
+            return facts, {}, True
+        tables = {name: result.table(name) for name in TABLES}
+        rows = {name: len(table) for name, table in tables.items()}
+        return {**facts, "sources": list(result.sources), "rows": rows}, tables, reading.is_saved
 
     def _publishable(self, problems: list[Problem], settings: ReadSettings) -> list[Problem]:
         anonymizer = settings.anonymizer
@@ -201,17 +216,3 @@ class ChainTask:
     def _file_facts(self, file: CaptureFile, digest: str | None) -> dict[str, Any]:
         name = self.plan.shown("file", file.name)
         return {"name": name, "bytes": file.size, "version": file.version, "xxh64": digest}
-
-
-def _source(file: CaptureFile, settings: ReadSettings) -> Source:
-    """Return what the core reads, under the name that results have on every machine."""
-    if file.is_remote:
-        from tfrctrace.parsers.remote import RemoteFile
-
-        return printable(file.name), RemoteFile(file.path, settings.store, etag=str(file.version) or None)
-    return printable(file.name), os.fspath(file.path)
-
-
-def _digest(file: CaptureFile, found: tuple[int, str] | None) -> str | None:
-    """Return the digest of a file that was read whole."""
-    return found[1] if found is not None and found[0] == file.size else None

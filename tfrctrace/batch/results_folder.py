@@ -1,6 +1,6 @@
 """The folder of a batch: a folder for each chain, whose facts are written last, and an index.
 
-    results/chains/KEY/flows.parquet, groups.parquet, group_buckets.parquet, facts.json
+    results/chains/KEY/flows.parquet, groups.parquet, group_buckets.parquet, facts.json, 30.checkpoint
     results/index.json, or shards/3-of-40.json until all are done
 
 The folder of a chain appears whole, by a rename. A chain whose `facts.json` is there is done, so a batch that
@@ -25,15 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.batch.read_chain import NewCheckpoint
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.runs.cache import Record
 
 RESULTS_VERSION: Final = 1
 """Changes with the layout of the folder and of its facts."""
 
+_CHECKPOINT: Final = ".checkpoint"
+"""Suffix of the state of a pass behind so many files of a chain, for the next batch: no result."""
+
 _FACTS: Final = "facts.json"
 _INDEX: Final = "index.json"
 _SHARDS: Final = "shards"
+_MOST_DIGITS: Final = 10
 _KEY_LENGTH: Final = 64
 _KEY_CHARACTERS: Final = frozenset("0123456789abcdef")
 
@@ -64,8 +69,17 @@ class ResultsFolder:
         is_to_do = self._retry_failed and is_it and facts["failed"]
         return facts if is_it and not is_to_do else None
 
-    def put(self, key: str, record: Record, tables: Mapping[str, StackedTable] | None = None) -> None:
-        """Write the tables and the facts of a chain, in place of what it had."""
+    def put(
+        self,
+        key: str,
+        record: Record,
+        tables: Mapping[str, StackedTable] | None = None,
+        checkpoint: NewCheckpoint | None = None,
+    ) -> None:
+        """Write the tables and the facts of a chain, in place of what it had.
+
+        A checkpoint is moved there.
+        """
         from tfrctrace.parsers._native import empty_table, write_parquet
 
         with replacing_folder(str(self._place(key)), str(self._path)) as place:
@@ -75,12 +89,26 @@ class ResultsFolder:
                 with open(path, "wb") as file:
                     write_parquet(file.write, empty_table(name), table.parts())
                 digests[name] = sha256_of(path)
+            if checkpoint is not None:
+                os.rename(checkpoint.path, os.path.join(place, f"{checkpoint.files}{_CHECKPOINT}"))
             facts = {"key": key, "results_version": RESULTS_VERSION, "tables": digests, **record}
             with open(os.path.join(place, _FACTS), "w", encoding="utf-8") as file:
                 file.write(_json(facts))
 
     def trim(self) -> None:
         """Keep everything: results of earlier files may be wanted."""
+
+    def checkpoint(self, key: str) -> tuple[str, int] | None:
+        """Return where the checkpoint of a chain is, and behind how many files; None if it has none."""
+        for path in self._place(key).glob(f"*{_CHECKPOINT}"):
+            if path.stem.isascii() and path.stem.isdigit() and len(path.stem) < _MOST_DIGITS:
+                return str(path), int(path.stem)
+        return None
+
+    def keys_of_first_files(self, part: tuple[int, int]) -> dict[str, str]:
+        """Return the keys of chains that the batch, or its part, had before, by their first files."""
+        entries = self._read(_index_of_part(part)).get("chains", ())
+        return {entry["first_file"]: entry["key"] for entry in entries if _is_key(entry["key"])}
 
     def table_path(self, facts: Record, name: str) -> Path:
         """Return where a table of a chain is. Raises `InputError` if it is not as it was written."""
@@ -105,33 +133,28 @@ class ResultsFolder:
 
     def write_index(
         self, records: Collection[Record], problems: Iterable[Problem] = (), *, part: tuple[int, int] = (1, 1)
-    ) -> int:
+    ) -> None:
         """Write what the batch consists of: the same text whoever performed which chain, and when.
 
-        `part` is the number of a shard, of how many; the last one writes the index. Return the bytes that
-        chains had before they got another file.
+        `part` is the number of a shard, of how many; the last one writes the index.
         """
-        number, of = part
+        of = part[1]
         index = _index_of(map(_entry, records), problems)
-        own = _INDEX if of == 1 else f"{_SHARDS}/{number}-of-{of}.json"
+        own = _index_of_part(part)
         files = {file["name"] for record in records for file in record["files"]}
-        superseded = list(self._remove_superseded(self._read(own), index, files))
-        files_of = {entry["first_file"]: entry["files"] for entry in index["chains"]}
-        grown = [entry for entry in superseded if entry["files"] < files_of.get(entry["first_file"], 0)]
-        bytes_before: int = sum(entry["bytes"] for entry in grown)
+        self._remove_superseded(self._read(own), index, files)
         if of == 1:
             self._write(_INDEX, index)
-            return bytes_before
+            return
         make_folder(str(self._path / _SHARDS))
         self._write(own, index)
-        shards = [self._read(f"{_SHARDS}/{one}-of-{of}.json") for one in range(1, of + 1)]
+        shards = [self._read(_index_of_part((one, of))) for one in range(1, of + 1)]
         if all(shards):
             self._write(_INDEX, _united(shards))
-        return bytes_before
 
     def _remove_superseded(
         self, before: Mapping[str, Any], index: Mapping[str, Any], files: Container[str]
-    ) -> Iterator[Mapping[str, Any]]:
+    ) -> None:
         """Remove what chains had before they got another file: a scan of all tables would count it twice."""
         keys = {entry["key"] for entry in index["chains"]}
         for entry in before.get("chains", ()):
@@ -139,7 +162,6 @@ class ResultsFolder:
             if entry["first_file"] in files and key not in keys and _is_key(key):
                 self.forget(key)
                 shutil.rmtree(self._place(key), ignore_errors=True)
-                yield entry
 
     def index_entries(self) -> list[dict[str, Any]]:
         """Return the chains of the index; raises `UsageError` if there is none."""
@@ -184,7 +206,9 @@ class ResultsFolder:
     def copy_chain(self, key: str, other: ResultsFolder) -> None:
         """Copy the results of a chain from another folder."""
         with replacing_folder(str(self._place(key)), str(self._path)) as place:
-            shutil.copytree(other._place(key), place, dirs_exist_ok=True)
+            shutil.copytree(
+                other._place(key), place, dirs_exist_ok=True, ignore=shutil.ignore_patterns(f"*{_CHECKPOINT}")
+            )
 
     def _whole_index(self) -> dict[str, Any]:
         """Return the index, or that of the shards that are done."""
@@ -228,6 +252,12 @@ def _json(value: Mapping[str, Any]) -> str:
 
 def _first(pair: tuple[tuple[int, bool, str], Record]) -> tuple[int, bool, str]:
     return pair[0]
+
+
+def _index_of_part(part: tuple[int, int]) -> str:
+    """Return the name of the index of a whole batch, or of that of a shard."""
+    number, of = part
+    return _INDEX if of == 1 else f"{_SHARDS}/{number}-of-{of}.json"
 
 
 def _is_key(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,12 @@ from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.batch.capture_files import find_captures, without_equal_files
 from tfrctrace.batch.chain_task import ChainTask
 from tfrctrace.batch.chains import find_chains
+from tfrctrace.batch.growing_chains import files_to_keep
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.runs.engine import measure_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.batch import Chaining
@@ -64,8 +66,8 @@ class BatchResult:
     done_before: int
     changed: list[Problem]
     """Files that had another content than before."""
-    read_again_bytes: int
-    """Of chains that got another file since the last time."""
+    read_again: dict[str, int]
+    """Bytes of files that were read before, by the reason."""
 
 
 def chains_of(
@@ -97,7 +99,9 @@ def perform_batch(
     """Analyse the chains that have no results yet, and write the index of all."""
     folder = ResultsFolder(plan.folder, retry_failed=retry_failed)
     folder.prepare()
-    tasks = [ChainTask(chain, plan) for chain in found.chains]
+    part = (shard.number, shard.of) if shard else (1, 1)
+    may_have_grown = any(len(chain.files) > 1 for chain in found.chains)
+    tasks = list(_tasks(found.chains, plan, folder.keys_of_first_files(part) if may_have_grown else {}))
     changed = list(_forget_changed(folder, tasks)) if verify else []
     measured = measure_runs(tasks, workers=workers, store=folder, progress=progress)
     records = [
@@ -105,8 +109,21 @@ def perform_batch(
         for task, record in zip(tasks, measured.records, strict=True)
     ]
     problems = [] if plan.anonymity_key is not None else found.problems
-    again = folder.write_index(records, problems, part=(shard.number, shard.of) if shard else (1, 1))
-    return BatchResult(records, measured.cached, changed, again)
+    folder.write_index(records, problems, part=part)
+    read_again: Counter[str] = Counter()
+    for record in records:
+        read_again.update(record.get("read_again", {}))
+    return BatchResult(records, measured.cached, changed, read_again)
+
+
+def _tasks(chains: Sequence[Chain], plan: BatchPlan, before: Mapping[str, str]) -> Iterator[ChainTask]:
+    """Give the tasks of the chains, of which those that may grow leave a checkpoint: of days the last one."""
+    last_of_links = {chain.link or chain.name: chain for chain in chains}
+    for chain in chains:
+        is_last = last_of_links[chain.link or chain.name] is chain
+        # a checkpoint has addresses
+        files = files_to_keep(chain) if is_last and plan.anonymity_key is None else 0
+        yield ChainTask(chain, plan, before.get(plan.shown("file", chain.files[0].name)), files)
 
 
 def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterator[Problem]:
@@ -115,10 +132,14 @@ def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterat
 
     for task in tasks:
         facts = folder.get(task.key)
-        files = zip(task.chain.files, facts["files"], strict=True) if facts else ()
-        for file, known in files:
+        before = task.find_predecessor()
+        if before is not None and before.refusal is None:
+            key, known_files = before.key, before.files
+        else:
+            key, known_files = task.key, facts["files"] if facts else ()
+        for file, known in zip(task.chain.files, known_files, strict=False):
             if known["xxh64"] is not None and file_digest(file.path) != known["xxh64"]:
-                folder.forget(task.key)
+                folder.forget(key)
                 text = "has another content than before, though its size and time are the same"
                 yield input_problem(file.name, "changed", text, severity="warning")
 

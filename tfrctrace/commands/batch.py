@@ -47,7 +47,7 @@ def batch(
         reading_option(
             "--chains",
             help="Which files are parts of one capture: auto decides by names, contents and times; days "
-            "does, and reads each day by itself, so that a new file costs one day; names joins all whose "
+            "does, and reads each day by itself, which bounds its state; names joins all whose "
             "names differ in numbers only; none reads each by itself.",
         ),
     ] = "auto",
@@ -96,7 +96,8 @@ def batch(
     """Analyse thousands of captures once each, into a folder.
 
     Rotated files are found and read as one capture. Started again, it does what is missing: nothing, if no
-    file is new. A file that cannot be read costs nothing else; the exit status is 3 then.
+    file is new, and of a capture that goes on only what is behind the files read before. A file that cannot
+    be read costs nothing else; the exit status is 3 then.
     """
     from tfrctrace.base.durations import parse_duration_ns
     from tfrctrace.base.interruptible import sleep_ns
@@ -203,10 +204,12 @@ def report_batch(done: BatchResult, output: str, console: Console, part: Shard |
     more = len(errors) + len(warned) - _PROBLEMS_SHOWN
     if more > 0:
         console.note(f"{counted(more, 'more problem')}: in the facts of the chains")
-    if done.read_again_bytes:
-        console.note(f"{format_bytes(done.read_again_bytes)} were read again, as their chains have new files")
+    for why, size in done.read_again.items():
+        console.note(f"{format_bytes(size)} were read again, as their chains have new files: {why}")
     here = f" of shard {part.number}/{part.of}" if part else ""
     parts = [f"{counted(len(done.records), 'chain')}{here}", f"{done.done_before} done before"]
+    went_on = sum(record.get("goes_on", False) for record in done.records)
+    parts += [f"{went_on} went on behind earlier files"] if went_on else []
     parts += [f"{len(failed)} failed"] if failed else []
     console.note(f"{', '.join(parts)}; results in `{output}`")
     return NOT_READ if errors or (warned and console.strict) else console.exit_status

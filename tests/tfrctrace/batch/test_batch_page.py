@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,11 +28,23 @@ def captures(tmp_path):
     (tmp_path / "captures" / "broken.pcap").write_bytes(north[:100_000])
 
 
+def one_night_later(run, tmp_path):
+    """Have the link in the north read, and another file come."""
+    assert run("batch", "captures/north", "-o", "north").status == 0
+    line = [sys.executable, "make.py", "--seed", "7", "--days", "0.4", "--fault", "none"]
+    subprocess.run(
+        [*line, "-o", tmp_path / "later"], cwd=ROOT / "tests" / "links", check=True, capture_output=True
+    )
+    shutil.copy(tmp_path / "later" / "link-202601050700.pcap", tmp_path / "captures" / "north")
+
+
 @pytest.mark.usefixtures("captures")
 def test_the_page_shows_what_a_batch_prints(run, tmp_path, monkeypatch):
     blocks = re.findall(r"```console\n\$ (tfrctrace .*?)\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for line, shown in blocks:
+        if line.endswith("-o north"):
+            one_night_later(run, tmp_path)
         outcome = run(*shlex.split(line)[1:])
         assert (outcome.status, outcome.out + outcome.err) == (0, shown)
     monkeypatch.chdir(tmp_path)
