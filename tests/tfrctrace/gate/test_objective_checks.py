@@ -231,7 +231,7 @@ def test_words():
     day = 1_767_571_200 * 10**9
     assert span_text(day, day + 86_400 * 10**9) == "2026-01-05 00:00 to 2026-01-06 00:00 UTC"
     assert span_text(day + 1, day + 10**9) == "2026-01-05 00:00:00.000000 to 00:00:01.000000 UTC"
-    for text in ("90 s", "1 h", "250 µs", "1 ns"):
+    for text in ("90 s", "5 min", "1 h", "250 µs", "1 ns"):
         assert duration_text(parse_duration_ns(text.replace("µ", "u"))) == text
 
 
