@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import DirectionSpool
     from tfrctrace.replay.tfrc import TfrcVariant
+    from tfrctrace.trace.tables import TableName
     from tfrctrace.trace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000
+
+TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "losses")
+"""Tables that are read besides what is spooled."""
 
 _FACTS: Final = (
     "flow",
@@ -103,7 +107,7 @@ class FlowRecordings:
         """Read the trace."""
         self._agents = trace.agents
 
-        self._reading = reading = trace.read_spooled("flows", "feedback", "losses")
+        self._reading = reading = trace.read_spooled(*TABLES)
         self._flows = reading.table("flows")
         self._losses = DirectionRows(reading.table("losses").frame(LOSSES))
         self._reports = DirectionRows(reading.table("feedback").frame())

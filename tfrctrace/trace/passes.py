@@ -186,9 +186,12 @@ class Passes:
             raise UsageError(
                 "the packets of a pair are in `transits`, matched", hint="leave `pair` out for those of each"
             )
+        wanted, layer = frozenset(tables), self._settings.layer
+        for collected, reading in self._readings:
+            if reading.spools and wanted <= collected:
+                return reading
         self._refuse_second_reading("the table of packets")
         self._was_streamed = True
-        wanted, layer = frozenset(tables), self._settings.layer
         reading = self._pass(wanted, self._bin_ns, is_spooled=layer is None)
         if layer is not None:
             # packets are followed through every layer, whichever counts

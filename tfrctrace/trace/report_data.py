@@ -87,7 +87,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     replayed = _replayable(trace, flows, reading)
-    samples = _samples(trace, reading)
+    samples = _samples(trace, reading, is_replayed=not replayed.is_empty())
     is_one = trace.is_joined or reading.clock is not None
     tables["replay"] = _replayed(trace, replayed, reading)
     measured = _measured(trace, flows) if flow is None else None
@@ -225,14 +225,21 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Trace, reading: PassResult) -> PassResult | None:
-    """Return a pass with every sample; None if there are too many packets or flows for a second one."""
+def _samples(trace: Trace, reading: PassResult, *, is_replayed: bool) -> PassResult | None:
+    """Return a pass with every sample; None if there are too many packets or flows for a second one.
+
+    The same pass keeps what a replay needs.
+    """
     if trace.is_read_once:
         return reading
     packets = sum(source["packets"] for source in reading.sources)
     if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
         return None
-    return trace.read(*_SAMPLES)
+    if not is_replayed:
+        return trace.read(*_SAMPLES)
+    from tfrctrace.replay.from_trace import TABLES
+
+    return trace.read_spooled(*_SAMPLES, *TABLES)
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:

@@ -96,4 +96,4 @@ def test_what_a_replay_needs_is_read_with_the_samples() -> None:
     gather_results(trace)
     first, second = (collected for collected, _ in trace._readings)
     assert {"flows", "bins"} <= first
-    assert {"rtt", "losses", "feedback", "rounds", "flows"} <= second
+    assert {"rtt", "losses", "feedback", "flows"} <= second
