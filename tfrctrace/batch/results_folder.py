@@ -112,14 +112,22 @@ class ResultsFolder:
 
     def table_path(self, facts: Record, name: str) -> Path:
         """Return where a table of a chain is. Raises `InputError` if it is not as it was written."""
-        path = self._place(facts["key"]) / f"{name}.parquet"
-        try:
-            is_whole = sha256_of(path) == facts["tables"].get(name)
-        except OSError:
-            is_whole = False
-        if not is_whole:
+        if not self._is_whole(facts, name):
             raise self.refused_table(facts, name, "is missing or damaged")
-        return path
+        return self._table(facts, name)
+
+    def damaged_tables(self, facts: Record) -> list[str]:
+        """Return the names of the tables of a chain that are not as they were written."""
+        return [name for name in facts["tables"] if not self._is_whole(facts, name)]
+
+    def _is_whole(self, facts: Record, name: str) -> bool:
+        try:
+            return bool(sha256_of(self._table(facts, name)) == facts["tables"].get(name))
+        except OSError:
+            return False
+
+    def _table(self, facts: Record, name: str) -> Path:
+        return self._place(facts["key"]) / f"{name}.parquet"
 
     def refused_table(self, facts: Record, name: str, why: str) -> InputError:
         """Return the error of a table that cannot be used."""

@@ -127,11 +127,15 @@ def _tasks(chains: Sequence[Chain], plan: BatchPlan, before: Mapping[str, str]) 
 
 
 def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterator[Problem]:
-    """Have chains analysed again whose files changed, though not their size and time; read all files."""
+    """Have chains analysed again whose files changed, though not their size and time, or whose tables did."""
     from tfrctrace.parsers._native import file_digest
 
     for task in tasks:
         facts = folder.get(task.key)
+        for name in folder.damaged_tables(facts) if facts else ():
+            folder.forget(task.key)
+            text = f"its table `{name}.parquet` is missing or damaged"
+            yield input_problem(task.chain.name, "changed", text, severity="warning")
         before = task.find_predecessor()
         if before is not None and before.refusal is None:
             key, known_files = before.key, before.files

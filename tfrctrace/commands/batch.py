@@ -87,7 +87,7 @@ def batch(
     verify: Annotated[
         bool,
         other_option(
-            "--verify", help="Read the files of chains that are done, and analyse changed ones again."
+            "--verify", help="Read files and tables of chains that are done, and analyse changed ones again."
         ),
     ] = False,
     reading: Annotated[ReadingOptions, NOT_OF_CHAINS],

@@ -235,6 +235,21 @@ def test_a_changed_file_of_the_same_size_and_time_is_found_by_its_digest(run, fa
     assert "6 chains, 6 done before" in batch(run, "farm", "-o", "results", "--verify").err
 
 
+def test_a_damaged_table_is_made_again(run, farm, tmp_path, contents):
+    batch(run, "farm", "-o", "results")
+    before = contents(tmp_path / "results")
+    _, place = facts_of(tmp_path / "results", "run-2.pcap")
+    table = place / "groups.parquet"
+    table.write_bytes(table.read_bytes()[:-9])
+    (place / "flows.parquet").unlink()
+    assert "6 done before" in batch(run, "farm", "-o", "results").err
+    outcome = batch(run, "farm", "-o", "results", "--verify")
+    assert "`run-2.pcap`: its table `groups.parquet` is missing or damaged" in outcome.err
+    assert "`run-2.pcap`: its table `flows.parquet` is missing or damaged" in outcome.err
+    assert "6 chains, 5 done before" in outcome.err
+    assert contents(tmp_path / "results") == before
+
+
 def test_workers_shards_and_merged_folders_make_the_same_bytes(run, farm, tmp_path, contents):
     (farm / "empty.pcap").write_bytes(b"")
     (farm / "note.txt").write_text("no capture")
