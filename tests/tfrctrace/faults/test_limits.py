@@ -57,8 +57,9 @@ def test_a_study_whose_processes_need_more_files_names_the_limit(small_study, tm
 def test_a_table_for_which_there_is_no_memory_is_not_begun(tmp_path, two_flows):
     ended = limited("RLIMIT_AS", 70 * MEBIBYTE, tmp_path, "convert", two_flows, "-o", "packets.parquet")
     assert ended.returncode == NO_RESOURCES
-    # where the core has no memory it is the allocator that prints first
-    assert re.search(r"^error: out of memory.*\nhint:  raise the memory limit", ended.stderr, re.MULTILINE)
+    # where the core has no memory it is the allocator that prints first; or a thread cannot be started
+    text = r"^error: (out of memory.*\nhint:  raise the memory|no more threads .*\nhint:  raise the) limit"
+    assert re.search(text, ended.stderr, re.MULTILINE)
     # a process that is aborted leaves its hidden part behind, never a table
     assert not (tmp_path / "packets.parquet").exists()
 
