@@ -57,5 +57,6 @@ def _is_source(source: Record) -> bool:
     if first_complaint(source, source_document()) is not None:
         return False
     start_ns, end_ns = source["start_ns"], source["end_ns"]
-    is_known = start_ns is not None and end_ns is not None
-    return (is_known and start_ns <= end_ns) or start_ns is end_ns is None
+    if start_ns is None or end_ns is None:
+        return start_ns is end_ns
+    return bool(start_ns <= end_ns)
