@@ -34,4 +34,5 @@ pub mod tables;
 #[doc(hidden)]
 pub mod testing;
 pub mod tfrc;
+mod threads;
 pub mod wire;

@@ -1,11 +1,16 @@
-//! With many flows, packets are queued and processed out of turn, and plain segments take a shorter
-//! path: the flows must be the same.
+//! Packets are queued and processed out of turn, by several threads, and plain segments take a shorter
+//! path: the tables must be the same.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
 use std::io::Cursor;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use proptest::prelude::*;
+use tfrctrace_native::flow::intervals::IntervalWidth;
+use tfrctrace_native::groups::{GroupBy, Grouping};
 use tfrctrace_native::input::bytes::{Input, Progress};
 use tfrctrace_native::input::reading::Reading;
 use tfrctrace_native::pass::{Analysis, Options};
@@ -123,12 +128,101 @@ fn sent() -> impl Strategy<Value = Sent> {
     )
 }
 
-fn analyse(bytes: &[u8], options: Options) -> Analysis {
+fn analyse(bytes: &[u8], options: Options) -> Arc<Analysis> {
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(bytes.to_vec())), None, &progress);
     let mut analysis = Analysis::new(options);
     analysis.read_from(Reading::with_input("bytes", input, None, &progress), None).unwrap();
-    analysis
+    analysis.finish();
+    Arc::new(analysis)
+}
+
+fn table(analysis: &Arc<Analysis>, name: &str) -> RecordBatch {
+    let rows = Table::by_name(name).unwrap().rows(analysis, 1).unwrap();
+    rows.batch(0, rows.len()).unwrap()
+}
+
+/// Tables that are filled packet by packet, but the one whose packets are followed in the order of the file.
+const COLLECTED: [&str; 4] = ["rtt", "losses", "rounds", "bins"];
+
+/// Check that the tables are the same in the order of the file, in which packets are followed where details of
+/// connections are counted, and by any number of threads.
+fn check_threads(bytes: &[u8], what: &str) {
+    let every = IntervalWidth::Ns(250_000_000);
+    let grouping = Some(Grouping { by: GroupBy::Host, every, max_rows: 100_000 });
+    let options = |tables: &[&str]| Options { grouping, ..Options::collecting(tables) };
+    let in_order = analyse(bytes, options(&[&COLLECTED[..], &["tcp"]].concat()));
+    let alone = analyse(bytes, Options { threads: Some(1), ..options(&COLLECTED) });
+    for threads in [1, 2, 5] {
+        let shared = analyse(bytes, Options { threads: Some(threads), ..options(&COLLECTED) });
+        for name in COLLECTED.into_iter().chain(["flows", "rtp_sources", "links"]) {
+            assert_eq!(table(&shared, name), table(&in_order, name), "{name} of {what} by {threads} threads");
+        }
+        for name in ["groups", "group_buckets"] {
+            assert_eq!(table(&shared, name), table(&alone, name), "{name} of {what} by {threads} threads");
+        }
+        let flows = analyse(bytes, Options { threads: Some(threads), ..Options::default() });
+        assert_eq!(table(&flows, "flows"), table(&in_order, "flows"), "{what} by {threads} threads");
+    }
+}
+
+/// The captures of a folder and of those in it.
+fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            captures(&path, found);
+        } else if path.to_string_lossy().contains(".pcap") {
+            found.push(path);
+        }
+    }
+}
+
+/// What crosses flows is in them: fragments, ICMP errors, RTCP, tunnels, several interfaces, 802.11.
+#[test]
+fn test_real_captures_give_the_same_tables_with_any_number_of_threads() {
+    let mut found = Vec::new();
+    captures(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data"), &mut found);
+    assert!(found.len() > 100);
+    for path in found {
+        check_threads(&fs::read(&path).unwrap(), &path.to_string_lossy());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn test_tables_are_the_same_with_any_number_of_threads(
+        kinds in proptest::collection::vec(sent(), 1..100),
+        order in proptest::collection::vec(any::<u16>(), 4_000..24_000),
+        flows in 1..40_u16,
+        // How many of a thousand packets are of any kind: the others let all others wait.
+        odd in prop::sample::select(vec![0, 1, 30, 1_000]),
+    ) {
+        let mut sent: Vec<Sent> = (0..flows).map(Sent::syn).collect();
+        let mut next = vec![(1_u8, 1_u8); usize::from(flows)];
+        for number in order {
+            if number % 1_000 < odd {
+                sent.push(kinds[usize::from(number) % kinds.len()].clone());
+                continue;
+            }
+            // A segment of one side of a connection: usually the next one, else one that was lost or comes again.
+            let flow = number % flows;
+            let from_server = number >> 7 & 1 == 1;
+            let (client, server) = &mut next[usize::from(flow)];
+            let (mine, theirs) = if from_server { (server, client) } else { (client, server) };
+            let payload = number >> 8 & 7;
+            let is_next = number >> 11 > 1;
+            let seq = if is_next { *mine } else { mine.wrapping_add(payload as u8).wrapping_sub(9) };
+            *mine = mine.wrapping_add(if is_next { payload as u8 } else { 0 });
+            let ack = *theirs;
+            sent.push(Sent { from_server, flags: 0x10, seq, ack, payload, ..Sent::syn(flow) });
+        }
+        let packets: Vec<_> = sent.iter().map(|packet| packet.bytes(ETHERNET)).collect();
+        let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+        check_threads(&pcap_of_packets(ETHERNET, &packets), "drawn packets");
+    }
 }
 
 proptest! {
@@ -149,10 +243,6 @@ proptest! {
         let at_once = analyse(&bytes, Options::collecting(&["rtt"]));
         let aside = analyse(&bytes, Options::default());
         prop_assert!(aside.flows.len() >= usize::from(flows));
-        let [at_once, aside] = [at_once, aside].map(|analysis| {
-            let rows = Table::by_name("flows").unwrap().rows(&Arc::new(analysis), 1).unwrap();
-            rows.batch(0, rows.len()).unwrap()
-        });
-        prop_assert_eq!(at_once, aside);
+        prop_assert_eq!(table(&at_once, "flows"), table(&aside, "flows"));
     }
 }

@@ -7,15 +7,12 @@
 //! its packets in order, so the result is the same. Several threads can process groups at a time,
 //! with the same result however many there are.
 
-use std::slice::IterMut;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-
-use super::flow_group::{Buffer, FlowGroup};
+use super::flow_group::Buffer;
 use super::queued_packet::QueuedPacket;
 use super::{FlowTable, Found};
 use crate::packet::batch::Item;
 use crate::packet::extras::PacketExtras;
+use crate::threads::Threads;
 
 /// Buffers of all groups together that are always allowed: 4 MB.
 const FEW_BUFFERS: usize = 2_000;
@@ -25,24 +22,13 @@ const MAX_BUFFERS: usize = 6_400;
 /// Flows per additional buffer: eight packets of each flow wait then.
 const FLOWS_PER_BUFFER: usize = 8;
 
-/// Limit of threads; more would wait for memory.
-const MAX_THREADS: usize = 8;
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FlowBatches {
     /// Buffers in use by groups.
     in_use: usize,
     spare: Vec<Buffer>,
-    threads: usize,
     /// Whether packets were processed since [`FlowBatches::has_settled`] was last called.
     has_settled: bool,
-}
-
-impl Default for FlowBatches {
-    fn default() -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        Self { in_use: 0, spare: Vec::new(), threads, has_settled: false }
-    }
 }
 
 impl FlowBatches {
@@ -65,6 +51,7 @@ impl FlowBatches {
         found: Found,
         extras: &PacketExtras,
         flows: &mut FlowTable,
+        threads: &Threads,
     ) -> bool {
         let (sack, time_ns, waiting) = match item {
             Item::Plain(segment) => {
@@ -82,7 +69,7 @@ impl FlowBatches {
         };
         let Some(waiting) = waiting else { return false };
         if !flows.group_mut(found.flow).set_aside(time_ns, waiting) {
-            self.begin_buffer((time_ns, waiting), found.flow, flows);
+            self.begin_buffer((time_ns, waiting), found.flow, flows, threads);
         }
         if !sack.is_empty() {
             flows.group_mut(found.flow).set_sack_aside(sack);
@@ -92,9 +79,15 @@ impl FlowBatches {
 
     #[cold]
     #[inline(never)]
-    fn begin_buffer(&mut self, (time_ns, first): (i64, QueuedPacket), flow: u32, flows: &mut FlowTable) {
+    fn begin_buffer(
+        &mut self,
+        (time_ns, first): (i64, QueuedPacket),
+        flow: u32,
+        flows: &mut FlowTable,
+        threads: &Threads,
+    ) {
         if self.in_use >= (flows.live() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
-            self.settle_all(flows);
+            self.settle_all(flows, threads);
         }
         let mut buffer = self.spare.pop().unwrap_or_else(Buffer::with_room);
         self.in_use += 1;
@@ -103,22 +96,14 @@ impl FlowBatches {
     }
 
     /// Process all queued packets.
-    pub fn settle_all(&mut self, flows: &mut FlowTable) {
+    pub fn settle_all(&mut self, flows: &mut FlowTable, threads: &Threads) {
         if self.is_empty() {
             return;
         }
         self.has_settled = true;
-        flows.share_room();
-        let groups = Mutex::new(flows.groups_mut().iter_mut());
-        thread::scope(|scope| {
-            for _ in 1..self.threads {
-                // If no thread can be started, the others do its work.
-                let _ = thread::Builder::new()
-                    .name("settling".into())
-                    .spawn_scoped(scope, || settle_each(&groups));
-            }
-            settle_each(&groups);
-        });
+        flows.share_room(|_, group| group.queued());
+        let mut states = vec![(); threads.count()];
+        threads.share(flows.groups_mut().iter_mut(), &mut states, |group, ()| group.settle());
         for group in flows.groups_mut() {
             group.give_up_buffers(&mut self.spare);
         }
@@ -140,18 +125,11 @@ impl FlowBatches {
     }
 }
 
-fn settle_each(groups: &Mutex<IterMut<'_, FlowGroup>>) {
-    let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).next();
-    while let Some(group) = next() {
-        group.settle();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::ends::neighbours::GROUP_BITS;
     use crate::flow::flow_group::BUFFER;
+    use crate::flow::flow_places::{FLOWS_IN_TURNS, index_in_group};
     use crate::packet::event::{Tcp, TcpFlags};
     use crate::packet::key::Ipv4Ends;
     use crate::packet::plain::PlainSegment;
@@ -159,9 +137,9 @@ mod tests {
     #[test]
     fn test_flows_that_ended_leave_room_for_later_ones() {
         let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
-        let mut backlog = FlowBatches::default();
+        let (mut backlog, threads) = (FlowBatches::default(), Threads::new(None));
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
-        for host in 0..100_u64 << GROUP_BITS {
+        for host in 0..6 * u64::from(FLOWS_IN_TURNS) {
             let ends = Ipv4Ends { addresses: 1 << 63 | host, ports: 3 << 16 | 4 };
             let segment = PlainSegment {
                 number: 1,
@@ -172,9 +150,15 @@ mod tests {
                 ..PlainSegment::default()
             };
             let found = flows.find_or_open_plain(&segment, 0).unwrap();
-            if host >> GROUP_BITS << GROUP_BITS == host {
+            if index_in_group(found.flow) == 0 {
                 for _ in 0..100 * BUFFER {
-                    backlog.set_aside(Item::Plain(&segment), found, &PacketExtras::default(), &mut flows);
+                    backlog.set_aside(
+                        Item::Plain(&segment),
+                        found,
+                        &PacketExtras::default(),
+                        &mut flows,
+                        &threads,
+                    );
                 }
                 backlog.settle(found.flow, &mut flows);
             }
@@ -185,6 +169,7 @@ mod tests {
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {
         let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10, i64::MAX, None));
+        let threads = Threads::new(None);
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
         let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };
@@ -197,11 +182,12 @@ mod tests {
                     Item::Plain(&segment),
                     found,
                     &PacketExtras::default(),
-                    &mut flows
+                    &mut flows,
+                    &threads
                 ));
             }
             assert_eq!(backlog.in_use, 2);
-            backlog.settle_all(&mut flows);
+            backlog.settle_all(&mut flows, &threads);
         }
         assert_eq!(flows.get(found.flow).direction(found.side).packets, 2 * (BUFFER as u64 + 1));
     }

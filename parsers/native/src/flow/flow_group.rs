@@ -2,14 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Flow;
-use super::ends::neighbours::{FLOWS, Neighbours};
+use super::ends::neighbours::Neighbours;
 use super::ends::settled_flows::SettledNeighbours;
+use super::flow_places::{FLOWS, index_in_group};
 use super::intervals::{IntervalWidth, Intervals, Piece};
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
+use super::{Flow, Found};
+use crate::packet::extras::PacketExtras;
 use crate::packet::key::Side;
+use crate::packet::plain::PlainSegment;
 
 /// Packets in a buffer; a group has as many buffers as it needs.
 pub const BUFFER: usize = 64;
@@ -164,10 +167,41 @@ impl FlowGroup {
         &mut self.pool
     }
 
+    /// The most packets that are queued.
+    pub fn queued(&self) -> usize {
+        self.buffers() * BUFFER
+    }
+
     /// Pool nodes that the queued packets and one more can need.
     #[inline(always)]
     pub fn needed_room(&self) -> u32 {
-        (self.buffers() * BUFFER + 1) as u32 * NODES_PER_PACKET
+        (self.queued() + 1) as u32 * NODES_PER_PACKET
+    }
+
+    /// A flow of the group.
+    #[inline(always)]
+    pub fn flow(&self, flow: u32) -> &Flow {
+        self.flows.at(index_in_group(flow))
+    }
+
+    /// Pass a plain segment to its flow.
+    #[inline(always)]
+    pub fn on_plain(
+        &mut self,
+        found: Found,
+        segment: &PlainSegment,
+        extras: &PacketExtras,
+        outcome: &mut Outcome,
+    ) {
+        let index = index_in_group(found.flow);
+        if let Some(intervals) = &mut self.intervals {
+            let flow = self.flows.at_mut(index);
+            intervals.reach(index, flow, segment.time_ns);
+            if segment.payload > 0 {
+                intervals.note_data(index, flow, found.side, segment.time_ns, segment.tcp.seq);
+            }
+        }
+        self.flows.at_mut(index).on_plain(found.side, segment, extras, &mut self.pool, outcome);
     }
 
     /// The flow at `index` in the group, and the pool.
@@ -279,10 +313,8 @@ fn in_order_of_flow(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Found;
     use crate::packet::event::{Tcp, TcpFlags};
     use crate::packet::ip_fields::IpFields;
-    use crate::packet::plain::PlainSegment;
 
     /// A data segment from [`Side::Low`] with these SACK blocks.
     fn waiting(sack_blocks: usize, place: u16) -> Option<QueuedPacket> {

@@ -6,9 +6,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use serde::{Deserialize, Serialize};
 
-use super::ends::neighbours::{FLOWS, GROUP_BITS};
 use super::ends::settled_flows::{Chunks, SettledFlows};
 use super::flow_group::FlowGroup;
+use super::flow_places::{
+    FLOWS, FLOWS_IN_TURNS, GROUPS_IN_TURNS, flow_at, flows_in_group, group_of, groups_of, index_in_group,
+};
 use super::intervals::{IntervalWidth, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use super::quic::paths::QuicPaths;
@@ -155,12 +157,12 @@ impl FlowTable {
     pub fn restore(&mut self, settled: SettledFlows, registered: &[u32]) -> bool {
         self.settled = settled;
         let bytes = self.settled.bytes();
-        let groups = (self.length as usize).div_ceil(FLOWS);
-        let opened = self.groups.iter().map(|group| group.flows.opened());
-        let is_sound = self.before.len() + self.groups.len() == groups
-            && self.before.len() * FLOWS + opened.sum::<usize>() == self.len()
-            && self.groups.iter().rev().skip(1).all(|group| group.flows.opened() == FLOWS)
-            && self.groups.iter().all(|group| group.is_sound(bytes))
+        let opened = |group| flows_in_group(group, self.length);
+        let is_sound = self.before.len() + self.groups.len() == groups_of(self.length)
+            && (0..self.before.len()).all(|group| opened(group) == FLOWS)
+            && (self.before.len()..)
+                .zip(&self.groups)
+                .all(|(number, group)| group.flows.opened() == opened(number) && group.is_sound(bytes))
             && self.before.iter().flatten().all(|chunk| chunk.is_within(bytes))
             && self.here().count() == self.live()
             && registered
@@ -223,8 +225,8 @@ impl FlowTable {
 
     /// The place of a flow's group in `groups`, which does not exist if all flows of it left.
     #[inline(always)]
-    pub(super) fn place(&self, flow: u32) -> usize {
-        ((flow >> GROUP_BITS) as usize).wrapping_sub(self.before.len())
+    pub fn place(&self, flow: u32) -> usize {
+        group_of(flow).wrapping_sub(self.before.len())
     }
 
     #[inline(always)]
@@ -253,12 +255,14 @@ impl FlowTable {
 
     /// The first flow of each group of neighbours.
     pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
-        ((self.before.len() as u32) << GROUP_BITS..self.length).step_by(1 << GROUP_BITS)
+        (self.before.len()..groups_of(self.length)).map(|group| flow_at(group, 0))
     }
 
-    /// What the neighbours of `flow` counted in intervals that ended, and their first number.
-    pub fn take_pieces(&mut self, flow: u32) -> (u32, Vec<Piece>) {
-        (flow >> GROUP_BITS << GROUP_BITS, self.group_mut(flow).take_pieces())
+    /// What the neighbours of `flow` counted in intervals that ended, each with its flow.
+    pub fn take_pieces(&mut self, flow: u32) -> impl Iterator<Item = (u32, Piece)> + use<> {
+        let group = group_of(flow);
+        let pieces = self.group_mut(flow).take_pieces().into_iter();
+        pieces.map(move |piece| (flow_at(group, piece.flow.into()), piece))
     }
 
     /// Grant a group's pool nodes for the queued packets and one more, if any are left.
@@ -280,38 +284,48 @@ impl FlowTable {
         &mut self.groups
     }
 
-    /// Divide the remaining nodes among the groups by their queued packets. The shares are fixed
-    /// here, and not while the groups run, perhaps in several threads.
-    pub fn share_room(&mut self) {
+    /// Divide the remaining nodes among the groups by the packets that each, at its place, is to follow. The
+    /// shares are fixed here, and not while the groups run, perhaps in several threads.
+    pub fn share_room(&mut self, packets: impl Fn(usize, &FlowGroup) -> usize) {
         for group in &mut self.groups {
             self.room += group.pool_mut().take_room();
         }
-        let needed = |group: &FlowGroup| u64::from(group.needed_room());
-        let all_needed: u64 = self.groups.iter().map(needed).sum();
+        // For one packet more, so that the next one is taken without a grant.
+        let needed = |(place, group): (usize, &FlowGroup)| match packets(place, group) {
+            0 => 0,
+            packets => (packets as u64 + 1) * u64::from(NODES_PER_PACKET),
+        };
+        let all_needed: u64 = self.groups.iter().enumerate().map(needed).sum();
         let room = u64::from(self.room);
-        for group in &mut self.groups {
-            let share = (room * needed(group)).checked_div(all_needed).unwrap_or(0);
-            // Not more than needed, which is a 32-bit number.
-            let share = share.min(needed(group)) as u32;
+        for (place, group) in self.groups.iter_mut().enumerate() {
+            let needed = needed((place, group));
+            let share = (room * needed).checked_div(all_needed).unwrap_or(0);
+            // Not more than the room, which is a 32-bit number.
+            let share = share.min(needed) as u32;
             self.room -= share;
             group.pool_mut().add_room(share);
         }
     }
 
-    /// The flows that did not leave, with their numbers.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Flow)> {
-        let groups = (self.before.len() as u32..).zip(&mut self.groups);
-        groups.flat_map(|(group, flows)| {
-            flows.flows.iter_mut().map(move |(index, flow)| ((group << GROUP_BITS) + index as u32, flow))
-        })
+    /// How many groups all of whose flows left come before those that are here.
+    pub fn groups_before(&self) -> usize {
+        self.before.len()
     }
 
-    /// Numbers of the flows that did not leave.
+    /// The flows that did not leave, group by group.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.groups.iter_mut().flat_map(|group| group.flows.iter_mut())
+    }
+
+    /// Numbers of the flows that did not leave, in order.
     pub fn here(&self) -> impl Iterator<Item = u32> {
-        let groups = (self.before.len() as u32..).zip(&self.groups);
-        groups.flat_map(|(group, flows)| {
-            flows.flows.indices().map(move |index| (group << GROUP_BITS) + index as u32)
-        })
+        (self.first_here()..self.length).filter(|&flow| self.if_here(flow).is_some())
+    }
+
+    /// A number before which all flows left.
+    fn first_here(&self) -> u32 {
+        let turns = self.before.len() / GROUPS_IN_TURNS * GROUPS_IN_TURNS;
+        flow_at(turns, 0)
     }
 
     /// Forget when packets of connections passed that wait for an answer.
@@ -326,7 +340,7 @@ impl FlowTable {
 
     /// The capture has a gap here: what it does not show was not lost.
     pub fn leave_gap(&mut self) {
-        for (_, flow) in self.iter_mut() {
+        for flow in self.iter_mut() {
             if let Some(state) = flow.non_tcp_if_any() {
                 state.leave_gap();
             }
@@ -503,7 +517,11 @@ impl FlowTable {
         }
         if index_in_group(number) == 0 {
             let pool = self.spare_pools.pop().unwrap_or_else(|| Pool::with_room(0));
-            self.groups.push(FlowGroup::new(pool, self.intervals));
+            let mut group = FlowGroup::new(pool, self.intervals);
+            if self.length >= FLOWS_IN_TURNS {
+                group.flows.reserve();
+            }
+            self.groups.push(group);
         }
         self.group_mut(number).open(Flow::new(*key, side, origin));
         self.length += 1;
@@ -610,10 +628,4 @@ fn grant_nodes(room: &mut u32, group: &mut FlowGroup) {
     let loan = missing.max(LOAN).min(*room);
     *room -= loan;
     group.pool_mut().add_room(loan);
-}
-
-/// Index of a flow in its group.
-#[inline(always)]
-pub(super) fn index_in_group(flow: u32) -> usize {
-    (flow & ((1 << GROUP_BITS) - 1)) as usize
 }

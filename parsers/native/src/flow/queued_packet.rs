@@ -1,6 +1,7 @@
 //! A packet queued for its flow, in short form.
 
 use super::Found;
+use super::flow_places::index_in_group;
 use crate::packet::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
@@ -95,7 +96,7 @@ impl QueuedPacket {
             capture_point: u8::try_from(ip.capture_point).ok()?,
             ttl: ip.ttl,
             headers: u8::try_from(wire_bytes.checked_sub(payload)?).ok()?,
-            flow_index: found.flow as u8,
+            flow_index: index_in_group(found.flow) as u8,
         })
     }
 

@@ -30,10 +30,10 @@ use crate::wire::layers::TunnelPorts;
 
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
 /// With fewer, waking the other thread costs more than decoding.
-const BATCH: usize = 2048;
+pub const BATCH: usize = 2048;
 /// Packets decoded to learn when a source begins.
 const PEEK: usize = 16;
-/// Decoded batches in the queue.
+/// Fewest decoded batches in the queue.
 const WAITING: usize = 4;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
 const FILTER_SNAP_LENGTH: u32 = 262_144;
@@ -181,20 +181,31 @@ impl Reading {
         compiler: Option<&dyn Compiler>,
         mut work: impl FnMut(&Batch),
     ) -> Result<(), String> {
+        self.for_some_batches(compiler, 1, |batches| batches.iter().for_each(&mut work))
+    }
+
+    /// The same for so many batches at a time; only the last ones are fewer.
+    pub fn for_some_batches(
+        &mut self,
+        compiler: Option<&dyn Compiler>,
+        together: usize,
+        mut work: impl FnMut(&[Batch]),
+    ) -> Result<(), String> {
         let mut first = Batch::new(BATCH);
         self.fill(&mut first, compiler)?;
-        work(&first);
-        if !first.is_full() {
+        let is_last = !first.is_full();
+        work(&[first]);
+        if is_last {
             return Ok(());
         }
         thread::scope(|scope| {
-            let (sender, filled) = sync_channel::<NextBatch>(WAITING);
+            let (sender, filled) = sync_channel::<NextBatch>(together.max(WAITING));
             let (spent, returned) = channel();
             let reader = thread::Builder::new()
                 .name("reading".into())
                 .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
             match reader {
-                Ok(_) => consume(&filled, &spent, &mut work),
+                Ok(_) => consume(&filled, &spent, together, &mut work),
                 Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         })
@@ -390,15 +401,21 @@ type NextBatch = Result<Batch, String>;
 fn consume(
     filled: &Receiver<NextBatch>,
     spent: &Sender<Batch>,
-    work: &mut impl FnMut(&Batch),
+    together: usize,
+    work: &mut impl FnMut(&[Batch]),
 ) -> Result<(), String> {
-    while let Ok(batch) = filled.recv() {
-        let batch = batch?;
-        work(&batch);
+    let mut batches = Vec::with_capacity(together);
+    loop {
+        for batch in filled.iter().take(together) {
+            batches.push(batch?);
+        }
+        if batches.is_empty() {
+            return Ok(());
+        }
+        work(&batches);
         // After its last batch the reader accepts no buffer.
-        let _ = spent.send(batch);
+        batches.drain(..).for_each(|batch| drop(spent.send(batch)));
     }
-    Ok(())
 }
 
 /// Add a text's counts and caveats to the summary.

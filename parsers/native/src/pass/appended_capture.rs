@@ -66,7 +66,7 @@ impl Analysis {
     /// Take a batch in which packets may come again.
     #[cold]
     pub(super) fn take_batch_in_doubt(&mut self, batch: &Batch, summary: &mut SourceSummary) {
-        self.backlog.settle_all(&mut self.flows);
+        self.backlog.settle_all(&mut self.flows, &self.threads);
         let extras = batch.extras();
         let mut latest_ns = batch.latest_before_step_back_ns().unwrap_or(i64::MIN);
         for item in batch.items() {

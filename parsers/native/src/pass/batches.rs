@@ -2,8 +2,9 @@
 //! same flow.
 
 use super::collect::Captured;
-use super::{Analysis, is_flow};
+use super::{Analysis, BATCHES, is_flow};
 use crate::flow::{Found, LOOK_UPS};
+use crate::input::reading::BATCH;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::{Batch, Item};
 use crate::packet::event::{Packet, Transport};
@@ -14,12 +15,32 @@ use crate::packet::plain::PlainSegment;
 const CACHED_FLOWS: usize = 1_024;
 
 impl Analysis {
-    /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
-    /// collected in the order of packets.
-    pub(super) fn take_batch(&mut self, batch: &Batch, summary: &mut SourceSummary) {
-        let extras = batch.extras();
+    /// [`Analysis::take`] for many packets: batches that are full, but for the last one.
+    pub(super) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
+        self.runs.begin(batches.len() * BATCH);
+        for number in 0..batches.len() {
+            self.take_batch(batches, number, summary);
+        }
+        self.settle_runs(batches);
+        self.group_settled();
+    }
+
+    /// The same for one of the batches. What waits is set aside if there are many flows and nothing
+    /// is collected in the order of packets.
+    fn take_batch(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
+        let batch = &batches[number];
+        if self.may_end_flows(batch) {
+            self.settle_runs(batches);
+        }
         self.end_flows_before(batch);
         self.appended.begin(batch);
+        let is_by_flow =
+            !self.appended.concerns(batch) && !self.flows.is_careful() && !self.is_in_order(batch);
+        if is_by_flow && (self.collects || self.flows.live() < CACHED_FLOWS) {
+            return self.take_batch_by_flow(batches, number, summary);
+        }
+        self.settle_runs(batches);
+        let extras = batch.extras();
         if self.appended.concerns(batch) {
             self.take_batch_in_doubt(batch, summary);
         } else if self.flows.is_careful() {
@@ -27,89 +48,70 @@ impl Analysis {
                 self.end_flows(item.time_ns(), item.time_ns(), 1);
                 self.take_item(item, extras, summary);
             }
-        } else if self.is_in_order(batch) {
+        } else if is_by_flow {
+            self.take_batch_later(batch, summary);
+        } else {
             for item in batch.items() {
                 self.take_item(item, extras, summary);
             }
-        } else if self.collects || self.flows.live() < CACHED_FLOWS {
-            self.take_batch_by_flow(batch, summary);
-        } else {
-            self.take_batch_later(batch, summary);
         }
-        self.group_settled();
     }
 
     /// Whether packets have to be followed in the order of the file.
     fn is_in_order(&self, batch: &Batch) -> bool {
         self.details.is_some()
-            || self.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(batch.len()))
+            || self.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(BATCHES * BATCH))
             || self.is_all_sightings(batch)
     }
 
-    /// Look up the flows in order, and follow the plain segments flow by flow.
-    fn take_batch_by_flow(&mut self, batch: &Batch, summary: &mut SourceSummary) {
-        self.runs.begin(batch.len());
+    /// Look up the flows in order, and let plain segments wait.
+    fn take_batch_by_flow(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
+        let batch = &batches[number];
         for (index, item) in batch.items().enumerate() {
+            let index = number * BATCH + index;
             match item {
                 Item::Plain(segment) => match self.flows.find_or_open_plain(segment, self.source) {
-                    Some(found) => self.runs.add(index, found),
+                    Some(found) => self.runs.add(index, found, || self.flows.place(found.flow)),
                     None => summary.untracked_packets += 1,
                 },
                 Item::Other(packet) => {
-                    if self.has_samples() || !is_plain_datagram(packet) {
-                        self.settle_runs(batch);
+                    if !self.runs.is_empty() {
+                        self.settle_before(packet, batches);
+                    }
+                    if self.collects {
+                        self.samples.set_turn(Some(index as u16));
                     }
                     self.take(packet, batch.extras(), summary);
+                    if self.collects {
+                        self.samples.set_turn(None);
+                    }
                 }
             }
         }
-        self.settle_runs(batch);
     }
 
-    /// Follow the segments that wait.
-    fn settle_runs(&mut self, batch: &Batch) {
-        let mut taken = 0;
-        while let Some((flow, first)) = self.runs.take(taken) {
-            taken += 1;
-            if self.collects {
-                self.follow_run::<true>(flow, first, batch);
-            } else {
-                self.follow_run::<false>(flow, first, batch);
-            }
-        }
-        self.runs.clear();
-        if self.collects {
-            self.rtt.put_in_order();
-            self.losses.put_in_order();
-            self.rounds.put_in_order();
-        }
-    }
-
-    /// Whether samples are collected whose rows are in the order of packets.
-    fn has_samples(&self) -> bool {
-        self.rtt.wanted || self.losses.wanted || self.rounds.wanted
-    }
-
-    /// Follow the segments of flow `number` that wait, the first of them at index `first`.
+    /// Follow the segments that wait for those that a packet may depend on.
     #[inline(never)]
-    fn follow_run<const COLLECTS: bool>(&mut self, number: u32, first: usize, batch: &Batch) {
-        let mut index = first;
-        while let Some((side, next)) = self.runs.step(index) {
-            let (found, segment) = (Found { flow: number, side }, batch.segment(index));
-            self.follow_plain::<COLLECTS>(found, segment, batch.extras(), Some(index as u16));
-            index = next;
+    fn settle_before(&mut self, packet: &Packet, batches: &[Batch]) {
+        if is_plain(packet, Transport::Udp) {
+            return;
+        }
+        if is_plain(packet, Transport::Tcp) && !self.flows.has_tunnels() {
+            if let Some(found) = self.flows.find(&packet.network) {
+                self.settle_run(found.flow, batches);
+            }
+        } else {
+            self.settle_runs(batches);
         }
     }
 
-    /// Pass a plain segment to its flow, and collect what it shows; `turn` is its index in the batch
-    /// if it is not followed in order.
+    /// Pass a plain segment to its flow, and collect what it shows.
     #[inline(always)]
-    fn follow_plain<const COLLECTS: bool>(
+    pub(super) fn follow_plain<const COLLECTS: bool>(
         &mut self,
         found: Found,
         segment: &PlainSegment,
         extras: &PacketExtras,
-        turn: Option<u16>,
     ) {
         if COLLECTS {
             self.outcome.clear();
@@ -125,7 +127,7 @@ impl Analysis {
                 let place = (found.flow, found.side);
                 details.take(place, connection, &segment.to_packet(), sack, &self.outcome);
             }
-            self.collect(found, &Captured::plain(segment, turn));
+            self.collect(found, &Captured::plain(segment));
             self.spool_plain(found, segment);
         }
     }
@@ -157,9 +159,9 @@ impl Analysis {
             return None;
         };
         if self.collects {
-            self.follow_plain::<true>(found, segment, extras, None);
+            self.follow_plain::<true>(found, segment, extras);
         } else {
-            self.follow_plain::<false>(found, segment, extras, None);
+            self.follow_plain::<false>(found, segment, extras);
         }
         Some(found)
     }
@@ -202,7 +204,7 @@ impl Analysis {
         if let Some(found) = found
             && can_wait(item)
             && !self.flows.is_doubtful(found.flow)
-            && self.backlog.set_aside(item, found, extras, &mut self.flows)
+            && self.backlog.set_aside(item, found, extras, &mut self.flows, &self.threads)
         {
             self.note_tunnel(found, item, extras);
             // Its number, if it has one, is not in the queued form, and can be counted at once.
@@ -231,13 +233,13 @@ impl Analysis {
     }
 }
 
-/// Whether a packet is a datagram that touches no connection.
-fn is_plain_datagram(packet: &Packet) -> bool {
+/// Whether a packet of this transport is whole, and seen by a capture outside of frames.
+fn is_plain(packet: &Packet, transport: Transport) -> bool {
     let network = &packet.network;
     packet.is_ip
         && packet.sighting.is_none()
         && packet.frame.is_none()
-        && network.transport == Transport::Udp
+        && network.transport == transport
         && network.fragment.is_none()
 }
 

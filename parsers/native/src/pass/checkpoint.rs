@@ -118,6 +118,8 @@ impl Carried {
             collects: _,
             // Used within a file.
             runs: _,
+            followers: _,
+            threads: _,
             backlog: _,
             outcome: _,
             path_outcomes: _,
@@ -129,9 +131,7 @@ impl Carried {
             // `Analysis::refusal` knows them to be empty.
             crossings: _,
             bins: _,
-            rtt: _,
-            losses: _,
-            rounds: _,
+            samples: _,
             details: _,
             tfrc: _,
             link_samples: _,

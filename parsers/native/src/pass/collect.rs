@@ -1,6 +1,6 @@
 //! Collects bins and samples beside the flows.
 
-use super::{Analysis, LossSample, RoundSample, RttMethod, RttSample};
+use super::{Analysis, LossSample, Options, RoundSample, RttMethod, RttSample};
 use crate::flow::Found;
 use crate::flow::bins::BinnedPacket;
 use crate::flow::bounded_samples::BoundedSamples;
@@ -18,54 +18,109 @@ pub(super) struct Captured {
     pub payload_bytes: u32,
     /// Codepoint of its IP header.
     pub ecn: u8,
-    /// Index in the batch of a packet that is followed before or after its turn.
-    pub turn: Option<u16>,
 }
 
 impl Captured {
     pub fn of(packet: &Packet, network: &Network) -> Self {
         let payload_bytes = network.payload_bytes.unwrap_or(0);
         let &Packet { number, time_ns, wire_bytes, .. } = packet;
-        Self { number, time_ns, wire_bytes, payload_bytes, ecn: network.ecn, turn: None }
+        Self { number, time_ns, wire_bytes, payload_bytes, ecn: network.ecn }
     }
 
     #[inline(always)]
-    pub fn plain(segment: &PlainSegment, turn: Option<u16>) -> Self {
+    pub fn plain(segment: &PlainSegment) -> Self {
         let &PlainSegment { number, time_ns, wire_bytes, payload, ip, .. } = segment;
-        Self { number, time_ns, wire_bytes, payload_bytes: payload, ecn: ip.ecn, turn }
+        Self { number, time_ns, wire_bytes, payload_bytes: payload, ecn: ip.ecn }
+    }
+
+    /// What bins count of it.
+    #[inline(always)]
+    pub fn binned(&self) -> BinnedPacket {
+        let &Self { time_ns, wire_bytes, payload_bytes, ecn, .. } = self;
+        BinnedPacket { time_ns, wire_bytes, payload_bytes, ecn }
+    }
+}
+
+/// Samples of TCP's packets, in the order of the file.
+#[derive(Debug)]
+pub struct PacketSamples {
+    pub rtt: BoundedSamples<RttSample>,
+    /// Retransmissions and late arrivals.
+    pub losses: BoundedSamples<LossSample>,
+    pub rounds: BoundedSamples<RoundSample>,
+}
+
+impl PacketSamples {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
+            losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
+            rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
+        }
+    }
+
+    /// Set the turn of the next packet, if packets are not followed in the order of the file.
+    #[inline(always)]
+    pub fn set_turn(&mut self, turn: Option<u16>) {
+        (self.rtt.turn, self.losses.turn, self.rounds.turn) = (turn, turn, turn);
+    }
+
+    /// Add the samples that were collected out of turn, here and by the other threads, in order.
+    pub fn put_in_order<'a>(&mut self, others: impl Iterator<Item = &'a mut Self>) {
+        let (mut rtt, mut losses, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
+        for other in others {
+            rtt.push(&mut other.rtt);
+            losses.push(&mut other.losses);
+            rounds.push(&mut other.rounds);
+        }
+        self.rtt.put_in_order(&mut rtt);
+        self.losses.put_in_order(&mut losses);
+        self.rounds.put_in_order(&mut rounds);
+    }
+
+    /// Collect the samples of a packet.
+    #[inline(always)]
+    pub(super) fn collect(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
+        if self.losses.wanted
+            && let Some(finding) = outcome.finding
+        {
+            let Found { flow, side } = found;
+            let &Captured { time_ns, number: packet, payload_bytes, .. } = packet;
+            let &Outcome { position, repeated_bytes, .. } = outcome;
+            let sample =
+                LossSample { flow, side, time_ns, packet, position, payload_bytes, repeated_bytes, finding };
+            self.losses.add(sample);
+        }
+        self.collect_answers(found, packet, outcome);
+    }
+
+    /// Collect the samples of the other direction that a packet gave.
+    #[inline(always)]
+    fn collect_answers(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
+        if self.rtt.wanted {
+            sample_rtt(&mut self.rtt, found, packet, outcome);
+        }
+        if self.rounds.wanted
+            && let Some(round) = outcome.round
+        {
+            self.rounds.add(RoundSample { flow: found.flow, side: found.side.other(), round });
+        }
     }
 }
 
 impl Analysis {
-    /// Collect the requested samples of a packet.
+    /// Collect what is wanted of a packet.
     #[inline(always)]
     pub(super) fn collect(&mut self, found: Found, packet: &Captured) {
-        let Found { flow, side } = found;
-        let outcome = &self.outcome;
-        let &Captured { time_ns, wire_bytes, payload_bytes, ecn, .. } = packet;
         if let Some(bins) = &mut self.bins
-            && !outcome.is_copy()
+            && !self.outcome.is_copy()
         {
-            bins.add(flow, side, &BinnedPacket { time_ns, wire_bytes, payload_bytes, ecn }, outcome);
+            bins.add(found, &packet.binned(), &self.outcome);
         }
-        if self.losses.wanted
-            && let Some(finding) = outcome.finding
-        {
-            self.losses.add_in_turn(
-                packet.turn,
-                LossSample {
-                    flow,
-                    side,
-                    time_ns,
-                    packet: packet.number,
-                    position: outcome.position,
-                    payload_bytes,
-                    repeated_bytes: outcome.repeated_bytes,
-                    finding,
-                },
-            );
+        self.samples.collect(found, packet, &self.outcome);
+        if let Some(spool) = &mut self.spool {
+            spool.add_answers(found, packet.time_ns, &self.outcome);
         }
-        self.collect_samples(found, packet);
     }
 
     /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
@@ -73,21 +128,10 @@ impl Analysis {
         if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, self.outcome.ack_rtt_ns) {
             bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
         }
-        self.collect_samples(found, packet);
-    }
-
-    /// The samples of the other direction that a packet gave.
-    pub(super) fn collect_samples(&mut self, found: Found, packet: &Captured) {
-        if self.rtt.wanted {
-            sample_rtt(&mut self.rtt, found, packet, &self.outcome);
+        self.samples.collect_answers(found, packet, &self.outcome);
+        if let Some(spool) = &mut self.spool {
+            spool.add_answers(found, packet.time_ns, &self.outcome);
         }
-        if self.rounds.wanted
-            && let Some(round) = self.outcome.round
-        {
-            let round = RoundSample { flow: found.flow, side: found.side.other(), round };
-            self.rounds.add_in_turn(packet.turn, round);
-        }
-        self.spool_samples(found, packet.time_ns);
     }
 }
 
@@ -104,17 +148,14 @@ fn sample_rtt(samples: &mut BoundedSamples<RttSample>, found: Found, packet: &Ca
             RttMethod::Handshake => found.side,
             _ => found.side.other(),
         };
-        samples.add_in_turn(
-            packet.turn,
-            RttSample {
-                flow: found.flow,
-                side,
-                time_ns: packet.time_ns,
-                rtt_ns,
-                method,
-                is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
-                packet: packet.number,
-            },
-        );
+        samples.add(RttSample {
+            flow: found.flow,
+            side,
+            time_ns: packet.time_ns,
+            rtt_ns,
+            method,
+            is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
+            packet: packet.number,
+        });
     }
 }

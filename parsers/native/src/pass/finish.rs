@@ -28,7 +28,7 @@ impl Analysis {
         self.group_outcomes();
         self.check_times();
         self.warn_empty_layer();
-        self.flows.iter_mut().for_each(|(_, flow)| flow.finish());
+        self.flows.iter_mut().for_each(Flow::finish);
         self.finish_groups();
         self.finish_tfrc();
         self.find_rtt_sources();
@@ -75,7 +75,8 @@ impl Analysis {
 
     /// Emit the pending samples of TFRC's ends, and sort by time.
     pub(super) fn finish_tfrc(&mut self) {
-        for (number, flow) in self.flows.iter_mut() {
+        for number in self.flows.here().collect::<Vec<_>>() {
+            let flow = self.flows.get_mut(number);
             if let Some(ends) = flow.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut()) {
                 ends.finish(number, &mut self.tfrc);
             }

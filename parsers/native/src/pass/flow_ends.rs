@@ -93,6 +93,16 @@ impl Analysis {
         }
     }
 
+    /// Whether flows may be over before the last packet of a batch.
+    #[inline]
+    pub(super) fn may_end_flows(&self, batch: &Batch) -> bool {
+        let Self { ends, flows, .. } = self;
+        let is_near = |(earliest_ns, latest_ns): (i64, i64)| {
+            latest_ns > ends.horizon_ns.min(earliest_ns.saturating_add(ends.shortest_ns))
+        };
+        flows.is_careful() || batch.times_ns().is_some_and(is_near)
+    }
+
     /// Prepare the flows for a batch.
     pub(super) fn end_flows_before(&mut self, batch: &Batch) {
         if let Some((earliest_ns, latest_ns)) = batch.times_ns() {
@@ -125,13 +135,13 @@ impl Analysis {
         }
         let is_careful = latest_ns > self.ends.horizon_ns;
         if is_careful {
-            self.backlog.settle_all(&mut self.flows);
+            self.backlog.settle_all(&mut self.flows, &self.threads);
         }
         self.flows.be_careful(is_careful);
     }
 
     fn sweep(&mut self, sweep: Sweep) {
-        self.backlog.settle_all(&mut self.flows);
+        self.backlog.settle_all(&mut self.flows, &self.threads);
         self.group_settled();
         let over = self.flows.sweep(sweep);
         for &number in &over {

@@ -91,7 +91,7 @@ impl Analysis {
     /// Find out which ends a simulator's trace does not show.
     pub(super) fn find_missing_ends(&mut self) {
         let ends = ShownEnds::of(&self.flows, &self.sources);
-        for (_, flow) in self.flows.iter_mut().filter(|(_, flow)| flow.is_simulated()) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.is_simulated()) {
             let missing = [Side::Low, Side::High].map(|side| (side, ends.missing(flow, side)));
             for (side, missing) in missing {
                 flow.deliveries_mut().of_mut(side).missing = missing;

@@ -10,6 +10,7 @@ pub mod datagram_layout;
 mod datagrams;
 mod finish;
 mod flow_ends;
+mod follow_runs;
 mod groups;
 mod interface_duplicates;
 pub mod joined;
@@ -44,7 +45,7 @@ use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
 use crate::groups::{Grouping, Groups};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
-use crate::input::reading::Reading;
+use crate::input::reading::{BATCH, Reading};
 use crate::input::source::InputFormat;
 use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::{OutsideFlows, Stretch};
@@ -61,12 +62,14 @@ use crate::pass::log_owners::{LogFacts, LogOwner};
 use crate::pass::wifi_links::{LinkSample, WifiLinks};
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
+use crate::threads::Threads;
 use crate::wire::layers::TunnelPorts;
 use appended_capture::AppendedCapture;
 use borrowed_rtt::RttSources;
-use collect::Captured;
+use collect::{Captured, PacketSamples};
 pub use cut_flows::Cut;
 use flow_ends::FlowEnds;
+use follow_runs::Follower;
 use groups::dns_queries::DnsQueries;
 use groups::echo_requests::EchoRequests;
 use interface_duplicates::InterfaceDuplicates;
@@ -77,6 +80,10 @@ use spool::Spool;
 
 /// Silence that ends a flow unless another is given: NATs keep connections for so long (RFC 5382 section 5).
 const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
+
+/// Batches that are taken together: enough for several threads.
+const BATCHES: usize = 8;
+const _: () = assert!(BATCHES * BATCH <= Runs::MOST);
 
 /// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
@@ -115,6 +122,8 @@ pub struct Options {
     pub grouping: Option<Grouping>,
     /// UDP ports of encapsulations.
     pub tunnel_ports: TunnelPorts,
+    /// Threads that follow flows; None for as many as there are processors. The results are the same.
+    pub threads: Option<usize>,
 }
 
 impl Options {
@@ -148,6 +157,7 @@ impl Default for Options {
             stretch: None,
             grouping: None,
             tunnel_ports: TunnelPorts::default(),
+            threads: None,
         }
     }
 }
@@ -226,8 +236,11 @@ pub struct Analysis {
     shown_again: InterfaceDuplicates,
     /// Whether the source was appended to itself.
     appended: AppendedCapture,
-    /// Segments of the batch being taken that wait for their flow's turn.
+    /// Segments of the batches being taken that wait for their flow's turn.
     runs: Runs,
+    /// The state of each thread that follows them.
+    followers: Vec<Follower>,
+    threads: Threads,
     /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
     /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
@@ -241,10 +254,7 @@ pub struct Analysis {
     echo_requests: EchoRequests,
     /// Outcomes of packets that are not grouped yet.
     path_outcomes: Vec<PathOutcome>,
-    pub rtt: BoundedSamples<RttSample>,
-    /// Retransmissions and late arrivals.
-    pub losses: BoundedSamples<LossSample>,
-    pub rounds: BoundedSamples<RoundSample>,
+    pub samples: PacketSamples,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
     /// Samples of TFRC's ends.
@@ -295,6 +305,8 @@ impl Analysis {
             shown_again: InterfaceDuplicates::default(),
             appended: AppendedCapture::default(),
             runs: Runs::default(),
+            followers: Vec::new(),
+            threads: Threads::new(options.threads),
             backlog: FlowBatches::default(),
             outcome: Outcome::default(),
             collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
@@ -303,9 +315,7 @@ impl Analysis {
             dns_queries: DnsQueries::default(),
             echo_requests: EchoRequests::default(),
             path_outcomes: Vec::new(),
-            rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
-            losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
-            rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
+            samples: PacketSamples::new(&options),
             details: options.collects("tcp").then(DetailsByFlow::default),
             tfrc: TfrcSamples {
                 feedback: BoundedSamples::new(options.collects("feedback"), options.max_samples),
@@ -353,9 +363,9 @@ impl Analysis {
     /// Samples beyond the limit, by kind.
     fn left_out(&self) -> [(&'static str, u64); 12] {
         [
-            ("RTT samples", self.rtt.left_out),
-            ("loss samples", self.losses.left_out),
-            ("rounds", self.rounds.left_out),
+            ("RTT samples", self.samples.rtt.left_out),
+            ("loss samples", self.samples.losses.left_out),
+            ("rounds", self.samples.rounds.left_out),
             ("frames", self.link_samples.left_out),
             ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
             ("packets on hops", self.hops().map_or(0, |hops| hops.left_out)),
@@ -429,9 +439,10 @@ impl Analysis {
         if self.spool.is_none() {
             reading.skip_forwarded();
         }
-        reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
-        self.backlog.settle_all(&mut self.flows);
+        reading.for_some_batches(compiler, BATCHES, |batches| self.take_batches(batches, &mut summary))?;
+        self.backlog.settle_all(&mut self.flows, &self.threads);
         self.group_settled();
+        self.threads.stop();
         let packets = reading.packets();
         self.close(reading, summary);
         Ok(packets)
@@ -540,11 +551,11 @@ impl Analysis {
         let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
         let of = self.flows.get_mut(flow);
         let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.tfrc) else { return };
-        if self.rtt.wanted {
+        if self.samples.rtt.wanted {
             let rtt_ns = (rtt * 1e9).round() as u64;
             let (method, is_delayed_ack) = (RttMethod::Counter, false);
             let &Packet { time_ns, number: packet, .. } = packet;
-            self.rtt.add(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack, packet });
+            self.samples.rtt.add(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack, packet });
         }
     }
 

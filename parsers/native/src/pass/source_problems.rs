@@ -75,7 +75,7 @@ impl Analysis {
         self.end_ns = end_ns.unwrap_or(i64::MIN);
         self.has_times = packets < 2 || start_ns != end_ns;
         if !self.has_times {
-            self.rtt.kept.clear();
+            self.samples.rtt.kept.clear();
             let message = format!("all {packets} packets have the same time");
             self.bound(ReadError::whole(ProblemKind::ClockStill, message).hint(Hint::ClockStill));
         }

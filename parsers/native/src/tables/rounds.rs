@@ -193,7 +193,7 @@ impl<'a> FlowRow<'a> {
 
 impl Sample for RoundSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.rounds.kept
+        &analysis.samples.rounds.kept
     }
 
     fn place(&self) -> (u32, Side) {

@@ -105,7 +105,7 @@ fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
 /// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.live() <= MAX_FLOWS as usize);
-    assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.samples.rtt.kept.len() <= MAX_SAMPLES);
     assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
     assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
     for report in &analysis.tfrc.feedback.kept {

@@ -4,6 +4,8 @@ mod packed_bins;
 
 pub use packed_bins::PackedBins;
 
+use crate::flow::Found;
+use crate::flow::flow_places::{FLOWS, index_by_group, index_in_group};
 use crate::flow::tcp::Outcome;
 use crate::flow::tcp::ecn::{CE, ECT_1};
 use crate::packet::key::Side;
@@ -54,6 +56,38 @@ pub struct Bin {
 }
 
 impl Bin {
+    /// Bin `index` with one packet.
+    #[inline(always)]
+    fn of_packet(index: i64, packet: &BinnedPacket, outcome: &Outcome) -> Self {
+        let BinnedPacket { wire_bytes, payload_bytes, ecn, .. } = *packet;
+        Self {
+            index,
+            packets: 1,
+            wire_bytes: u64::from(wire_bytes),
+            payload_bytes: u64::from(payload_bytes),
+            unique_bytes: u64::from(outcome.new_bytes),
+            retransmitted_packets: u64::from(
+                outcome.finding.is_some_and(|finding| finding.class.is_retransmission()),
+            ),
+            ect1_packets: u64::from(ecn == ECT_1),
+            ce_packets: u64::from(ecn == CE),
+            ..Self::default()
+        }
+    }
+
+    /// Bin `index` with one RTT sample.
+    #[inline(always)]
+    fn of_rtt(index: i64, rtt_ns: u64) -> Self {
+        Self {
+            index,
+            rtt_samples: 1,
+            rtt_min_ns: rtt_ns,
+            rtt_max_ns: rtt_ns,
+            rtt_sum_ns: rtt_ns,
+            ..Self::default()
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         let first_rtt = self.rtt_samples == 0;
         self.packets += other.packets;
@@ -96,7 +130,7 @@ pub struct Bins {
     width_ns: i64,
     is_adaptive: bool,
     origin_ns: Option<i64>,
-    /// Bins of flow `f`, side `s` at `2 * f + s`, in order of index.
+    /// Bins of each side of each flow, group by group, in order of index.
     lanes: Vec<PackedBins>,
     total: usize,
     max_total: usize,
@@ -155,43 +189,21 @@ impl Bins {
     /// Add a packet sent by `side` of `flow`, and the RTT sample of the other side's data that it
     /// gave.
     #[inline(always)]
-    pub fn add(&mut self, flow: u32, side: Side, packet: &BinnedPacket, outcome: &Outcome) {
-        let BinnedPacket { time_ns, wire_bytes, payload_bytes, ecn } = *packet;
-        let origin = *self.origin_ns.get_or_insert(time_ns);
-        let index = time_ns.saturating_sub(origin).div_euclid(self.width_ns);
-        let volume = Bin {
-            index,
-            packets: 1,
-            wire_bytes: u64::from(wire_bytes),
-            payload_bytes: u64::from(payload_bytes),
-            unique_bytes: u64::from(outcome.new_bytes),
-            retransmitted_packets: u64::from(
-                outcome.finding.is_some_and(|finding| finding.class.is_retransmission()),
-            ),
-            ect1_packets: u64::from(ecn == ECT_1),
-            ce_packets: u64::from(ecn == CE),
-            ..Bin::default()
-        };
-        self.put(lane_index(flow, side), volume);
+    pub fn add(&mut self, found: Found, packet: &BinnedPacket, outcome: &Outcome) {
+        let Found { flow, side } = found;
+        let index = self.index(packet.time_ns);
+        self.put(lane_index(flow, side), Bin::of_packet(index, packet, outcome));
         if let Some(rtt_ns) = outcome.ack_rtt_ns {
-            self.add_rtt(flow, side.other(), time_ns, rtt_ns);
+            self.add_rtt(flow, side.other(), packet.time_ns, rtt_ns);
         }
     }
 
     /// Add an RTT sample of the data of `side`, which an answer at `time_ns` gave.
     #[inline(always)]
     pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, rtt_ns: u64) {
-        let origin = *self.origin_ns.get_or_insert(time_ns);
-        let sample = Bin {
-            // Not the packet's own bin: adding it may have widened the bins.
-            index: time_ns.saturating_sub(origin).div_euclid(self.width_ns),
-            rtt_samples: 1,
-            rtt_min_ns: rtt_ns,
-            rtt_max_ns: rtt_ns,
-            rtt_sum_ns: rtt_ns,
-            ..Bin::default()
-        };
-        self.put(lane_index(flow, side), sample);
+        // Not the packet's own bin: adding it may have widened the bins.
+        let index = self.index(time_ns);
+        self.put(lane_index(flow, side), Bin::of_rtt(index, rtt_ns));
     }
 
     /// Add the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
@@ -213,6 +225,7 @@ impl Bins {
         self.put(lane_index(flow, side), loss);
     }
 
+    #[inline(always)]
     fn index(&mut self, time_ns: i64) -> i64 {
         let origin = *self.origin_ns.get_or_insert(time_ns);
         time_ns.saturating_sub(origin).div_euclid(self.width_ns)
@@ -237,11 +250,36 @@ impl Bins {
             Err(at) => {
                 bins.insert(at, bin);
                 self.total += 1;
-                if self.is_adaptive && (bins.count() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
-                    self.widen();
-                }
+                let longest = bins.count();
+                self.widen_for(longest);
             }
         }
+    }
+
+    /// Widen the bins until neither the longest lane, of so many bins, nor all together are too long.
+    #[inline]
+    fn widen_for(&mut self, mut longest: usize) {
+        while self.is_adaptive && (longest > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
+            self.widen();
+            longest = self.lanes.iter().map(PackedBins::count).max().unwrap_or(0);
+        }
+    }
+
+    /// The lanes of each of the first `groups` of flows, to be filled by one thread each. To be called if
+    /// [`Bins::takes_any_order`].
+    pub fn by_group(&mut self, groups: usize) -> impl Iterator<Item = BinsOfGroup<'_>> {
+        if self.lanes.len() < groups * LANES_OF_GROUP {
+            self.lanes.resize_with(groups * LANES_OF_GROUP, PackedBins::default);
+        }
+        let (width_ns, origin_ns) = (self.width_ns, self.origin_ns.unwrap_or(0));
+        let lanes = self.lanes.chunks_mut(LANES_OF_GROUP);
+        lanes.map(move |lanes| BinsOfGroup { lanes, width_ns, origin_ns })
+    }
+
+    /// Count the bins that threads added, and widen all if there are too many.
+    pub fn settle(&mut self, added: AddedBins) {
+        self.total += added.count;
+        self.widen_for(added.longest);
     }
 
     /// Make bins two or five times as wide (1, 2, 10, 20, 100 ...), each the sum of whole bins.
@@ -262,14 +300,76 @@ impl Bins {
     }
 }
 
+/// The bins of a group of flows.
+pub struct BinsOfGroup<'a> {
+    lanes: &'a mut [PackedBins],
+    width_ns: i64,
+    origin_ns: i64,
+}
+
+/// Bins that a thread added.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AddedBins {
+    count: usize,
+    /// The most in a lane to which one was added.
+    longest: usize,
+}
+
+impl AddedBins {
+    /// Those of both.
+    pub fn and(self, other: Self) -> Self {
+        Self { count: self.count + other.count, longest: self.longest.max(other.longest) }
+    }
+}
+
+impl BinsOfGroup<'_> {
+    /// [`Bins::add`] for a flow of the group.
+    #[inline(always)]
+    pub fn add(&mut self, found: Found, packet: &BinnedPacket, outcome: &Outcome, added: &mut AddedBins) {
+        let Found { flow, side } = found;
+        let index = packet.time_ns.saturating_sub(self.origin_ns).div_euclid(self.width_ns);
+        self.put(flow, side, Bin::of_packet(index, packet, outcome), added);
+        if let Some(rtt_ns) = outcome.ack_rtt_ns {
+            self.put(flow, side.other(), Bin::of_rtt(index, rtt_ns), added);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, flow: u32, side: Side, bin: Bin, added: &mut AddedBins) {
+        let lane = &mut self.lanes[2 * index_in_group(flow) + side as usize];
+        if !lane.merge_into_last(&bin) {
+            put_elsewhere(lane, bin, added);
+        }
+    }
+}
+
+#[inline(never)]
+fn put_elsewhere(lane: &mut PackedBins, bin: Bin, added: &mut AddedBins) {
+    match lane.search(bin.index) {
+        Ok(at) => lane.merge(at, &bin),
+        Err(at) => {
+            lane.insert(at, bin);
+            added.count += 1;
+            added.longest = added.longest.max(lane.count());
+        }
+    }
+}
+
+/// Lanes of a group of flows.
+const LANES_OF_GROUP: usize = 2 * FLOWS;
+
+#[inline(always)]
 fn lane_index(flow: u32, side: Side) -> usize {
-    2 * flow as usize + side as usize
+    2 * index_by_group(flow) + side as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const LOW: Found = Found { flow: 0, side: Side::Low };
+    const HIGH: Found = Found { flow: 0, side: Side::High };
 
     fn sum(bins: &Bins) -> (u64, u64, u64) {
         let all = bins.lanes.iter().flat_map(PackedBins::iter);
@@ -295,7 +395,7 @@ mod tests {
     fn test_a_full_table_of_fixed_bins_counts_what_it_leaves_out() {
         let mut bins = Bins::new(BinWidth::Fixed(10), 2);
         for time in [0, 10, 20, 5] {
-            bins.add(0, Side::Low, &packet(time, 100), &Outcome::default());
+            bins.add(LOW, &packet(time, 100), &Outcome::default());
         }
         assert_eq!((bins.total(), bins.lost_packets()), (2, 1));
     }
@@ -308,7 +408,7 @@ mod tests {
             let outcome = Outcome { ack_rtt_ns: Some(5), ..Outcome::default() };
             let mut adaptive = Bins::new(BinWidth::Adaptive, 0);
             for &time in &times {
-                adaptive.add(0, Side::High, &packet(time, 7), &outcome);
+                adaptive.add(HIGH, &packet(time, 7), &outcome);
             }
             let n = times.len() as u64;
             prop_assert_eq!(sum(&adaptive), (n, 7 * n, n));
@@ -317,7 +417,7 @@ mod tests {
             // The same as bins that had the final width from the start.
             let mut fixed = Bins::new(BinWidth::Fixed(adaptive.width_ns()), usize::MAX);
             for &time in &times {
-                fixed.add(0, Side::High, &packet(time, 7), &outcome);
+                fixed.add(HIGH, &packet(time, 7), &outcome);
             }
             prop_assert_eq!(lane(&adaptive), lane(&fixed));
         }

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io;
 
 use super::dccp;
-use super::flow_table::{FlowTable, index_in_group};
+use super::flow_places::{FLOWS, FLOWS_IN_TURNS, flow_at, group_of, groups_of, index_in_group};
+use super::flow_table::FlowTable;
 use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
 use super::tfrc::TfrcFlow;
 use super::{Flow, NonTcpState, Origin};
 use crate::packet::key::Side;
-use neighbours::{FLOWS, FlowSet, GROUP_BITS};
+use neighbours::FlowSet;
 use settled_flows::{SettledFlow, decode};
 
 /// Encoded states of a group that wait to be put away.
@@ -250,14 +251,18 @@ impl FlowTable {
 
     /// Give all flows, in the order of their first packet, to `take`.
     pub fn for_each(&self, mut take: impl FnMut(u32, &Flow)) -> io::Result<()> {
-        for first in (0..self.length).step_by(FLOWS) {
+        for first in (0..self.length).step_by(FLOWS_IN_TURNS as usize) {
+            let behind = first.saturating_add(FLOWS_IN_TURNS).min(self.length);
             let mut left: Vec<Option<Flow>> = Vec::new();
-            self.read_group(first, |settled| {
-                left.resize_with(FLOWS, || None);
-                left[usize::from(settled.index)] = Some(settled.flow);
-            })?;
-            for (index, number) in (first..self.length).take(FLOWS).enumerate() {
-                match left.get_mut(index).and_then(Option::take) {
+            for group in group_of(first)..groups_of(behind) {
+                self.read_group(group, |settled| {
+                    let place = (flow_at(group, settled.index.into()) - first) as usize;
+                    left.resize_with(left.len().max(place + 1), || None);
+                    left[place] = Some(settled.flow);
+                })?;
+            }
+            for number in first..behind {
+                match left.get_mut((number - first) as usize).and_then(Option::take) {
                     Some(flow) => take(number, &flow),
                     None => self.if_here(number).into_iter().for_each(|flow| take(number, flow)),
                 }
@@ -272,27 +277,27 @@ impl FlowTable {
         if self.live() == self.len() {
             return Ok(loaded);
         }
-        let mut groups: HashMap<u32, FlowSet> = HashMap::new();
+        let mut groups: HashMap<usize, FlowSet> = HashMap::new();
         for number in wanted.filter(|&number| number < self.length) {
             if self.if_here(number).is_none() {
-                let first = number >> GROUP_BITS << GROUP_BITS;
-                groups.entry(first).or_default().set(index_in_group(number), true);
+                groups.entry(group_of(number)).or_default().set(index_in_group(number), true);
             }
         }
-        for (first, wanted) in groups {
-            self.read_group(first, |settled| {
+        for (group, wanted) in groups {
+            self.read_group(group, |settled| {
                 if wanted.has(settled.index.into()) {
-                    loaded.insert(first + u32::from(settled.index), settled);
+                    loaded.insert(flow_at(group, settled.index.into()), settled);
                 }
             })?;
         }
         Ok(loaded)
     }
 
-    /// Give each of the neighbours of `flow` that left to `take`.
-    fn read_group(&self, flow: u32, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
-        let settled = self.groups.get(self.place(flow)).map(|group| &group.settled);
-        let before = self.before.get((flow >> GROUP_BITS) as usize);
+    /// Give each flow of a group that left to `take`.
+    fn read_group(&self, group: usize, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+        let before = self.before.get(group);
+        let place = group.wrapping_sub(self.before.len());
+        let settled = self.groups.get(place).map(|group| &group.settled);
         for &chunk in settled.map(|settled| &settled.chunks).or(before).into_iter().flatten() {
             self.settled.read(chunk, &mut take)?;
         }
@@ -303,24 +308,27 @@ impl FlowTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::flow_places::GROUPS_IN_TURNS;
     use crate::packet::key::Ipv4Ends;
     use crate::packet::plain::PlainSegment;
 
     #[test]
     fn test_flows_that_left_can_be_read_and_their_groups_take_no_memory() {
         let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
-        let last = 3 * FLOWS as u32 - 1;
+        // Of the last group, only the last flow stays.
+        let last = 2 * FLOWS_IN_TURNS - 1;
         for host in 0..=last {
             let ends = Ipv4Ends { addresses: 1 << 63 | u64::from(host), ports: 3 << 16 | 4 };
             let found = flows.find_or_open_plain(&PlainSegment { ends, ..PlainSegment::default() }, host);
             assert_eq!(found.unwrap().flow, host);
-            if index_in_group(host) == FLOWS - 1 {
-                // All but the last one.
-                (host + 1 - FLOWS as u32..host + u32::from(host < last)).for_each(|flow| flows.settle(flow));
-                flows.shrink();
-            }
         }
-        assert_eq!((flows.groups.len(), flows.before.len(), flows.spare_pools.len()), (1, 2, 0));
+        (0..last).for_each(|flow| flows.settle(flow));
+        flows.shrink();
+        let groups = 2 * GROUPS_IN_TURNS;
+        assert_eq!(
+            (flows.groups.len(), flows.before.len(), flows.spare_pools.len()),
+            (1, groups - 1, groups - 1)
+        );
         assert_eq!((flows.live(), flows.if_here(0).is_none(), flows.is_over_at(0, 0)), (1, true, true));
         let mut sources = Vec::new();
         flows.for_each(|number, flow| sources.push((number, flow.source))).unwrap();
@@ -329,6 +337,6 @@ mod tests {
         assert_eq!((loaded.len(), loaded[&5].flow.source, loaded[&700].flow.source), (2, 5, 700));
         flows.settle(last);
         flows.shrink();
-        assert_eq!((flows.groups.len(), flows.before.len(), flows.spare_pools.len()), (0, 3, 1));
+        assert_eq!((flows.groups.len(), flows.before.len(), flows.spare_pools.len()), (0, groups, groups));
     }
 }

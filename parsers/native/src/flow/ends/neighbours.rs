@@ -3,13 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Flow;
+use crate::flow::flow_places::FLOWS;
 use crate::long_array;
-
-/// Flows in a group, as a power of two: with unacknowledged data 400 kB, which fit in the
-/// second-level cache.
-pub const GROUP_BITS: u32 = 8;
-
-pub const FLOWS: usize = 1 << GROUP_BITS;
 
 /// Marks a flow that left in [`Neighbours::places`].
 const NOWHERE: u8 = u8::MAX;
@@ -59,8 +54,12 @@ pub struct Neighbours {
 
 impl Neighbours {
     pub fn new() -> Self {
-        // Address space only: memory is used page by page as flows are opened.
-        Self { flows: Vec::with_capacity(FLOWS), opened: 0, left: 0, places: None, marks: None }
+        Self { flows: Vec::new(), opened: 0, left: 0, places: None, marks: None }
+    }
+
+    /// Reserve address space for a whole group: memory is used page by page as flows are opened.
+    pub fn reserve(&mut self) {
+        self.flows.reserve_exact(FLOWS);
     }
 
     pub fn open(&mut self, flow: Flow) {
@@ -120,8 +119,8 @@ impl Neighbours {
         (0..usize::from(self.opened)).filter(move |&index| !left.has(index))
     }
 
-    /// Those that have not left, with their indices.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Flow)> {
+    /// Those that have not left.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         let here = self.indices();
         let Self { flows, places, .. } = self;
         let mut before = 0;
@@ -130,7 +129,7 @@ impl Neighbours {
             let place = places.as_ref().map_or(index, |places| usize::from(places[index % FLOWS]));
             let flow = flows.nth(place - before)?;
             before = place + 1;
-            Some((index, flow))
+            Some(flow)
         })
     }
 
@@ -224,8 +223,8 @@ mod tests {
                 let here: Vec<usize> = (0..opened).filter(|&index| !left[index]).collect();
                 prop_assert_eq!(flows.indices().collect::<Vec<_>>(), here.clone());
                 prop_assert!(here.iter().all(|&index| flows.at(index).source as usize == index));
-                let found: Vec<_> = flows.iter_mut().map(|(index, flow)| (index, flow.source as usize)).collect();
-                prop_assert_eq!(found, here.iter().map(|&index| (index, index)).collect::<Vec<_>>());
+                let found: Vec<_> = flows.iter_mut().map(|flow| flow.source as usize).collect();
+                prop_assert_eq!(found, here);
                 prop_assert!((0..opened).all(|index| flows.has_left(index) == left[index]));
                 if flows.have_left() {
                     break;

@@ -45,7 +45,15 @@ impl Analysis {
         if let Some((side, rtt_ns)) = findings.handshake {
             let Packet { time_ns, number: packet, .. } = *packet;
             let method = RttMethod::Handshake;
-            self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
+            self.samples.rtt.offer(RttSample {
+                flow,
+                side,
+                time_ns,
+                rtt_ns,
+                method,
+                is_delayed_ack: false,
+                packet,
+            });
         }
     }
 }

@@ -31,7 +31,14 @@ impl Analysis {
 
     /// Group what queued packets counted in intervals that ended.
     pub(in crate::pass) fn group_settled(&mut self) {
-        if self.groups.is_some() && self.backlog.has_settled() {
+        if self.backlog.has_settled() {
+            self.group_all_pieces();
+        }
+    }
+
+    /// Group what flows counted in intervals that ended.
+    pub(in crate::pass) fn group_all_pieces(&mut self) {
+        if self.groups.is_some() {
             for flow in self.flows.neighbourhoods() {
                 self.group_pieces(flow);
             }
@@ -83,9 +90,7 @@ impl Analysis {
     #[inline(never)]
     fn group_pieces(&mut self, flow: u32) {
         let Some(mut groups) = self.groups.take() else { return };
-        let (first, pieces) = self.flows.take_pieces(flow);
-        for mut piece in pieces {
-            let number = first + u32::from(piece.flow);
+        for (number, mut piece) in self.flows.take_pieces(flow) {
             self.hide_unseen(number, &mut piece);
             groups.take(&piece, (number, self.flows.get(number)));
         }

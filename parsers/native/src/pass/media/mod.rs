@@ -262,7 +262,15 @@ impl Analysis {
             bins.add_rtt(flow, side, packet.time_ns, rtt_ns);
         }
         let Packet { time_ns, number: packet, .. } = *packet;
-        self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
+        self.samples.rtt.offer(RttSample {
+            flow,
+            side,
+            time_ns,
+            rtt_ns,
+            method,
+            is_delayed_ack: false,
+            packet,
+        });
     }
 }
 

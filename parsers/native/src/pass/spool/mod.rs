@@ -5,13 +5,16 @@
 pub mod records;
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Analysis;
-use crate::flow::Found;
 use crate::flow::ends::nameless_file::nameless_file;
+use crate::flow::flow_places::{FLOWS, index_by_group, index_in_group};
+use crate::flow::tcp::Outcome;
+use crate::flow::{Flow, Found};
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
 use crate::packet::key::Side;
@@ -48,8 +51,8 @@ impl SpoolFile {
         let mut out = io::BufWriter::with_capacity(1 << 20, file);
         for (last_chunk, buffer) in buffers.filter(|(_, buffer)| !buffer.is_empty()) {
             let bytes = std::mem::take(buffer);
-            let number = u128::from(*last_chunk) | (bytes.len() as u128) << u64::BITS;
-            out.write_all(&number.to_le_bytes())?;
+            out.write_all(&last_chunk.to_le_bytes())?;
+            out.write_all(&(bytes.len() as u64).to_le_bytes())?;
             out.write_all(&bytes)?;
             *last_chunk = self.written;
             self.written += (CHUNK_HEADER + bytes.len()) as u64;
@@ -57,20 +60,25 @@ impl SpoolFile {
         out.flush()
     }
 
-    /// The chunks of a chain, from the last to the first.
-    fn chunks(&mut self, mut chunk: u64) -> io::Result<Vec<Vec<u8>>> {
+    /// What the chain whose last chunk is at `chunk` has in the file.
+    fn read(&self, mut chunk: u64) -> io::Result<Vec<u8>> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
         let mut chunks = Vec::new();
-        while let Some(file) = self.file.as_mut().filter(|_| chunk != NO_CHUNK) {
-            let mut header = [0; CHUNK_HEADER];
-            file.seek(SeekFrom::Start(chunk))?;
-            file.read_exact(&mut header)?;
-            let number = u128::from_le_bytes(header);
-            let mut bytes = vec![0; (number >> u64::BITS) as usize];
-            file.read_exact(&mut bytes)?;
-            chunks.push(bytes);
-            chunk = number as u64;
+        while chunk != NO_CHUNK {
+            let mut numbers = [[0; 8]; 2];
+            file.read_exact_at(numbers.as_flattened_mut(), chunk)?;
+            let [before, bytes] = numbers.map(u64::from_le_bytes);
+            chunks.push((chunk + CHUNK_HEADER as u64, bytes as usize));
+            chunk = before;
         }
-        Ok(chunks)
+        let mut all = vec![0; chunks.iter().map(|(_, bytes)| bytes).sum()];
+        let mut rest = &mut all[..];
+        for (start, bytes) in chunks.into_iter().rev() {
+            let (chunk, behind) = rest.split_at_mut(bytes);
+            file.read_exact_at(chunk, start)?;
+            rest = behind;
+        }
+        Ok(all)
     }
 }
 
@@ -105,11 +113,10 @@ impl<T: Spooled> Chain<T> {
         (&mut self.last_chunk, &mut self.buffer)
     }
 
-    fn read(&self, file: &mut SpoolFile) -> io::Result<SpooledRows<T>> {
-        let mut parts = vec![self.buffer.clone()];
-        parts.extend(file.chunks(self.last_chunk)?);
-        parts.reverse();
-        Ok(SpooledRows { bytes: parts.concat().into(), count: self.count, cursor: Mutex::default() })
+    fn read(&self, file: &SpoolFile) -> io::Result<SpooledRows<T>> {
+        let mut bytes = file.read(self.last_chunk)?;
+        bytes.extend_from_slice(&self.buffer);
+        Ok(SpooledRows { bytes, count: self.count, cursor: Mutex::default() })
     }
 }
 
@@ -135,10 +142,67 @@ impl Direction {
     }
 }
 
+/// The directions of a flow, as far as they have records.
+#[derive(Debug, Default)]
+struct Directions([Option<Box<Direction>>; 2]);
+
+impl Directions {
+    #[inline]
+    fn of_mut(&mut self, side: Side) -> &mut Direction {
+        self.0[side as usize].get_or_insert_default()
+    }
+
+    /// Keep a packet of `side`; return how many bytes it took.
+    #[inline]
+    fn add_packet(&mut self, side: Side, packet: &SpooledPacket) -> usize {
+        let direction = self.of_mut(side);
+        direction.is_simulated |= packet.is_simulated();
+        direction.packets.add(packet)
+    }
+
+    /// Keep what a packet of `side` showed of the other direction; return how many bytes that took.
+    #[inline]
+    fn add_answers(&mut self, side: Side, time_ns: i64, outcome: &Outcome) -> usize {
+        let round_trip = outcome.ack_rtt_ns.filter(|&rtt_ns| rtt_ns > 0);
+        if round_trip.is_none() && outcome.round.is_none() {
+            return 0;
+        }
+        let chains = self.of_mut(side.other()).of_tcp.get_or_insert_default();
+        let round_trip = round_trip.map(|rtt_ns| SpooledRoundTrip { time_ns, rtt_ns });
+        let round = outcome.round.map(|round| SpooledRound { start_ns: round.start_ns, limit: round.limit });
+        round_trip.map_or(0, |one| chains.round_trips.add(&one))
+            + round.map_or(0, |one| chains.rounds.add(&one))
+    }
+}
+
+/// The directions of a group of flows.
+pub struct SpoolOfGroup<'a>(&'a mut [Directions]);
+
+impl SpoolOfGroup<'_> {
+    /// Keep a plain segment that its flow has taken, and what it showed; return how many bytes that took.
+    #[inline(always)]
+    pub fn add(&mut self, found: Found, segment: &PlainSegment, flow: &Flow, outcome: &Outcome) -> usize {
+        let directions = &mut self.0[index_in_group(found.flow)];
+        let answers = directions.add_answers(found.side, segment.time_ns, outcome);
+        answers
+            + plain_packet(found, segment, flow)
+                .map_or(0, |packet| directions.add_packet(found.side, &packet))
+    }
+}
+
+/// What is kept of a plain segment that its flow has taken.
+#[inline(always)]
+fn plain_packet(found: Found, segment: &PlainSegment, flow: &Flow) -> Option<SpooledPacket> {
+    let connection = flow.tcp.as_ref().filter(|_| segment.payload > 0);
+    let position = connection.and_then(|tcp| tcp.half(found.side).position(segment.tcp.seq));
+    (segment.payload > 0).then(|| SpooledPacket::of_plain(segment, position))
+}
+
 /// The directions of the flows of one pass.
 #[derive(Debug)]
 pub struct Spool {
-    directions: Vec<[Option<Box<Direction>>; 2]>,
+    /// Group by group.
+    directions: Vec<Directions>,
     buffered: usize,
     most_buffered: usize,
     file: Arc<Mutex<SpoolFile>>,
@@ -160,27 +224,23 @@ impl Spool {
     /// Keep a packet of the flow and side.
     #[inline]
     pub fn add_packet(&mut self, found: Found, packet: &SpooledPacket) {
-        let direction = self.direction_mut(found.flow, found.side);
-        direction.is_simulated |= packet.is_simulated();
-        let bytes = direction.packets.add(packet);
+        let bytes = self.directions_mut(found.flow).add_packet(found.side, packet);
         self.count_buffered(bytes);
     }
 
-    /// Keep what a packet of the other direction shows of that of the flow and side.
+    /// Keep what a packet of the flow and side showed of the other direction.
     #[inline]
-    fn add_samples(
-        &mut self,
-        (flow, side): (u32, Side),
-        round_trip: Option<SpooledRoundTrip>,
-        round: Option<SpooledRound>,
-    ) {
-        if round_trip.is_none() && round.is_none() {
-            return;
+    pub fn add_answers(&mut self, found: Found, time_ns: i64, outcome: &Outcome) {
+        let bytes = self.directions_mut(found.flow).add_answers(found.side, time_ns, outcome);
+        self.count_buffered(bytes);
+    }
+
+    /// The directions of each of the first `groups` of flows, to be filled by one thread each.
+    pub fn by_group(&mut self, groups: usize) -> impl Iterator<Item = SpoolOfGroup<'_>> {
+        if self.directions.len() < groups * FLOWS {
+            self.directions.resize_with(groups * FLOWS, Directions::default);
         }
-        let chains = self.direction_mut(flow, side).of_tcp.get_or_insert_default();
-        let bytes = round_trip.map_or(0, |one| chains.round_trips.add(&one));
-        let more = round.map_or(0, |one| chains.rounds.add(&one));
-        self.count_buffered(bytes + more);
+        self.directions.chunks_mut(FLOWS).map(SpoolOfGroup)
     }
 
     /// How many packets a direction has.
@@ -211,7 +271,7 @@ impl Spool {
     }
 
     fn read<T: Spooled>(&self, chain: Option<&Chain<T>>) -> io::Result<SpooledRows<T>> {
-        chain.map_or_else(|| Ok(SpooledRows::default()), |chain| chain.read(&mut self.file()))
+        chain.map_or_else(|| Ok(SpooledRows::default()), |chain| chain.read(&self.file()))
     }
 
     fn file(&self) -> MutexGuard<'_, SpoolFile> {
@@ -219,19 +279,20 @@ impl Spool {
     }
 
     fn direction(&self, flow: u32, side: Side) -> Option<&Direction> {
-        self.directions.get(flow as usize)?[side as usize].as_deref()
+        self.directions.get(index_by_group(flow))?.0[side as usize].as_deref()
     }
 
     #[inline]
-    fn direction_mut(&mut self, flow: u32, side: Side) -> &mut Direction {
-        let flow = flow as usize;
-        if flow >= self.directions.len() {
-            self.directions.resize_with(flow + 1, Default::default);
+    fn directions_mut(&mut self, flow: u32) -> &mut Directions {
+        let index = index_by_group(flow);
+        if index >= self.directions.len() {
+            self.directions.resize_with(index + 1, Directions::default);
         }
-        self.directions[flow][side as usize].get_or_insert_default()
+        &mut self.directions[index]
     }
 
-    fn count_buffered(&mut self, bytes: usize) {
+    /// Count bytes that were added, and write all if there are too many.
+    pub fn count_buffered(&mut self, bytes: usize) {
         self.buffered += bytes;
         if self.buffered > self.most_buffered {
             self.write_buffers();
@@ -242,7 +303,7 @@ impl Spool {
     fn write_buffers(&mut self) {
         self.buffered = 0;
         if self.error.is_none() {
-            let directions = self.directions.iter_mut().flatten().flatten();
+            let directions = self.directions.iter_mut().flat_map(|both| &mut both.0).flatten();
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
             self.error = file.append(directions.flat_map(|direction| direction.buffers())).err();
         }
@@ -254,14 +315,14 @@ impl Spool {
 
 /// The records of one kind of one direction, decoded as they are asked for.
 pub struct SpooledRows<T: Spooled> {
-    bytes: Arc<[u8]>,
+    bytes: Vec<u8>,
     count: usize,
     cursor: Mutex<Cursor<T>>,
 }
 
 impl<T: Spooled> Default for SpooledRows<T> {
     fn default() -> Self {
-        Self { bytes: Arc::default(), count: 0, cursor: Mutex::default() }
+        Self { bytes: Vec::new(), count: 0, cursor: Mutex::default() }
     }
 }
 
@@ -322,23 +383,9 @@ impl Analysis {
     #[inline(always)]
     pub(super) fn spool_plain(&mut self, found: Found, segment: &PlainSegment) {
         if let Some(spool) = &mut self.spool
-            && segment.payload > 0
+            && let Some(packet) = plain_packet(found, segment, self.flows.get(found.flow))
         {
-            let connection = self.flows.get(found.flow).tcp.as_ref();
-            let position = connection.and_then(|tcp| tcp.half(found.side).position(segment.tcp.seq));
-            spool.add_packet(found, &SpooledPacket::of_plain(segment, position));
-        }
-    }
-
-    /// Keep what a packet showed of the other direction.
-    #[inline(always)]
-    pub(super) fn spool_samples(&mut self, found: Found, time_ns: i64) {
-        if let Some(spool) = &mut self.spool {
-            let rtt_ns = self.outcome.ack_rtt_ns.filter(|&rtt_ns| rtt_ns > 0);
-            let round =
-                self.outcome.round.map(|round| SpooledRound { start_ns: round.start_ns, limit: round.limit });
-            let round_trip = rtt_ns.map(|rtt_ns| SpooledRoundTrip { time_ns, rtt_ns });
-            spool.add_samples((found.flow, found.side.other()), round_trip, round);
+            spool.add_packet(found, &packet);
         }
     }
 }
@@ -351,7 +398,8 @@ mod tests {
 
     use super::records::SpooledSighting;
     use super::*;
-    use crate::flow::tcp::Limit;
+    use crate::flow::tcp::ecn::RoundMarks;
+    use crate::flow::tcp::{Limit, Round};
     use crate::packet::event::{Event, NodeLayer, PathPoint};
 
     fn spool(folder: PathBuf, most_buffered: usize) -> Spool {
@@ -383,6 +431,21 @@ mod tests {
 
     fn round_trip() -> impl Strategy<Value = SpooledRoundTrip> {
         (any::<i64>(), any::<u64>()).prop_map(|(time_ns, rtt_ns)| SpooledRoundTrip { time_ns, rtt_ns })
+    }
+
+    fn ended(round: SpooledRound) -> Round {
+        Round {
+            start_ns: round.start_ns,
+            duration_ns: 0,
+            flight: 0,
+            window: None,
+            delivered: 0,
+            rtt_ns: None,
+            limit: round.limit,
+            phase: None,
+            last_flight: None,
+            marks: RoundMarks::default(),
+        }
     }
 
     fn round() -> impl Strategy<Value = SpooledRound> {
@@ -417,9 +480,15 @@ mod tests {
                 let own = &mut kept[flow as usize][usize::from(is_high)];
                 let side = side(is_high);
                 spool.add_packet(Found { flow, side }, &packet);
-                spool.add_samples((flow, side), round_trip, round);
+                let outcome = Outcome {
+                    ack_rtt_ns: round_trip.map(|one| one.rtt_ns),
+                    round: round.map(ended),
+                    ..Outcome::default()
+                };
+                let time_ns = round_trip.map_or(0, |one| one.time_ns);
+                spool.add_answers(Found { flow, side: side.other() }, time_ns, &outcome);
                 own.0.push(packet);
-                own.1.extend(round_trip);
+                own.1.extend(round_trip.filter(|one| one.rtt_ns > 0));
                 own.2.extend(round);
             }
             for (flow, is_high) in (0..3).flat_map(|flow| [(flow, false), (flow, true)]) {
