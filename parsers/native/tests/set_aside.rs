@@ -190,7 +190,7 @@ fn test_real_captures_give_the_same_tables_with_any_number_of_threads() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     #[test]
     fn test_tables_are_the_same_with_any_number_of_threads(

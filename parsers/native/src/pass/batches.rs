@@ -18,7 +18,13 @@ impl Analysis {
     /// [`Analysis::take`] for many packets: batches that are full, but for the last one.
     pub(super) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
         self.runs.begin(batches.len() * BATCH);
+        self.end_flows_before(batches);
+        let is_careful = self.flows.is_careful();
         for number in 0..batches.len() {
+            if is_careful {
+                self.settle_runs(batches);
+                self.end_flows_before(&batches[number..=number]);
+            }
             self.take_batch(batches, number, summary);
         }
         self.settle_runs(batches);
@@ -29,10 +35,6 @@ impl Analysis {
     /// is collected in the order of packets.
     fn take_batch(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
         let batch = &batches[number];
-        if self.may_end_flows(batch) {
-            self.settle_runs(batches);
-        }
-        self.end_flows_before(batch);
         self.appended.begin(batch);
         let is_by_flow =
             !self.appended.concerns(batch) && !self.flows.is_careful() && !self.is_in_order(batch);

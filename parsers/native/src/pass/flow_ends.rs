@@ -67,14 +67,17 @@ impl FlowEnds {
         }
     }
 
-    /// The sweep that is due, if any.
-    fn next_sweep(&mut self) -> Option<Sweep> {
+    /// The sweep that is due, if any, before packets until `latest_ns`.
+    fn next_sweep(&mut self, latest_ns: i64) -> Option<Sweep> {
         let Self { clock_ns: now_ns, idle_ns, .. } = *self;
         if now_ns < self.next_sweep_ns.max(self.trusted_from_ns) || now_ns == i64::MIN {
             return None;
         }
-        let next_ns = now_ns.saturating_add(self.shortest_ns / SWEEPS);
-        (self.horizon_ns, self.next_sweep_ns) = (next_ns, next_ns);
+        self.next_sweep_ns = now_ns.saturating_add(self.shortest_ns / SWEEPS);
+        // Until behind these packets, unless one of them has a wrong time.
+        let behind_ns = latest_ns.saturating_add(1).min(now_ns.saturating_add(self.shortest_ns));
+        self.horizon_ns = self.next_sweep_ns.max(behind_ns);
+        let next_ns = self.horizon_ns;
         Some(Sweep { now_ns, next_ns, idle_ns })
     }
 }
@@ -93,20 +96,13 @@ impl Analysis {
         }
     }
 
-    /// Whether flows may be over before the last packet of a batch.
-    #[inline]
-    pub(super) fn may_end_flows(&self, batch: &Batch) -> bool {
-        let Self { ends, flows, .. } = self;
-        let is_near = |(earliest_ns, latest_ns): (i64, i64)| {
-            latest_ns > ends.horizon_ns.min(earliest_ns.saturating_add(ends.shortest_ns))
-        };
-        flows.is_careful() || batch.times_ns().is_some_and(is_near)
-    }
-
-    /// Prepare the flows for a batch.
-    pub(super) fn end_flows_before(&mut self, batch: &Batch) {
-        if let Some((earliest_ns, latest_ns)) = batch.times_ns() {
-            self.end_flows(earliest_ns, latest_ns, batch.len() as u32);
+    /// Prepare the flows for these batches.
+    pub(super) fn end_flows_before(&mut self, batches: &[Batch]) {
+        let times = || batches.iter().filter_map(Batch::times_ns);
+        let (earliest, latest) = (times().map(|times| times.0).min(), times().map(|times| times.1).max());
+        if let Some((earliest_ns, latest_ns)) = earliest.zip(latest) {
+            let packets = batches.iter().map(|batch| batch.len() as u32).sum();
+            self.end_flows(earliest_ns, latest_ns, packets);
         }
     }
 
@@ -128,7 +124,7 @@ impl Analysis {
         if self.ends.is_off {
             return self.flows.be_careful(false);
         }
-        if let Some(sweep) = self.ends.next_sweep() {
+        if let Some(sweep) = self.ends.next_sweep(latest_ns) {
             self.sweep(sweep);
             let horizon_ns = earliest_ns.saturating_add(self.ends.shortest_ns);
             self.ends.horizon_ns = self.ends.horizon_ns.min(horizon_ns);
