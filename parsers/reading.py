@@ -321,6 +321,8 @@ class Pass:
                 progress=self._progress[index],
             )
         except OSError as error:
+            if self._spool is None:
+                raise  # by a filter or reader in Python
             # the core's words end in the number of the error
             raise SpoolError(gettempdir(), str(error).partition(" (os error")[0].lower()) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import tfrctrace
 from tfrctrace.base.errors import SpoolError
 from tfrctrace.parsers import _native, reading
+from tfrctrace.parsers.filters import capture_filters
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.reports.files import lists_of_text
 from tfrctrace.reports.printers import replay as printer
@@ -108,6 +110,7 @@ def test_a_full_disk_is_reported_with_the_folder(write_capture, conversation, tm
     script = f"""
 import resource, signal, sys
 from tfrctrace.parsers import _native, reading
+from tfrctrace.parsers.filters import capture_filters
 from tfrctrace.cli import run
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -136,6 +139,23 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_its_own(
     monkeypatch.setattr(reading, "SpoolFile", lambda *_: _native.SpoolFile(f"{tmp_path}/nowhere", 0))
     with pytest.raises(SpoolError, match="no such file or directory"):
         tfrctrace.open(path).replays()
+
+
+def test_what_fails_without_a_spool_names_no_temporary_folder(  # type: ignore[no-untyped-def]
+    run, write_capture, conversation, monkeypatch
+) -> None:
+    compiled = capture_filters._compile
+
+    def lack_files(expression: str, link_type: int, snap_length: int) -> object:
+        if link_type == 101:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return compiled(expression, link_type, snap_length)
+
+    monkeypatch.setattr(capture_filters, "_compile", lack_files)
+    write_capture("a.pcap", conversation(link_layer=False), link_type=101)
+    outcome = run("flows", "--filter", "tcp", "a.pcap")
+    assert outcome.status == 71
+    assert outcome.err.startswith("error: too many open files\nhint:  raise the limit of open files")
 
 
 def test_text_shows_flows_with_the_most_steps_and_counts_others(  # type: ignore[no-untyped-def]
