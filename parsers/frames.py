@@ -16,10 +16,11 @@ _FRAMES_UNTIL_TRIM: Final = 8
 
 
 def joined_frame(frames: Iterable[pl.DataFrame], empty: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of `frames`, or `empty` if there are none, each column in one piece.
+    """Return the rows of `frames`, or `empty` if there are none.
 
-    Columns are joined one after the other, so that no more than one is in memory twice. A column with one
-    value throughout, or with none, takes no memory: of the many columns of a flood of small flows most do.
+    Parts stay where they are in memory. Joined in one piece, columns would be there twice for a while: the
+    allocator of Polars gives the memory of small parts back only later. A column with one value throughout,
+    or with none, takes no memory: of the many columns of a flood of small flows most do.
     """
     import polars as pl
 
@@ -44,7 +45,7 @@ def joined_frame(frames: Iterable[pl.DataFrame], empty: pl.DataFrame) -> pl.Data
         else:
             pairs = zip(column, heights, strict=True)
             whole = [one if len(one) == height else one.new_from_index(0, height) for one, height in pairs]
-            columns.append(pl.concat(whole, rechunk=True))
+            columns.append(pl.concat(whole))
     # what is constant alone would be one row
     numbered = pl.DataFrame({"": pl.int_range(sum(heights), dtype=pl.UInt32, eager=True)})
     return numbered.with_columns(columns).drop("")

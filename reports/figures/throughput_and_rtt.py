@@ -104,7 +104,7 @@ def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int
         for style, row in enumerate(drawn, start=1)
     ]
     rest = _rows_not_of(bins, keys)
-    left_out = rest.unique(["flow", "direction"]).height
+    left_out = rest.select("flow", "direction").n_unique()
     if left_out:
         label = "the other direction" if left_out == 1 else f"the other {left_out:,} directions together"
         curves.append(_rate_curve(label, OTHER, _summed_rates(rest), origin_ns))

@@ -66,11 +66,12 @@ def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
 def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[Fact]:
     """Yield RTTs that are not of acknowledged data: those of TFRC's senders, else of handshakes."""
     # reports of a receiver of RTP are no TFRC
-    is_rtp = not flows.filter(flows["transport"].is_in(["rtp", "rtcp"])).is_empty()
+    is_rtp = flows["transport"].is_in(["rtp", "rtcp"]).any()
     sender = "RTT of RTCP reports" if is_rtp else "RTT of TFRC senders (R)"
+    handshakes = flows.select("flow", "handshake_rtt_ms").unique("flow")
     for label, values, noun in (
         (f"{sender}, p50", None if feedback is None else feedback["rtt_ms"], "report"),
-        ("RTT of handshakes, p50", flows.unique("flow")["handshake_rtt_ms"], "handshake"),
+        ("RTT of handshakes, p50", handshakes["handshake_rtt_ms"], "handshake"),
     ):
         known = None if values is None else values.drop_nulls()
         if known is None or known.is_empty():

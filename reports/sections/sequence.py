@@ -43,9 +43,7 @@ def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.D
 
 
 def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
-    import polars as pl
-
-    if flows.filter(pl.col("transport") == "tcp").is_empty():
+    if not (flows["transport"] == "tcp").any():
         return ()
     if results.clock is not None or results.joined:
         return (("Not drawn for several captures together: see the report of a single one.",),)
