@@ -149,6 +149,7 @@ def print_message(message: Message) -> None:
 
 def report_crash(by: str) -> int:
     """Report that `by` ended the process below a memory limit, and return the status."""
+    _write("")  # it may have left half a line
     print_message(Message("error", f"{OUT_OF_MEMORY}: {by} ended the process", hint=HINTS[OUT_OF_MEMORY]))
     return NO_RESOURCES
 
