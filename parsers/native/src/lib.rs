@@ -10,7 +10,7 @@
 //!    where that holds all; a reason stays where peeling stops early.
 //! 5. [`input::source_summary`] counts it, so that no packet disappears. [`input::reading`] does steps 1 to 5, ahead of
 //!    the rest, in a thread of its own, and hands packets over in a [`packet::batch::Batch`].
-//! 6. [`flow`] finds or opens its conversation and moves that flow's state on.
+//! 6. [`flow`] finds or opens its conversation and moves that flow's state on, with the help of `threads`.
 //! 7. [`flow::bins`] and samples keep what the caller asked for; [`pass`] ties these steps together.
 //! 8. [`tables`] declares every column and turns flows and samples into Arrow tables, which Python takes over
 //!    uncopied.
