@@ -61,6 +61,8 @@ class ResultsFolder:
 
     def get(self, key: str) -> Record | None:
         """Return the facts of a chain that is done."""
+        if not _is_key(key):
+            return None  # an index that somebody else wrote may lead out of the folder
         try:
             facts: Record = json.loads((self._place(key) / _FACTS).read_bytes())
         except (OSError, ValueError, RecursionError):

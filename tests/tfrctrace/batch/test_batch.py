@@ -294,6 +294,23 @@ def test_any_parts_in_any_order_merge_to_the_whole(run, farm, tmp_path, contents
     merged_is_whole()
 
 
+def test_merge_writes_nothing_outside_of_its_folder(run, farm, tmp_path):
+    batch(run, "farm", "-o", "one")
+    (entry, *_) = json.loads((tmp_path / "one" / "index.json").read_text())["chains"]
+    key = "../../precious"
+    for path in (tmp_path / "one" / "index.json", tmp_path / "one" / "chains" / entry["key"] / "facts.json"):
+        path.write_text(path.read_text().replace(entry["key"], key))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "one" / "chains" / entry["key"]).rename(tmp_path / "in" / "precious")
+    (tmp_path / "one").rename(tmp_path / "in" / "one")
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis").touch()
+    outcome = run("merge", "in/one", "-o", "merged")
+    assert outcome.status == WRONG_USAGE
+    assert "lacks the results of" in outcome.err
+    assert [path.name for path in (tmp_path / "precious").iterdir()] == ["thesis"]
+
+
 def test_results_that_do_not_fit_are_not_merged(run, farm, tmp_path):
     batch(run, "farm", "-o", "one")
     batch(run, "farm", "-o", "other", "--every", "1min")
