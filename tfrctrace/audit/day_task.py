@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.audit.audit_folder import TABLES, AuditFolder
+from tfrctrace.audit.audit_folder import FACTS, TABLES, AuditFolder
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of
 from tfrctrace.metrics.audit.regroup import as_link, joined_pieces, near_side, renamed, widened
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
 from tfrctrace.runs.cache import RunInput
-from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,7 +86,7 @@ class DayTask:
     @property
     def shape(self) -> Mapping[str, Any]:
         """The parts of the facts."""
-        return {**COMMON, "link": str, "date": str, "tables": {str: str}}
+        return FACTS
 
     @property
     def date(self) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tfrctrace.audit.audit_folder import AuditFolder
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
@@ -168,6 +169,17 @@ def test_an_audit_that_was_killed_goes_on_to_the_same_bytes(audited, run, tmp_pa
     outcome = run("audit", str(audit), "-o", str(audit), "--limits", limits)
     assert outcome.status == 0, outcome.err
     assert contents(audit) == whole
+
+
+@pytest.mark.parametrize("change", [{"link": 5}, {"link": None}, {"date": "\0"}, {"tables": []}, {"more": 1}])
+def test_damaged_facts_of_a_day_count_as_missing(audited, tmp_path, change):
+    shutil.copytree(audited / "audit", tmp_path / "audit")
+    path = next((tmp_path / "audit").glob("days/*.json"))
+    folder = AuditFolder(str(tmp_path / "audit"))
+    facts = folder.get(path.stem)
+    assert facts is not None
+    path.write_text(json.dumps(facts | change))
+    assert folder.get(path.stem) is None
 
 
 def test_the_next_night_reads_the_new_day_only_and_keeps_days_whose_files_are_gone(captures, run, tmp_path):
