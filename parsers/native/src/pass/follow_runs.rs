@@ -140,9 +140,8 @@ impl Analysis {
 
     /// Follow the segments of a flow that wait, before a packet that cannot.
     pub(super) fn settle_run(&mut self, flow: u32, batches: &[Batch]) {
-        let runs = std::mem::take(&mut self.runs);
-        let mut runs = runs;
-        for (index, side) in runs.take(flow).into_iter().flatten() {
+        let mut runs = std::mem::take(&mut self.runs);
+        for (index, side) in runs.take(flow) {
             let (segment, extras) = at(batches, index);
             let found = Found { flow, side };
             if self.collects {

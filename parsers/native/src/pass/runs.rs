@@ -125,13 +125,13 @@ impl Runs {
     }
 
     /// The segments of a flow that wait, and do not from now on.
-    pub fn take(&mut self, flow: u32) -> Option<Segments<'_>> {
-        if self.is_empty() {
-            return None;
+    pub fn take(&mut self, flow: u32) -> Segments<'_> {
+        let mut next = NONE;
+        if !self.is_empty() {
+            let place = self.place(flow);
+            next = std::mem::replace(&mut self.runs[place].first, NONE);
         }
-        let place = self.place(flow);
-        let first = std::mem::replace(&mut self.runs[place].first, NONE);
-        Some(Segments { waiting: &self.waiting, next: first })
+        Segments { waiting: &self.waiting, next }
     }
 
     /// How many segments of the group at place `group` wait, or waited before those of their flow were taken alone.

@@ -74,16 +74,16 @@ impl DirectionSpool {
         self.place(flow, direction).is_some_and(|(flow, side, _)| self.filled.spool.is_simulated(flow, side))
     }
 
-    fn packets(&self, flow: u32, direction: &str) -> PyResult<Table> {
-        self.table(flow, direction, |flow, side, _| self.filled.spool.packets(flow, side))
+    fn packets(&self, py: Python<'_>, flow: u32, direction: &str) -> PyResult<Table> {
+        self.table(py, flow, direction, |flow, side, _| self.filled.spool.packets(flow, side))
     }
 
-    fn round_trips(&self, flow: u32, direction: &str) -> PyResult<Table> {
-        self.table(flow, direction, |flow, side, _| self.filled.spool.round_trips(flow, side))
+    fn round_trips(&self, py: Python<'_>, flow: u32, direction: &str) -> PyResult<Table> {
+        self.table(py, flow, direction, |flow, side, _| self.filled.spool.round_trips(flow, side))
     }
 
-    fn rounds(&self, flow: u32, direction: &str) -> PyResult<Table> {
-        self.table(flow, direction, |flow, side, sides| match sides.sees_limits(side) {
+    fn rounds(&self, py: Python<'_>, flow: u32, direction: &str) -> PyResult<Table> {
+        self.table(py, flow, direction, |flow, side, sides| match sides.sees_limits(side) {
             true => self.filled.spool.rounds(flow, side),
             false => Ok(SpooledRows::<SpooledRound>::default()),
         })
@@ -101,16 +101,18 @@ impl DirectionSpool {
 
     fn table<T: Spooled>(
         &self,
+        py: Python<'_>,
         flow: u32,
         direction: &str,
-        read: impl FnOnce(u32, Side, FlowSides) -> io::Result<SpooledRows<T>>,
+        read: impl FnOnce(u32, Side, FlowSides) -> io::Result<SpooledRows<T>> + Send,
     ) -> PyResult<Table>
     where
         SpooledRows<T>: Rows,
     {
-        let place = self.place(flow, direction);
-        let rows =
-            place.map_or_else(|| Ok(SpooledRows::default()), |(flow, side, sides)| read(flow, side, sides));
+        let rows = match self.place(flow, direction) {
+            Some((flow, side, sides)) => py.detach(|| read(flow, side, sides)),
+            None => Ok(SpooledRows::default()),
+        };
         Ok(Table::of(Box::new(rows?)))
     }
 }
