@@ -153,7 +153,7 @@ fn check_threads(bytes: &[u8], what: &str) {
     let options = |tables: &[&str]| Options { grouping, ..Options::collecting(tables) };
     let in_order = analyse(bytes, options(&[&COLLECTED[..], &["tcp"]].concat()));
     let alone = analyse(bytes, Options { threads: Some(1), ..options(&COLLECTED) });
-    for threads in [1, 2, 5] {
+    for threads in [1, 5] {
         let shared = analyse(bytes, Options { threads: Some(threads), ..options(&COLLECTED) });
         for name in COLLECTED.into_iter().chain(["flows", "rtp_sources", "links"]) {
             assert_eq!(table(&shared, name), table(&in_order, name), "{name} of {what} by {threads} threads");
