@@ -36,7 +36,7 @@ _PROBLEMS_SHOWN: Final = 20
 def batch(
     captures: Annotated[
         list[str],
-        typer.Argument(metavar="CAPTURE", help="Captures, and folders of them.", show_default=False),
+        typer.Argument(metavar="CAPTURE", help="Captures, or folders of captures.", show_default=False),
     ],
     *,
     output: Annotated[
@@ -46,12 +46,12 @@ def batch(
         Chaining,
         reading_option(
             "--chains",
-            help="Which files are parts of one capture: auto decides by names, contents and times; days "
-            "does, and reads each day by itself, which bounds its state; names joins all whose "
-            "names differ in numbers only; none reads each by itself.",
+            help="Which files form one capture: auto decides by name, content and time; days also splits "
+            "captures at midnight, which bounds memory; names joins all files whose names differ in "
+            "numbers only; none reads each file separately.",
         ),
     ] = "auto",
-    dry_run: Annotated[bool, other_option("--list", help="Print the chains, and analyse nothing.")] = False,
+    dry_run: Annotated[bool, other_option("--list", help="Print the chains without analysing them.")] = False,
     by: Annotated[
         str,
         measuring_option(
@@ -76,28 +76,28 @@ def batch(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     retry: Annotated[
-        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed before.")
+        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed in an earlier run.")
     ] = None,
     watch: Annotated[
         str | None,
         other_option(
-            "--watch", metavar="TIME", help="Look for new captures every TIME, until it is interrupted."
+            "--watch", metavar="TIME", help="Look for new captures every TIME until interrupted."
         ),
     ] = None,
     verify: Annotated[
         bool,
         other_option(
-            "--verify", help="Read files and tables of chains that are done, and analyse changed ones again."
+            "--verify", help="Check the digests of finished chains, and analyse changed ones again."
         ),
     ] = False,
     reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
-    """Analyse thousands of captures once each, into a folder.
+    """Analyse thousands of captures, each once, and keep the results in a folder.
 
-    Rotated files are found and read as one capture. Started again, it does what is missing: nothing, if no
-    file is new, and of a capture that goes on only what is behind the files read before. A file that cannot
-    be read costs nothing else; the exit status is 3 then.
+    Rotated files are recognised and read as one capture. Run it again to analyse what is missing: only new
+    files are read, also of a capture that has grown. If a file cannot be read, the others are analysed all
+    the same and the exit status is 3.
     """
     from tfrctrace.base.durations import parse_duration_ns
     from tfrctrace.base.interruptible import sleep_ns
