@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.console import Console
     from tfrctrace.commands.options.reading_options import ReadingOptions
-    from tfrctrace.metrics.audit.result import Audit, FoundIncident
+    from tfrctrace.metrics.results.audit import Audit, FoundIncident
     from tfrctrace.parsers.anonymity import Anonymizer
 
 MOST_PAGES: Final = 20

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.batch.chain_task import BatchPlan
-    from tfrctrace.metrics.audit.result import Audit
+    from tfrctrace.metrics.results.audit import Audit
 
 PAGE: Final = "index.html"
 _RESULTS: Final = "results"
