@@ -154,9 +154,10 @@ def results_schema() -> str:
 
 def audit_schema() -> str:
     """Return the JSON schema of audits."""
-    from tfrctrace.reports.files.json_schema import audit_document
+    from tfrctrace.metrics.results.audit import AuditDocument
+    from tfrctrace.metrics.results.schemas import schema_of
 
-    return json.dumps(audit_document(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(schema_of(AuditDocument, "tfrctrace audit"), indent=1, ensure_ascii=False) + "\n"
 
 
 def readme() -> str:

@@ -33,6 +33,7 @@ NO_CODE = {"native", "data", "__pycache__"}
 """Folders whose files are not counted: the crate, and captures."""
 
 SAME_SUBJECT = {
+    "audit": "command, types of its result",
     "burstiness": "metric, section of a report",
     "capacity": "command, model, printer",
     "delivery": "metric, section of a report",

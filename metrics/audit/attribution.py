@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from tfrctrace.metrics.audit.signals import (
     Place,
     Signal,
+    Trouble,
     by_place,
+    signals_about,
     signals_between,
     signals_of_hosts,
     together,
+    trouble_of,
 )
 
 if TYPE_CHECKING:
@@ -54,67 +57,18 @@ _HOUR_NS: Final = 3_600 * 10**9
 _LEAST_BASELINE: Final = 20
 """Intervals of a baseline."""
 
-_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "delay": ("RTT on the client side", "RTT on the server side"),
-    "loss": (
-        "loss on the client side",
-        "loss on the server side",
-        "data that the capture missed",
-    ),
-    "connections": (
-        "connections without an answer",
-        "connections refused",
-        "handshakes not completed",
-        "loss on the client side",
-        "loss on the server side",
-    ),
-    "answers": ("time of servers", "RTT on the server side"),
-    "names": ("DNS queries without an answer", "DNS queries that failed", "RTT on the server side"),
-    "ping": ("pings without a reply", "RTT on the client side", "RTT on the server side"),
-    "radio": ("frames repeated on the radio", "signal"),
-}
-"""Signals that explain each kind of trouble."""
-
-_KIND_OF: Final = (
-    ("wifi_", "radio"),
-    ("rtt", "delay"),
-    ("delay", "delay"),
-    ("echo_unanswered", "ping"),
-    ("echo", "delay"),
-    ("lost", "loss"),
-    ("retransmi", "loss"),
-    ("spurious", "loss"),
-    ("path_lo", "loss"),
-    ("connect_", "delay"),
-    ("connection", "connections"),
-    ("syn_", "connections"),
-    ("response", "answers"),
-    ("dns", "names"),
-)
-"""What begins the name of a quantity, and the kind of trouble that it is about."""
+ReasonKind = Literal["worse", "several places", "no change", "no baseline", "silence"]
 
 
-LIMITS_OF_CAUSES: Final[Mapping[str, str]] = {
-    "Client side, server side": (
-        "the path between the capture and the hosts that open connections, or those that accept them: its "
-        "round-trip time or its losses got worse, those of the other side less or not"
-    ),
-    "Got worse": (
-        "the limits of 95 % before and during the incident do not overlap (Wilson's, of a share, or on "
-        "ranks, of the median of intervals), and the difference matters: 0.5 % of packets, 5 % of "
-        "connections, 20 % and 2 ms of round-trip times, 50 % and 20 ms of the time of servers"
-    ),
-    "Confidence": (
-        "high if the place has nine tenths of the increase and the other places were measured, medium from "
-        "two thirds, or if only single hosts changed; low where no side is known"
-    ),
-    "Unknown": "nothing changed by more than chance, several places did, or there is nothing to compare with",
-    "Limits": (
-        "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
-        "capture that stood still or a link without traffic: captures do not show which"
-    ),
-}
-"""How causes are found, for the page."""
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why the place of a cause is what it is, or why it is unknown."""
+
+    kind: ReasonKind
+    worse: tuple[Signal, ...] = ()
+    """The signal that names the place; of several places all that got worse."""
+    unchanged: tuple[Signal, ...] = ()
+    """Those of other places that did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,24 +82,11 @@ class Cause:
     under_load: bool
     """Whether the rate was higher than usual while delays were longer."""
     confidence: Confidence
-    reason: str
-    """Why the place is what it is, or why it is unknown."""
+    reason: Reason
     baseline: str
     """What the incident was compared with."""
     signals: tuple[Signal, ...]
     """Every signal that is known: what changed, and what did not."""
-
-
-def kind_of(objective: Objective) -> str:
-    """Return the kind of trouble that a violation of an objective is; empty if its name says nothing."""
-    terms = [objective.quantity.term.name]
-    if objective.quantity.over is not None:
-        terms.append(objective.quantity.over.name)
-    for name in terms:
-        for begin, kind in _KIND_OF:
-            if name.startswith(begin):
-                return kind
-    return ""
 
 
 def cause_of(
@@ -168,25 +109,30 @@ def cause_of(
     before, words = _baseline(rows, incident, bad_ns)
     if incident.is_silence:
         return _silence(words)
-    counts: dict[str, int] = {}
-    for one in incident.stretches:
-        kind = kind_of(objectives[one["objective"]])
-        counts[kind] = counts.get(kind, 0) + one["intervals"]
-    kind = max(counts, key=lambda name: (counts[name], name))
+    trouble = _main_trouble(incident, objectives)
     found = None
     for chosen in _views(incident, rows):
         sides = [together(frame.filter(chosen)) for frame in (before, during)]
         signals = signals_between(*sides)
-        found = found or _unknown(signals, words, "no signal of this kind got worse by more than chance")
+        found = found or _unknown(signals, words, Reason("no change"))
         if before.is_empty():
-            return _unknown(signals, words, "there is no time without incidents to compare with")
-        relevant = _relevant(kind, signals)
-        if any(one.has_changed for one in relevant):
+            return _unknown(signals, words, Reason("no baseline"))
+        relevant = _relevant(trouble, signals)
+        if any(signal.has_changed for signal in relevant):
             return _decided(
                 relevant, signals, before, during, words, has_sides=near is not None, hit=_groups(incident)
             )
     assert found is not None
-    return _of_one_host(kind, before, during, words) or found
+    return _of_one_host(trouble, before, during, words) or found
+
+
+def _main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
+    """Return the kind of trouble of most violated intervals."""
+    counts: dict[Trouble | None, int] = {}
+    for stretch in incident.stretches:
+        trouble = trouble_of(objectives[stretch.objective])
+        counts[trouble] = counts.get(trouble, 0) + stretch.intervals
+    return max(counts, key=lambda trouble: (counts[trouble], trouble or ""))
 
 
 def _views(incident: Incident, rows: pl.DataFrame) -> Iterator[pl.Expr]:
@@ -206,26 +152,30 @@ def _views(incident: Incident, rows: pl.DataFrame) -> Iterator[pl.Expr]:
 
 
 def _groups(incident: Incident) -> set[str]:
-    return {one["group"] for one in incident.stretches if one["group"] is not None}
+    return {stretch.group for stretch in incident.stretches if stretch.group is not None}
 
 
-def _unknown(signals: Sequence[Signal], words: str, reason: str) -> Cause:
-    known = tuple(one for one in signals if one.has_changed is not None)
+def _unknown(signals: Sequence[Signal], words: str, reason: Reason) -> Cause:
+    known = tuple(signal for signal in signals if signal.has_changed is not None)
     return Cause("unknown", "unknown", (), False, "low", reason, words, known)
 
 
-def _relevant(kind: str, signals: Sequence[Signal]) -> list[Signal]:
-    names = _KINDS.get(kind)
-    return [one for one in signals if (one.name in names if names else one.place != "load")]
+def _relevant(trouble: Trouble | None, signals: Sequence[Signal]) -> list[Signal]:
+    keys = {signal.key for signal in signals_about(trouble)}
+    return [signal for signal in signals if signal.key in keys]
 
 
-def _of_one_host(kind: str, before: pl.DataFrame, during: pl.DataFrame, words: str) -> Cause | None:
+def _of_one_host(
+    trouble: Trouble | None, before: pl.DataFrame, during: pl.DataFrame, words: str
+) -> Cause | None:
     """Return the cause where only single hosts got worse, too few to be seen in the sum of all."""
     import polars as pl
 
+    if trouble is None:
+        return None
     worst: tuple[float, str] | None = None
-    for name in _KINDS.get(kind, ()):
-        for host, signal in signals_of_hosts(name, before, during).items():
+    for definition in signals_about(trouble):
+        for host, signal in signals_of_hosts(definition.key, before, during).items():
             if signal.has_changed:
                 worst = max(worst or (0.0, ""), (_weight(signal), host))
     if worst is None:
@@ -233,8 +183,8 @@ def _of_one_host(kind: str, before: pl.DataFrame, during: pl.DataFrame, words: s
     _, name = worst
     own = pl.col("group") == name
     signals = signals_between(before.filter(own), during.filter(own))
-    relevant = _relevant(kind, signals)
-    if not any(one.has_changed for one in relevant):
+    relevant = _relevant(trouble, signals)
+    if not any(signal.has_changed for signal in relevant):
         return None
     is_near = bool(during.filter(own)["is_near"][0])
     chosen = pl.col("is_near") == is_near
@@ -246,11 +196,7 @@ def _of_one_host(kind: str, before: pl.DataFrame, during: pl.DataFrame, words: s
 
 
 def _silence(words: str) -> Cause:
-    reason = (
-        "no packet of any host in either direction, not even a request without an answer: the capture "
-        "stood still, or nothing reached it"
-    )
-    return Cause("capture", "all hosts", (), False, "medium", reason, words, ())
+    return Cause("capture", "all hosts", (), False, "medium", Reason("silence"), words, ())
 
 
 def _baseline(
@@ -288,56 +234,50 @@ def _decided(
     hit: Set[str] = frozenset(),
 ) -> Cause:
     """Return the cause that the relevant signals show, of which at least one has changed."""
-    known = tuple(one for one in signals if one.has_changed is not None)
-    changed = [one for one in relevant if one.has_changed]
+    known = tuple(signal for signal in signals if signal.has_changed is not None)
+    changed = [signal for signal in relevant if signal.has_changed]
     best = _largest(changed)
     assert best is not None
     share = _share_of(best, changed)
     if share < _MOST:
-        places = " and ".join(sorted({one.place for one in changed}))
-        return _unknown(signals, words, f"it got worse at several places: {places}")
+        return _unknown(signals, words, Reason("several places", worse=tuple(changed)))
     scope, hosts = _scope(best, before, during, hit)
-    others = [one for one in relevant if one.place != best.place and _same_unit(one, best)]
-    is_compared = any(one.has_changed is not None for one in others)
+    others = [signal for signal in relevant if signal.place != best.place and signal.unit == best.unit]
+    is_compared = any(signal.has_changed is not None for signal in others)
     confidence: Confidence = "high" if share >= _NEARLY_ALL and is_compared else "medium"
     place = best.place
     if not has_sides and place in {"client side", "server side"}:
         confidence = "low"
-    rate = next(one for one in signals if one.place == "load")
+    rate = next(signal for signal in signals if signal.key == "rate")
     under_load = (
         best.unit == "ms"
         and place != "server"
         and bool(rate.has_changed)
         and (rate.during.value or 0.0) >= _MORE_LOAD * (rate.before.value or 0.0)
     )
-    against = ", ".join(one.name for one in others if one.has_changed is False)
-    reason = f"{best.name} got worse"
-    if against:
-        reason += f", and {against} did not"
+    unchanged = tuple(signal for signal in others if signal.has_changed is False)
+    reason = Reason("worse", worse=(best,), unchanged=unchanged)
     return Cause(place, scope, hosts, under_load, confidence, reason, words, known)
 
 
-def _same_unit(one: Signal, other: Signal) -> bool:
-    return one.unit == other.unit
-
-
-def _weight(one: Signal) -> float:
+def _weight(signal: Signal) -> float:
     """Return how much a signal got worse, comparable among signals of one unit."""
-    if one.unit:
-        return abs(one.increase)
-    return max(one.excess, 0.0)
+    if signal.unit:
+        return abs(signal.increase)
+    return max(signal.excess, 0.0)
 
 
 def _largest(changed: Sequence[Signal]) -> Signal | None:
     """Return the signal that got worse most; counts of what failed come before durations."""
-    return max(changed, key=lambda one: (not one.unit, _weight(one)), default=None)
+    return max(changed, key=lambda signal: (not signal.unit, _weight(signal)), default=None)
 
 
 def _share_of(best: Signal, changed: Sequence[Signal]) -> float:
     """Return the share of the increase that is at the place of the largest."""
-    alike = [one for one in changed if _same_unit(one, best)]
+    alike = [signal for signal in changed if signal.unit == best.unit]
     total = sum(map(_weight, alike))
-    return sum(_weight(one) for one in alike if one.place == best.place) / total if total else 1.0
+    at_place = sum(_weight(signal) for signal in alike if signal.place == best.place)
+    return at_place / total if total else 1.0
 
 
 def _scope(
@@ -376,8 +316,8 @@ def _suffering(
     import polars as pl
 
     side = pl.col("is_near") == is_near
-    found = signals_of_hosts(best.name, before.filter(side), during.filter(side))
-    measured = {host: one for host, one in found.items() if one.has_changed is not None}
+    found = signals_of_hosts(best.key, before.filter(side), during.filter(side))
+    measured = {host: signal for host, signal in found.items() if signal.has_changed is not None}
     least = _LEAST_OF_HOST * abs(best.increase)
-    bad = [host for host, one in measured.items() if one.has_changed and abs(one.increase) >= least]
+    bad = [host for host, signal in measured.items() if signal.has_changed and abs(signal.increase) >= least]
     return bad, list(measured)

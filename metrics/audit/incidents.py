@@ -7,13 +7,13 @@ objective. Intervals without data do neither, but a long silence ends a stretch:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.objectives import summed_stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -26,19 +26,6 @@ SILENT_INTERVALS: Final = 6
 
 Ended = Literal["recovered", "no data", "end of data"]
 """Why a stretch ended: enough intervals met the objective, nothing is known for long, or the captures end."""
-
-STRETCH_COLUMNS: Final = (
-    "objective",
-    "group",
-    "begin_ns",
-    "end_ns",
-    "intervals",
-    "severe",
-    "value",
-    "n",
-    "at_ns",
-    "ended",
-)
 
 _SAME_SHARE: Final = 0.5
 """Share of the shorter of two stretches that both have in common, if they are one incident."""
@@ -53,6 +40,33 @@ SILENCE_CHANCE: Final = 1e-6
 """A silence of the whole link is an incident if chance makes one as long so rarely."""
 
 
+@dataclass(frozen=True, slots=True)
+class RaisedStretch:
+    """Violated intervals of a group in a row: a row with `STRETCH_COLUMNS`."""
+
+    objective: int
+    """Number of the objective."""
+    group: str | None
+    begin_ns: int
+    end_ns: int
+    intervals: int
+    severe: int
+    value: float
+    """The worst."""
+    n: int
+    """Samples of the worst value."""
+    at_ns: int
+    ended: Ended
+
+    @property
+    def lasted_ns(self) -> int:
+        """From begin to end."""
+        return self.end_ns - self.begin_ns
+
+
+STRETCH_COLUMNS: Final = tuple(column.name for column in fields(RaisedStretch))
+
+
 @dataclass(slots=True)
 class Incident:
     """Stretches of one link that belong together by their times."""
@@ -60,8 +74,8 @@ class Incident:
     link: str
     begin_ns: int
     end_ns: int
-    stretches: list[dict[str, Any]] = field(default_factory=list)
-    """With `STRETCH_COLUMNS`, the longest first; none of a silence."""
+    stretches: list[RaisedStretch] = field(default_factory=list)
+    """The longest first; none of a silence."""
 
     @property
     def lasted_ns(self) -> int:
@@ -105,7 +119,7 @@ def raised_stretches(
         run=numbered(is_after_silence | (is_bad != is_bad.shift())),
     ).with_columns(length=pl.len().over("run"))
     clears = ~pl.col("is_bad") & (pl.col("length") >= objective.clear_after)
-    # what begins behind a silence, or behind a run that clears
+    # what begins after a silence, or after a run that clears
     parts = runs.with_columns(stretch=numbered(pl.col("is_cut") | clears | clears.shift()))
     is_raised = (pl.col("length") >= objective.raise_after).any().over("stretch")
     found = summed_stretches(objective, parts.filter("is_bad").filter(is_raised))
@@ -127,7 +141,7 @@ def _ended(end_ns: int, met_ns: Sequence[int], silent_ns: int, last_ns: int) -> 
     return "end of data" if last_ns - end_ns < silent_ns else "no data"
 
 
-def incidents_of(link: str, stretches: Sequence[Mapping[str, Any]]) -> list[Incident]:
+def incidents_of(link: str, stretches: Sequence[RaisedStretch]) -> list[Incident]:
     """Return the incidents of a link by their begin: stretches that overlap in time are one.
 
     Those of the whole link come first, then longer ones. What lasted much longer than another group's
@@ -136,36 +150,35 @@ def incidents_of(link: str, stretches: Sequence[Mapping[str, Any]]) -> list[Inci
     found: list[Incident] = []
     longest_first = sorted(
         stretches,
-        key=lambda one: (
-            one["group"] != link,
-            one["begin_ns"] - one["end_ns"],
-            one["begin_ns"],
-            one["group"] or "",
-            one["objective"],
+        key=lambda stretch: (
+            stretch.group != link,
+            -stretch.lasted_ns,
+            stretch.begin_ns,
+            stretch.group or "",
+            stretch.objective,
         ),
     )
-    for one in longest_first:
-        begin_ns, end_ns = one["begin_ns"], one["end_ns"]
-        together = [incident for incident in found if _belongs(incident, one)]
+    for stretch in longest_first:
+        begin_ns, end_ns = stretch.begin_ns, stretch.end_ns
+        together = [incident for incident in found if _belongs(incident, stretch)]
         if not together:
-            found.append(Incident(link, begin_ns, end_ns, [dict(one)]))
+            found.append(Incident(link, begin_ns, end_ns, [stretch]))
             continue
         home = max(together, key=lambda incident: incident.shared_ns(begin_ns, end_ns))
         home.begin_ns, home.end_ns = min(home.begin_ns, begin_ns), max(home.end_ns, end_ns)
-        home.stretches.append(dict(one))
-    return sorted(found, key=lambda one: (one.begin_ns, one.end_ns))
+        home.stretches.append(stretch)
+    return sorted(found, key=lambda incident: (incident.begin_ns, incident.end_ns))
 
 
-def _belongs(incident: Incident, stretch: Mapping[str, Any]) -> bool:
-    lasted_ns: int = stretch["end_ns"] - stretch["begin_ns"]
-    shared_ns = incident.shared_ns(stretch["begin_ns"], stretch["end_ns"])
-    if shared_ns < _SAME_SHARE * min(lasted_ns, incident.lasted_ns) or not shared_ns:
+def _belongs(incident: Incident, stretch: RaisedStretch) -> bool:
+    shared_ns = incident.shared_ns(stretch.begin_ns, stretch.end_ns)
+    if shared_ns < _SAME_SHARE * min(stretch.lasted_ns, incident.lasted_ns) or not shared_ns:
         return False
-    if any(one["group"] == stretch["group"] for one in incident.stretches):
+    if any(known.group == stretch.group for known in incident.stretches):
         return True
-    longer_ns, shorter_ns = max(lasted_ns, incident.lasted_ns), min(lasted_ns, incident.lasted_ns)
-    if lasted_ns > _MUCH_LONGER * incident.lasted_ns:
+    if stretch.lasted_ns > _MUCH_LONGER * incident.lasted_ns:
         return False
+    shorter_ns, longer_ns = sorted((stretch.lasted_ns, incident.lasted_ns))
     return longer_ns <= _LONGEST_NS or longer_ns <= _MUCH_LONGER * shorter_ns
 
 

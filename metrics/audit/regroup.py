@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+SIDES: Final = {"rev": "client side", "fwd": "server side"}
+"""Directions of a link, and the half of the path to which their round-trip times belong."""
+
 _KEY: Final = ("group", "direction", "start_ns")
 
 

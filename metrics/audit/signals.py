@@ -2,21 +2,46 @@
 
 The near side of a link opens connections (clients), the far side accepts them. Each signal belongs to one
 place: round-trip times and losses between the capture and a side, the time that servers take, the rate.
+`SHARES` and `MEDIANS` register all of them, with the kinds of trouble that they explain; their names in
+English stand in `reports/audit/cause_words.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tfrctrace.metrics.statistics.confidence import median_limits, share_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
+    from tfrctrace.metrics.objectives import Objective
+
 Place = Literal["client side", "server side", "server", "capture", "radio", "load", "unknown"]
+
+Trouble = Literal["delay", "loss", "connections", "answers", "names", "ping", "radio"]
+"""Kinds of trouble, one of which a violated objective is."""
+
+SignalKey = Literal[
+    "near_loss",
+    "far_loss",
+    "unanswered",
+    "refused",
+    "incomplete",
+    "dns_unanswered",
+    "dns_failures",
+    "echo_unanswered",
+    "capture_gaps",
+    "radio_retries",
+    "near_rtt",
+    "far_rtt",
+    "server_time",
+    "rate",
+    "radio_signal",
+]
 
 EVIDENCE_SUMS: Final = (
     "packets",
@@ -80,7 +105,7 @@ class Measured:
 class Signal:
     """A quantity in usual times and during an incident."""
 
-    name: str
+    key: SignalKey
     place: Place
     """Where the cause is if it is this that changed."""
     unit: str
@@ -107,8 +132,9 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    name: str
+    key: SignalKey
     place: Place
+    explains: tuple[Trouble, ...]
     part: str
     whole: str
     least: float
@@ -117,8 +143,9 @@ class _Share:
 
 @dataclass(frozen=True, slots=True)
 class _Median:
-    name: str
+    key: SignalKey
     place: Place
+    explains: tuple[Trouble, ...]
     column: str
     unit: str
     least: float
@@ -129,30 +156,77 @@ class _Median:
     """Whether less is worse."""
 
 
+Definition: TypeAlias = _Share | _Median
+
+_CLIENT: Final = "client side"
+_SERVER: Final = "server side"
+_TRANSFER: Final = ("loss", "connections")
+_WAIT: Final = ("delay", "ping")
+
 SHARES: Final = (
-    _Share("loss on the client side", "client side", "near_lost", "near_shown", 0.005),
-    _Share("loss on the server side", "server side", "far_lost", "far_shown", 0.005),
-    _Share("connections without an answer", "server side", "unanswered", "attempts", 0.05),
-    _Share("connections refused", "server", "refused", "attempts", 0.05),
-    _Share("handshakes not completed", "client side", "incomplete", "attempts", 0.05),
-    _Share("DNS queries without an answer", "server side", "dns_unanswered", "dns_queries", 0.05),
-    _Share("DNS queries that failed", "server", "dns_failures", "dns_queries", 0.05),
-    _Share("pings without a reply", "server side", "echo_unanswered", "echo_requests", 0.05),
-    _Share("data that the capture missed", "capture", "gap_bytes", "payload_bytes", 0.01),
-    _Share("frames repeated on the radio", "radio", "wifi_retry_frames", "wifi_frames", 0.05),
+    _Share("near_loss", _CLIENT, _TRANSFER, "near_lost", "near_shown", 0.005),
+    _Share("far_loss", _SERVER, _TRANSFER, "far_lost", "far_shown", 0.005),
+    _Share("unanswered", _SERVER, ("connections",), "unanswered", "attempts", 0.05),
+    _Share("refused", "server", ("connections",), "refused", "attempts", 0.05),
+    _Share("incomplete", _CLIENT, ("connections",), "incomplete", "attempts", 0.05),
+    _Share("dns_unanswered", _SERVER, ("names",), "dns_unanswered", "dns_queries", 0.05),
+    _Share("dns_failures", "server", ("names",), "dns_failures", "dns_queries", 0.05),
+    _Share("echo_unanswered", _SERVER, ("ping",), "echo_unanswered", "echo_requests", 0.05),
+    _Share("capture_gaps", "capture", ("loss",), "gap_bytes", "payload_bytes", 0.01),
+    _Share("radio_retries", "radio", ("radio",), "wifi_retry_frames", "wifi_frames", 0.05),
 )
 MEDIANS: Final = (
-    _Median("RTT on the client side", "client side", "near_rtt_ms", "ms", 2.0, 0.2),
-    _Median("RTT on the server side", "server side", "far_rtt_ms", "ms", 2.0, 0.2),
-    _Median("time of servers", "server", "server_ms", "ms", 20.0, 0.5),
-    _Median("rate", "load", "rate_bps", "bit/s", 0.0, 0.5),
-    _Median("signal", "radio", "signal_dbm", "dBm", 3.0, 0.0, falls=True),
+    _Median("near_rtt", _CLIENT, _WAIT, "near_rtt_ms", "ms", 2.0, 0.2),
+    _Median("far_rtt", _SERVER, (*_WAIT, "answers", "names"), "far_rtt_ms", "ms", 2.0, 0.2),
+    _Median("server_time", "server", ("answers",), "server_ms", "ms", 20.0, 0.5),
+    _Median("rate", "load", (), "rate_bps", "bit/s", 0.0, 0.5),
+    _Median("radio_signal", "radio", ("radio",), "signal_dbm", "dBm", 3.0, 0.0, falls=True),
 )
+SIGNALS: Final[tuple[Definition, ...]] = (*SHARES, *MEDIANS)
+"""Every signal, in the order of the evidence on the page."""
+
+_TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
+    ("wifi_", "radio"),
+    ("rtt", "delay"),
+    ("delay", "delay"),
+    ("echo_unanswered", "ping"),
+    ("echo", "delay"),
+    ("lost", "loss"),
+    ("retransmi", "loss"),
+    ("spurious", "loss"),
+    ("path_lo", "loss"),
+    ("connect_", "delay"),
+    ("connection", "connections"),
+    ("syn_", "connections"),
+    ("response", "answers"),
+    ("dns", "names"),
+)
+"""What begins the name of a quantity, and the kind of trouble that it is about."""
+
 _LEAST_INTERVALS: Final = 3
 """Intervals with data from which a median counts."""
 _LEAST_TRIALS: Final = {"payload_bytes": 10_000}
 _FEW_TRIALS: Final = 10
 """Packets or attempts from which a share counts."""
+
+
+def trouble_of(objective: Objective) -> Trouble | None:
+    """Return the kind of trouble that a violation of an objective is; None if its quantity says nothing."""
+    terms = [objective.quantity.term.name]
+    if objective.quantity.over is not None:
+        terms.append(objective.quantity.over.name)
+    for name in terms:
+        for begin, trouble in _TROUBLES:
+            if name.startswith(begin):
+                return trouble
+    return None
+
+
+def signals_about(trouble: Trouble | None) -> list[Definition]:
+    """Return the signals that explain a kind of trouble; of an unknown one all but the load."""
+    if trouble is None:
+        return [signal for signal in SIGNALS if signal.place != "load"]
+    return [signal for signal in SIGNALS if trouble in signal.explains]
 
 
 def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame:
@@ -231,8 +305,8 @@ def together(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of `by_place` of one side with one row for each interval: sums, and medians over hosts."""
     import polars as pl
 
-    sums = [name for one in SHARES for name in (one.part, one.whole)]
-    medians = [one.column for one in MEDIANS if one.column != "rate_bps"]
+    sums = [name for share in SHARES for name in (share.part, share.whole)]
+    medians = [median.column for median in MEDIANS if median.column != "rate_bps"]
     return rows.group_by("start_ns").agg(
         *(pl.col(name).sum() for name in dict.fromkeys(sums)),
         *(pl.col(name).median() for name in medians),
@@ -242,70 +316,70 @@ def together(rows: pl.DataFrame) -> pl.DataFrame:
 
 def signals_between(before: pl.DataFrame, during: pl.DataFrame) -> list[Signal]:
     """Return every signal of rows of `by_place`, in usual times and during an incident."""
-    return [_compared(one, _measured(one, before), _measured(one, during)) for one in (*SHARES, *MEDIANS)]
+    return [_compared(signal, _measured(signal, before), _measured(signal, during)) for signal in SIGNALS]
 
 
-def signals_of_hosts(name: str, before: pl.DataFrame, during: pl.DataFrame) -> dict[str, Signal]:
+def signals_of_hosts(key: SignalKey, before: pl.DataFrame, during: pl.DataFrame) -> dict[str, Signal]:
     """Return one signal of each host that has packets in both times, by name."""
-    one = next(one for one in (*SHARES, *MEDIANS) if one.name == name)
-    usual, now = (_measured_by_host(one, frame) for frame in (before, during))
-    return {host: _compared(one, usual[host], now[host]) for host in sorted(now.keys() & usual.keys())}
+    signal = next(signal for signal in SIGNALS if signal.key == key)
+    usual, now = (_measured_by_host(signal, frame) for frame in (before, during))
+    return {host: _compared(signal, usual[host], now[host]) for host in sorted(now.keys() & usual.keys())}
 
 
-def _compared(one: _Share | _Median, usual: Measured, now: Measured) -> Signal:
-    unit = "" if isinstance(one, _Share) else one.unit
-    return Signal(one.name, one.place, unit, usual, now, _has_changed(one, usual, now))
+def _compared(signal: Definition, usual: Measured, now: Measured) -> Signal:
+    unit = "" if isinstance(signal, _Share) else signal.unit
+    return Signal(signal.key, signal.place, unit, usual, now, _has_changed(signal, usual, now))
 
 
-def _has_changed(one: _Share | _Median, usual: Measured, now: Measured) -> bool | None:
+def _has_changed(signal: Definition, usual: Measured, now: Measured) -> bool | None:
     """Return whether it got worse: the limits of both do not overlap, and the difference matters."""
     if usual.value is None or now.value is None:
         return None
     increase = now.value - usual.value
     is_sure = (now.low or 0.0) > (usual.high or 0.0)
-    if isinstance(one, _Share):
-        least_n, least = _LEAST_TRIALS.get(one.whole, _FEW_TRIALS), one.least
+    if isinstance(signal, _Share):
+        least_n, least = _LEAST_TRIALS.get(signal.whole, _FEW_TRIALS), signal.least
     else:
-        least_n, least = _LEAST_INTERVALS, max(one.least, one.least_share * abs(usual.value))
-        if one.falls:
+        least_n, least = _LEAST_INTERVALS, max(signal.least, signal.least_share * abs(usual.value))
+        if signal.falls:
             increase, is_sure = -increase, (now.high or 0.0) < (usual.low or 0.0)
     return None if min(usual.n, now.n) < least_n else is_sure and increase >= least
 
 
-def _measured(one: _Share | _Median, frame: pl.DataFrame) -> Measured:
+def _measured(signal: Definition, frame: pl.DataFrame) -> Measured:
     """Return a quantity over all rows."""
-    if isinstance(one, _Median):
-        return _median(frame[one.column].drop_nulls().cast(float).sort().to_list())
-    return _share(one, *frame.select(_sums(one)).row(0))
+    if isinstance(signal, _Median):
+        return _median(frame[signal.column].drop_nulls().cast(float).sort().to_list())
+    return _share(signal, *frame.select(_sums(signal)).row(0))
 
 
-def _measured_by_host(one: _Share | _Median, frame: pl.DataFrame) -> dict[str, Measured]:
+def _measured_by_host(signal: Definition, frame: pl.DataFrame) -> dict[str, Measured]:
     """Return a quantity over the rows of each host."""
     import polars as pl
 
     hosts = frame.drop_nulls("group").group_by("group")
-    if isinstance(one, _Median):
-        values = hosts.agg(pl.col(one.column).drop_nulls().cast(float).sort())
-        return {host: _median(own) for host, own in values.iter_rows()}
-    return {host: _share(one, part, whole) for host, part, whole in hosts.agg(_sums(one)).iter_rows()}
+    if isinstance(signal, _Median):
+        values = hosts.agg(pl.col(signal.column).drop_nulls().cast(float).sort())
+        return {host: _median(numbers) for host, numbers in values.iter_rows()}
+    return {host: _share(signal, part, whole) for host, part, whole in hosts.agg(_sums(signal)).iter_rows()}
 
 
-def _sums(one: _Share) -> list[pl.Expr]:
+def _sums(signal: _Share) -> list[pl.Expr]:
     """Return the sums of what a share is of, as far as both are known."""
     import polars as pl
 
-    part, whole = (pl.col(name).cast(pl.Float64) for name in (one.part, one.whole))
+    part, whole = (pl.col(name).cast(pl.Float64) for name in (signal.part, signal.whole))
     is_known = part.is_not_null() & whole.is_not_null()
     return [part.filter(is_known).sum().alias("part"), whole.filter(is_known).sum().alias("whole")]
 
 
-def _share(one: _Share, part: float, whole: float) -> Measured:
+def _share(signal: _Share, part: float, whole: float) -> Measured:
     if not whole:
         return Measured(None, None, None, 0)
     # losses of packets of earlier intervals may be counted here: never more than all
     count = min(max(part, 0.0), whole)
     # bytes are no independent trials: those of one packet go together
-    trials = whole / 1_000 if one.whole == "payload_bytes" else whole
+    trials = whole / 1_000 if signal.whole == "payload_bytes" else whole
     low, high = share_limits(count / whole * trials, trials)
     return Measured(count / whole, low, high, int(whole), count)
 
@@ -318,18 +392,3 @@ def _median(values: Sequence[float]) -> Measured:
     middle = len(values) // 2
     value = values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
     return Measured(value, low, high, len(values))
-
-
-def facts(signal: Signal) -> Mapping[str, Any]:
-    """Return a signal as names and values."""
-    return {
-        "name": signal.name,
-        "place": signal.place,
-        "unit": signal.unit,
-        "changed": signal.has_changed,
-        **{
-            f"{when}_{name}": getattr(measured, name)
-            for when, measured in (("before", signal.before), ("during", signal.during))
-            for name in ("value", "low", "high", "n")
-        },
-    }

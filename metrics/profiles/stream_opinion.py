@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfrctrace.metrics.profiles.score import Score
 from tfrctrace.metrics.profiles.voice import opinion, rating
+from tfrctrace.metrics.results.audit import Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,72 +7,135 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfrctrace.metrics.audit.signals import facts
+import msgspec
+
+from tfrctrace.metrics.results.audit import (
+    AuditDocument,
+    JudgedGroup,
+    JudgedObjective,
+    ListedIncident,
+    ListedLink,
+    ListedScore,
+    ListedSignal,
+    ListedStretch,
+    StatedObjective,
+    StatedProfile,
+)
+from tfrctrace.metrics.results.document import Tool
+from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
 from tfrctrace.reports.audit.profile_tables import MOST_SCORES, metadata
-from tfrctrace.reports.files.json_schema import AUDIT_SCHEMA_VERSION
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import open_output, open_text_output
 
 if TYPE_CHECKING:
-    from tfrctrace.metrics.audit.result import Audit, AuditedLink, FoundIncident, ReadFiles
+    from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
-    from tfrctrace.metrics.profiles.score import Profile, Score
+    from tfrctrace.metrics.results.audit import Audit, AuditedLink, FoundIncident
 
 
 def write_audit_json(path: str, audit: Audit, title: str, version: str) -> None:
     """Write an audit into a file; the same audit gives the same text."""
     with open_text_output(path) as file:
-        file.write(json.dumps(audit_facts(audit, title, version), indent=1) + "\n")
+        facts = msgspec.to_builtins(audit_document(audit, title, version))
+        file.write(json.dumps(facts, indent=1) + "\n")
 
 
-def audit_facts(audit: Audit, title: str, version: str) -> dict[str, Any]:
-    """Return an audit as names and values."""
-    return {
-        "schema_version": AUDIT_SCHEMA_VERSION,
-        "tool": {"name": "tfrctrace", "version": version},
-        "title": title,
-        "objectives": [_objective(one) for one in audit.objectives],
-        "profiles": [_profile(one) for one in audit.profiles],
-        "links": [_link(one) for one in audit.links],
-        "incidents": [_incident(one, audit.objectives) for link in audit.links for one in link.incidents],
-        "captures": [_captures(one) for one in audit.evidence],
-    }
+def audit_document(audit: Audit, title: str, version: str) -> AuditDocument:
+    """Return what the file holds."""
+    return AuditDocument(
+        schema_version=2,
+        tool=Tool("tfrctrace", version),
+        title=title,
+        objectives=tuple(map(_objective, audit.objectives)),
+        profiles=tuple(
+            StatedProfile(**{**asdict(profile), "rules": asdict(profile.rules)}) for profile in audit.profiles
+        ),
+        links=tuple(map(_link, audit.links)),
+        incidents=tuple(
+            _incident(found, audit.objectives) for link in audit.links for found in link.incidents
+        ),
+        captures=tuple(read.counts for read in audit.evidence),
+    )
 
 
-def _objective(one: Objective) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "require": one.require,
-        "severe": one.severe,
-        "by": one.grouping.text,
-        "every_ns": one.grouping.every_ns,
-        "least": one.least,
-        "target": one.target,
-        "raise": one.raise_after,
-        "clear": one.clear_after,
-        "unit": one.unit,
-    }
+def _objective(objective: Objective) -> StatedObjective:
+    return StatedObjective(
+        name=objective.name,
+        require=objective.require,
+        severe=objective.severe,
+        by=objective.grouping.text,
+        every_ns=objective.grouping.every_ns,
+        least=objective.least,
+        target=objective.target,
+        raise_after=objective.raise_after,
+        clear_after=objective.clear_after,
+        unit=objective.unit,
+    )
 
 
-def _profile(one: Profile) -> dict[str, Any]:
-    return {**asdict(one), "rules": asdict(one.rules)}
+def _link(link: AuditedLink) -> ListedLink:
+    return ListedLink(
+        name=link.name,
+        first_ns=link.first_ns,
+        last_ns=link.last_ns,
+        incidents=len(link.incidents),
+        silent=link.silent,
+        objectives=tuple(map(_judged, link.results)),
+        scores=tuple(
+            ListedScore(**msgspec.structs.asdict(score), metadata=metadata(score))
+            for score in link.scores[:MOST_SCORES]
+        ),
+        scores_left_out=max(len(link.scores) - MOST_SCORES, 0),
+    )
 
 
-def _link(link: AuditedLink) -> dict[str, Any]:
-    return {
-        "name": link.name,
-        "first_ns": link.first_ns,
-        "last_ns": link.last_ns,
-        "incidents": len(link.incidents),
-        "silent": [{"begin_ns": begin_ns, "end_ns": end_ns} for begin_ns, end_ns in link.silent],
-        "objectives": [_result(one) for one in link.results],
-        "scores": [_score(one) for one in link.scores[:MOST_SCORES]],
-        "scores_left_out": max(len(link.scores) - MOST_SCORES, 0),
-    }
+def _judged(result: ObjectiveResult) -> JudgedObjective:
+    groups = result.groups.select(JudgedGroup.__struct_fields__).iter_rows(named=True)
+    return JudgedObjective(
+        name=result.objective.name,
+        met=result.total.meets(result.objective.target),
+        share_met=result.total.share_met,
+        groups=tuple(JudgedGroup(**group) for group in groups),
+    )
 
 
-def _score(one: Score) -> dict[str, Any]:
-    return {**asdict(one), "metadata": metadata(one)}
+def _incident(found: FoundIncident, objectives: tuple[Objective, ...]) -> ListedIncident:
+    incident, cause = found.incident, found.cause
+    return ListedIncident(
+        number=found.number,
+        link=incident.link,
+        begin_ns=incident.begin_ns,
+        end_ns=incident.end_ns,
+        place=cause.place,
+        under_load=cause.under_load,
+        scope=cause.scope,
+        hosts=cause.hosts,
+        confidence=cause.confidence,
+        reason=reason_text(cause.reason),
+        baseline=cause.baseline,
+        signals=tuple(map(_signal, cause.signals)),
+        stretches=tuple(
+            ListedStretch(**{**asdict(stretch), "objective": objectives[stretch.objective].name})
+            for stretch in incident.stretches
+        ),
+        files=found.files,
+    )
+
+
+def _signal(signal: Signal) -> ListedSignal:
+    return ListedSignal(
+        key=signal.key,
+        name=SIGNAL_NAMES[signal.key],
+        place=signal.place,
+        unit=signal.unit,
+        changed=signal.has_changed,
+        **_measured("before", signal.before),
+        **_measured("during", signal.during),
+    )
+
+
+def _measured(when: str, measured: Measured) -> dict[str, Any]:
+    return {f"{when}_{name}": getattr(measured, name) for name in ("value", "low", "high", "n")}
 
 
 def write_scores(path: str, audit: Audit) -> None:
@@ -99,51 +162,11 @@ def write_scores(path: str, audit: Audit) -> None:
     }
     names = [name for name in schema if name not in {"link", "is_hour"}]
     rows = [
-        {"link": link.name, "is_hour": is_hour, **{name: getattr(one, name) for name in names}}
+        {"link": link.name, "is_hour": is_hour, **{name: getattr(score, name) for name in names}}
         for link in audit.links
         for is_hour, scores in ((False, link.scores), (True, link.hour_scores))
-        for one in scores
+        for score in scores
     ]
     frame = pl.DataFrame(rows, schema=schema)
     with open_output(path) as file:
         file.write(parquet_bytes(frame))
-
-
-def _result(one: ObjectiveResult) -> dict[str, Any]:
-    counts = ("intervals", "met", "violated", "severe", "without_data")
-    return {
-        "name": one.objective.name,
-        "met": one.total.meets(one.objective.target),
-        "share_met": one.total.share_met,
-        "groups": [
-            {"group": row["group"], **{name: row[name] for name in counts}, "share_met": row["share_met"]}
-            for row in one.groups.iter_rows(named=True)
-        ],
-    }
-
-
-def _incident(one: FoundIncident, objectives: tuple[Objective, ...]) -> dict[str, Any]:
-    incident, cause = one.incident, one.cause
-    return {
-        "number": one.number,
-        "link": incident.link,
-        "begin_ns": incident.begin_ns,
-        "end_ns": incident.end_ns,
-        "place": cause.place,
-        "under_load": cause.under_load,
-        "scope": cause.scope,
-        "hosts": list(cause.hosts),
-        "confidence": cause.confidence,
-        "reason": cause.reason,
-        "baseline": cause.baseline,
-        "signals": [facts(signal) for signal in cause.signals],
-        "stretches": [{**row, "objective": objectives[row["objective"]].name} for row in incident.stretches],
-        "files": list(one.files),
-    }
-
-
-def _captures(one: ReadFiles) -> dict[str, Any]:
-    return {
-        **{name: value for name, value in asdict(one).items() if name not in {"sources", "problems"}},
-        "problems": len(one.problems),
-    }

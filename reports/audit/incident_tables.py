@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
+from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
 from tfrctrace.reports.printers.objectives import value_text
 from tfrctrace.reports.units import (
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.audit.attribution import Cause
-    from tfrctrace.metrics.audit.result import Audit, FoundIncident
+    from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.results.audit import Audit, FoundIncident
     from tfrctrace.reports.elements import Words
 
 _MOST_ROWS: Final = 200
@@ -94,10 +96,10 @@ def _row(
     has_links: bool,
 ) -> Row:
     incident, cause = one.incident, one.cause
-    names = list(dict.fromkeys(objectives[row["objective"]].name for row in incident.stretches))
-    groups = list(dict.fromkeys(row["group"] or MISSING for row in incident.stretches))
+    names = _violated(incident, objectives)
+    groups = list(dict.fromkeys(stretch.group or MISSING for stretch in incident.stretches))
     anchor = f"table-evidence-{one.number}" if cause.signals else ""
-    ended = list(dict.fromkeys(row["ended"] for row in incident.stretches))
+    ended = list(dict.fromkeys(stretch.ended for stretch in incident.stretches))
     return Row(
         f"incident-{one.number}",
         (
@@ -142,16 +144,18 @@ def _worst(one: FoundIncident, objectives: Sequence[Objective]) -> Cell:
     if one.incident.is_silence:
         return Cell(MISSING)
     worst = one.incident.stretches[0]
-    objective = objectives[worst["objective"]]
-    return Cell(
-        value_text(worst["value"], objective.unit), f"n {format_count(worst['n'])}", sort=worst["value"]
-    )
+    unit = objectives[worst.objective].unit
+    return Cell(value_text(worst.value, unit), f"n {format_count(worst.n)}", sort=worst.value)
+
+
+def _violated(incident: Incident, objectives: Sequence[Objective]) -> list[str]:
+    return list(dict.fromkeys(objectives[stretch.objective].name for stretch in incident.stretches))
 
 
 def incident_line(one: FoundIncident, objectives: Sequence[Objective], zone: TimeZone) -> Words:
     """Return an incident in one sentence."""
     incident, cause = one.incident, one.cause
-    names = list(dict.fromkeys(objectives[row["objective"]].name for row in incident.stretches))
+    names = _violated(incident, objectives)
     what = enumerated(names) if names else "no packets"
     who = f" ({_who(cause)})" if _who(cause) else ""
     when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
@@ -163,7 +167,7 @@ def _evidence(one: FoundIncident, zone: TimeZone) -> TableView:
     cause = one.cause
     return TableView(
         f"evidence-{one.number}",
-        f"Incident {one.number}, {when}: {where_text(cause)}. {_sentence(cause.reason)} "
+        f"Incident {one.number}, {when}: {where_text(cause)}. {_sentence(reason_text(cause.reason))} "
         f"Compared with {cause.baseline}.",
         _SIGNAL_HEADINGS,
         tuple(_signal_row(one.number, place, signal) for place, signal in enumerate(cause.signals)),
@@ -178,7 +182,7 @@ def _signal_row(number: int, place: int, signal: Signal) -> Row:
     return Row(
         f"evidence-{number}-{place}",
         (
-            Cell(signal.name),
+            Cell(SIGNAL_NAMES[signal.key]),
             Cell(signal.place),
             *_measured(signal.before, signal.unit),
             *_measured(signal.during, signal.unit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.audit.result import SIDES
+from tfrctrace.metrics.audit.regroup import SIDES
 from tfrctrace.metrics.audit.usual_hours import LEAST_EARLIER, best_period, usual_hours
 from tfrctrace.metrics.groups import percentile
 from tfrctrace.reports.elements import OTHER, Curve, Figure, HeatMap, HeatRow, Lane, Overview
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.audit.result import AuditedLink
     from tfrctrace.metrics.audit.usual_hours import UsualHour
     from tfrctrace.metrics.objectives import ObjectiveResult
+    from tfrctrace.metrics.results.audit import AuditedLink
 
 _NS: Final = 1e9
 _HOUR_NS: Final = 3_600 * 10**9

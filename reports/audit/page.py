@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.audit.attribution import LIMITS_OF_CAUSES
 from tfrctrace.metrics.audit.incidents import SILENT_INTERVALS
 from tfrctrace.metrics.groups import percentile
 from tfrctrace.metrics.statistics.confidence import share_limits
+from tfrctrace.reports.audit.cause_words import LIMITS_OF_CAUSES
 from tfrctrace.reports.audit.incident_tables import evidence_section, incident_line, incidents_section
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
 from tfrctrace.reports.audit.profile_tables import profiles_section
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.audit.result import Audit, AuditedLink, ReadFiles
+    from tfrctrace.metrics.results.audit import Audit, AuditedLink, ReadFiles
     from tfrctrace.reports.elements import Words
 
 _MOST_LINKS: Final = 12
@@ -123,15 +123,19 @@ def _summary(audit: Audit, zone: TimeZone) -> Section:
             format_count(number),
             f"{format_duration_s(sum(map(_bad_ns, audit.links)) / 1e9)} in all" if number else "",
         ),
-        Fact("Captures", format_count(sum(one.files for one in audit.evidence)), _sizes(audit.evidence)),
+        Fact(
+            "Captures",
+            format_count(sum(read.counts.files for read in audit.evidence)),
+            _sizes(audit.evidence),
+        ),
     )
     return Section("summary", "Summary", facts=facts, headline=tuple(lines))
 
 
 def _sizes(evidence: Sequence[ReadFiles]) -> str:
     return (
-        f"{format_bytes(sum(one.bytes for one in evidence))}, "
-        f"{format_count(sum(one.packets for one in evidence))} packets"
+        f"{format_bytes(sum(read.counts.bytes for read in evidence))}, "
+        f"{format_count(sum(read.counts.packets for read in evidence))} packets"
     )
 
 
@@ -273,8 +277,8 @@ def _host_row(key: str, row: Mapping[str, Any]) -> Row:
 def _quality(audit: Audit, zone: TimeZone) -> Section:
     links = {link.name: link for link in audit.links}
     rows = tuple(
-        _read_row(f"read-{place}", one, links.get(one.link), zone)
-        for place, one in enumerate(audit.evidence, 1)
+        _read_row(f"read-{place}", read, links.get(read.counts.link), zone)
+        for place, read in enumerate(audit.evidence, 1)
     )
     table = TableView(
         "quality-table",
@@ -283,35 +287,36 @@ def _quality(audit: Audit, zone: TimeZone) -> Section:
         _READ_HEADINGS,
         rows,
     )
-    sources = [source for one in audit.evidence for source in one.sources]
-    problems = [problem for one in audit.evidence for problem in one.problems]
+    sources = [source for read in audit.evidence for source in read.sources]
+    problems = [problem for read in audit.evidence for problem in read.problems]
     notes = input_notes(sources, [*audit.problems, *problems])
     return Section("quality", "Quality of the captures", notes=notes, tables=(table,))
 
 
-def _read_row(key: str, one: ReadFiles, link: AuditedLink | None, zone: TimeZone) -> Row:
+def _read_row(key: str, read: ReadFiles, link: AuditedLink | None, zone: TimeZone) -> Row:
     import polars as pl
 
     drops = [
         interface["dropped_packets"]
-        for source in one.sources
+        for source in read.sources
         for interface in source["interfaces"]
         if interface["dropped_packets"] is not None
     ]
     dropped = Cell(format_count(sum(drops)) if drops else MISSING, "" if drops else "not recorded")
-    failed = f"{counted(one.failed, 'chain')} not read" if one.failed else ""
-    head = (Cell(one.link, failed),)
+    counts = read.counts
+    failed = f"{counted(counts.failed, 'chain')} not read" if counts.failed else ""
+    head = (Cell(counts.link, failed),)
     size = (
-        Cell(format_count(one.files)),
-        Cell(format_bytes(one.bytes)),
-        Cell(format_count(one.packets)),
+        Cell(format_count(counts.files)),
+        Cell(format_bytes(counts.bytes)),
+        Cell(format_count(counts.packets)),
         dropped,
     )
     if link is None:
         return Row(key, (*head, Cell(MISSING), *size, *(Cell(MISSING),) * 4))
     names = ("capture_gap_bytes", "payload_bytes", "arrivals_shown", "losses_shown", "tcp_data_packets")
     sums = link.hours.select(pl.col(*names).sum()).row(0, named=True)
-    silent_s = sum(end_ns - begin_ns for begin_ns, end_ns in link.silent) / 1e9
+    silent_s = sum(silence.end_ns - silence.begin_ns for silence in link.silent) / 1e9
 
     def share(part: str, whole: str) -> Cell:
         return Cell(format_share(sums[part] / sums[whole]) if sums[whole] else MISSING)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from tfrctrace.base.timezones import EPOCH
 from tfrctrace.metrics.profiles.delay_grades import DelayGrades
 from tfrctrace.metrics.profiles.outcome import Requirement
 from tfrctrace.metrics.profiles.voice import Voice, opinion
+from tfrctrace.metrics.results.audit import Metadata
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
 from tfrctrace.reports.units import (
     MISSING,
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.audit.result import Audit, AuditedLink
-    from tfrctrace.metrics.profiles.score import Profile, Rules, Score
+    from tfrctrace.metrics.profiles.score import Profile, Rules
+    from tfrctrace.metrics.results.audit import Audit, AuditedLink, Score
 
 MOST_SCORES: Final = 1_000
 """Scores of a link in JSON; those of `scores.parquet` are all."""
@@ -68,16 +71,17 @@ _ENDS: Final = {
 }
 
 
-def metadata(one: Score) -> dict[str, str | int]:
+def metadata(score: Score) -> Metadata:
     """Return how a score was measured."""
-    return {
+    facts = {
         **_METHOD,
-        "endpoints": _ENDS.get(one.segment, f"capture and this {one.segment}"),
-        "segments": one.segment,
-        "first_sample": f"{EPOCH + timedelta(microseconds=one.first_ns // 1000):%Y-%m-%dT%H:%M:%SZ}",
-        "duration_ms": (one.last_ns - one.first_ns) // 10**6,
-        "samples": one.n,
+        "endpoints": _ENDS.get(score.segment, f"capture and this {score.segment}"),
+        "segments": score.segment,
+        "first_sample": f"{EPOCH + timedelta(microseconds=score.first_ns // 1000):%Y-%m-%dT%H:%M:%SZ}",
+        "duration_ms": (score.last_ns - score.first_ns) // 10**6,
+        "samples": score.n,
     }
+    return msgspec.convert(facts, Metadata)
 
 
 def profiles_section(audit: Audit, zone: TimeZone, most: int) -> Section:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +10,12 @@ from tfrctrace.base.errors import InputError
 from tfrctrace.base.timezones import EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from tfrctrace.base.errors import Problem
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.commands.console import Console
-    from tfrctrace.commands.options.reading_options import ReadingOptions
-    from tfrctrace.metrics.audit.result import Audit, FoundIncident
-    from tfrctrace.parsers.anonymity import Anonymizer
+    from tfrctrace.metrics.results.audit import Audit, FoundIncident
+    from tfrctrace.trace.trace import Trace
 
 MOST_PAGES: Final = 20
 
@@ -27,38 +25,33 @@ def write_incident_pages(
     folder: str,
     paths: Mapping[str, str],
     *,
-    reading: ReadingOptions,
-    anonymizer: Anonymizer | None,
-    console: Console,
+    open_trace: Callable[[list[str], str, str], Trace],
+    on_problems: Callable[[Iterable[Problem]], None],
     zone: TimeZone,
 ) -> dict[int, str]:
     """Write a report of each of the longest incidents; return the names of the pages by number.
 
-    `paths` are those of captures by the names that results have. An incident whose captures are gone, or
-    cannot be read, gets no page.
+    `paths` are those of captures by the names that results have, `open_trace` opens captures between two
+    times of UTC. An incident whose captures are gone, or cannot be read, gets no page.
     """
-    from tfrctrace.commands.checked_runs import RecordingConsole
     from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.page.html import write_page
 
     pages: dict[int, str] = {}
-    for one in _longest(found):
-        files = [paths[name] for name in one.files if name in paths]
-        if len(files) < len(one.files):
+    for incident in _longest(found):
+        files = [paths[name] for name in incident.files if name in paths]
+        if len(files) < len(incident.files):
             continue
-        since, until = _times(one, found.every_ns)
-        own = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
-        silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
-        trace = own.open(files, silent, anonymizer=anonymizer)
+        trace = open_trace(files, *_times(incident, found.every_ns))
         try:
             results = trace.results()
         except InputError as error:
-            console.print_problems(error.problems)
+            on_problems(error.problems)
             continue
-        name = f"incident-{one.number}.html"
-        report = build_report(results, title=f"Incident {one.number}", index="index.html", zone=zone)
+        name = f"incident-{incident.number}.html"
+        report = build_report(results, title=f"Incident {incident.number}", index="index.html", zone=zone)
         write_page(os.path.join(folder, name), report)
-        pages[one.number] = name
+        pages[incident.number] = name
     return pages
 
 

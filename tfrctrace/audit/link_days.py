@@ -10,13 +10,14 @@ from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of
 from tfrctrace.metrics.audit.attribution import cause_of
 from tfrctrace.metrics.audit.incidents import (
     SILENT_INTERVALS,
+    RaisedStretch,
     incidents_of,
     raised_stretches,
     silences,
 )
 from tfrctrace.metrics.audit.regroup import near_side
-from tfrctrace.metrics.audit.result import AuditedLink, FoundIncident
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
+from tfrctrace.metrics.results.audit import AuditedLink, FoundIncident, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ class LinkDays:
             )
             .drop("by")
             .collect(),
-            silent=tuple((one.begin_ns, one.end_ns) for one in silent),
+            silent=tuple(Silence(begin_ns=gap.begin_ns, end_ns=gap.end_ns) for gap in silent),
         )
 
     def scored(self, link: AuditedLink, profiles: Sequence[Profile]) -> AuditedLink:
@@ -172,7 +173,9 @@ class LinkDays:
         near: Sequence[str] | None,
     ) -> tuple[FoundIncident, ...]:
         """Return the incidents by their begin, with their causes."""
-        stretches = [row for one in raised for row in one.head(_MOST_STRETCHES).iter_rows(named=True)]
+        stretches = [
+            RaisedStretch(*row) for frame in raised for row in frame.head(_MOST_STRETCHES).iter_rows()
+        ]
         found = [*incidents_of(self.name, stretches), *silent]
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
         listed = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.pieces import HOUR_NS, STREAM_COLUMNS
 from tfrctrace.base.grouping import Grouping
-from tfrctrace.metrics.audit.result import SIDES
+from tfrctrace.metrics.audit.regroup import SIDES
 from tfrctrace.metrics.groups import Groups, percentile
 from tfrctrace.metrics.loaded_delay import LEAST_SAMPLES, MEASURES, delays_by_load, link_load
 from tfrctrace.metrics.profiles.delay_grades import DelayGrades
 from tfrctrace.metrics.profiles.outcome import Conditions, Requirement, quality_of_outcome
-from tfrctrace.metrics.profiles.score import Score
 from tfrctrace.metrics.profiles.stream_opinion import StreamFacts, stream_opinion
 from tfrctrace.metrics.profiles.voice import Voice
+from tfrctrace.metrics.results.audit import Score
 from tfrctrace.reports.units import counted, enumerated
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.audit.pieces import Piece
-    from tfrctrace.metrics.audit.result import AuditedLink
     from tfrctrace.metrics.profiles.score import Profile
+    from tfrctrace.metrics.results.audit import AuditedLink
 
 
 _NO_SIDES: Final = {"fwd": "both sides", "rev": "both sides"}

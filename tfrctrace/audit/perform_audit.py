@@ -13,8 +13,8 @@ from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, extent_of
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import InputError, UsageError, input_problem
-from tfrctrace.metrics.audit.result import Audit, ReadFiles
 from tfrctrace.metrics.objectives import Extent
+from tfrctrace.metrics.results.audit import Audit, CaptureCounts, ReadFiles
 from tfrctrace.runs.cache import program_digest
 from tfrctrace.runs.engine import measure_runs
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.audit.link_days import Day
     from tfrctrace.audit.pieces import BatchResults, Piece
-    from tfrctrace.metrics.audit.result import AuditedLink
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.profiles.score import Profile
+    from tfrctrace.metrics.results.audit import AuditedLink
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
 
@@ -120,16 +120,17 @@ def _digest(path: str) -> str:
 
 def _read_files(link: str, pieces: Sequence[Piece]) -> ReadFiles:
     sources = tuple(source for piece in pieces for source in piece.sources)
-    return ReadFiles(
+    problems = tuple(problem for piece in pieces for problem in piece.problems)
+    counts = CaptureCounts(
         link=link,
         pieces=len(pieces),
         failed=sum(piece.has_failed for piece in pieces),
         files=sum(len(piece.files) for piece in pieces),
         bytes=sum(piece.bytes for piece in pieces),
         packets=sum(source["packets"] for source in sources),
-        sources=sources,
-        problems=tuple(problem for piece in pieces for problem in piece.problems),
+        problems=len(problems),
     )
+    return ReadFiles(counts, sources, problems)
 
 
 def with_hysteresis(

@@ -13,19 +13,42 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 4_000_000
 """Rows of groups of one trace, about 250 bytes each; packets of further ones are counted as left out."""
 
-WIFI_KINDS: Final = ("station", "bssid", "channel")
-"""Kinds whose groups count frames of 802.11, not packets of flows."""
 
-FLOW_KINDS: Final = ("label", "interface", "vlan", "tunnel", "outer")
-"""Kinds whose groups are flows with the same value of a column."""
+@dataclass(frozen=True, slots=True)
+class GroupKind:
+    """A value of `--by`."""
 
-KINDS: Final = ("host", "prefix", "site", "port", "link", "dscp", "flow", *FLOW_KINDS, *WIFI_KINDS)
+    name: str
+    words: str
+    """As the help of `--by` names it."""
+    is_end: bool = False
+    """Whether its groups are an end of flows, so that they send and receive."""
+    made_of: str | None = None
+    """The kind that it is summed from, where the core does not know it."""
 
-END_KINDS: Final = frozenset({"host", "prefix", "site", "port", "station"})
-"""Kinds whose groups are an end of flows, so that they send and receive."""
 
-MADE_OF: Final = {**dict.fromkeys(FLOW_KINDS, "flow"), "site": "host"}
-"""Kinds that the core does not know, and those that are summed to them."""
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        GroupKind("host", "host", is_end=True),
+        GroupKind("prefix", "prefix (prefix/16)", is_end=True),
+        GroupKind("site", "site (of --inventory)", is_end=True, made_of="host"),
+        GroupKind("port", "port of the server", is_end=True),
+        GroupKind("link", "link (input)"),
+        GroupKind("interface", "interface", made_of="flow"),
+        GroupKind("vlan", "vlan", made_of="flow"),
+        GroupKind("tunnel", "tunnel", made_of="flow"),
+        GroupKind("outer", "outer (ends of tunnels)", made_of="flow"),
+        GroupKind("dscp", "dscp"),
+        GroupKind("label", "label (with --label)", made_of="flow"),
+        GroupKind("flow", "flow"),
+        GroupKind("station", "station", is_end=True),
+        GroupKind("bssid", "bssid"),
+        GroupKind("channel", "channel of 802.11"),
+    )
+}
+"""What flows and frames are grouped by; `groups/key.rs` has those of the core, and
+`trace/gather_groups.py` the names of those made of flows."""
 
 _LENGTHS: Final = (24, 64)
 """Lengths of prefixes of IPv4 and IPv6, unless others are given."""
@@ -51,14 +74,14 @@ class Grouping:
         return f"{self.by}/{self.prefixes[0]}/{self.prefixes[1]}" if self.by == "prefix" else self.by
 
     @property
-    def is_summed(self) -> bool:
-        """Whether its groups are sums of those that the core knows."""
-        return self.by in MADE_OF
+    def kind(self) -> GroupKind:
+        """What is known of its kind."""
+        return KINDS[self.by]
 
     @property
     def for_core(self) -> tuple[str, tuple[int, int], int | None, int]:
         """The argument of the core."""
-        return (MADE_OF.get(self.by, self.by), self.prefixes, self.every_ns, MAX_ROWS)
+        return (self.kind.made_of or self.by, self.prefixes, self.every_ns, MAX_ROWS)
 
 
 def parse_grouping(by: str, every: str | timedelta | None = None, inventory: str | None = None) -> Grouping:

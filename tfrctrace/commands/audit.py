@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.batch.chain_task import BatchPlan
-    from tfrctrace.metrics.audit.result import Audit
+    from tfrctrace.metrics.results.audit import Audit
+    from tfrctrace.parsers.anonymity import Anonymizer
+    from tfrctrace.trace.trace import Trace
 
 PAGE: Final = "index.html"
 _RESULTS: Final = "results"
@@ -130,18 +134,13 @@ def audit(
         found = perform_audit(
             read, objectives, output, workers=processes(jobs), profiles=profiles, progress=progress
         )
-    own = {}
+    written = {}
     if pages:
-        own = write_incident_pages(
-            found,
-            output,
-            paths,
-            reading=reading,
-            anonymizer=anonymity.anonymizer(console),
-            console=console,
-            zone=zone,
+        opening = partial(_open_quietly, reading, anonymity.anonymizer(console))
+        written = write_incident_pages(
+            found, output, paths, open_trace=opening, on_problems=console.print_problems, zone=zone
         )
-    _write(found, output, title or _title(found), zone, own)
+    _write(found, output, title or _title(found), zone, written)
     _report(found, output, console)
     problems = [problem for one in found.evidence for problem in one.problems]
     errors = [one for one in problems if one["severity"] == "error"]
@@ -199,6 +198,17 @@ def _read_captures(
         done = perform_batch(found, plan, processes(jobs), progress=progress)
     report_batch(done, plan.folder, console, None)
     return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}
+
+
+def _open_quietly(
+    reading: ReadingOptions, anonymizer: Anonymizer | None, files: list[str], since: str, until: str
+) -> Trace:
+    """Return captures between two times of UTC as one trace, whose problems the batch has reported."""
+    from tfrctrace.commands.checked_runs import RecordingConsole
+
+    within = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
+    silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
+    return within.open(files, silent, anonymizer=anonymizer)
 
 
 def _title(found: Audit) -> str:

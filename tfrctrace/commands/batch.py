@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.grouping import KINDS
 from tfrctrace.batch import Chaining
 from tfrctrace.commands.console import NOT_READ, Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import ExecutorName, Jobs
+from tfrctrace.commands.options.common import ExecutorName, Jobs, grouping_help
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import (
     measuring_option,
@@ -58,7 +59,7 @@ def batch(
             "--by",
             metavar="WHAT",
             autocompletion=groupings,
-            help="Group flows by host, prefix/16, port, link, dscp or flow.",
+            help=grouping_help(kind for kind in KINDS.values() if not kind.made_of),
         ),
     ] = "host",
     every: Annotated[
@@ -143,7 +144,7 @@ def batch_plan(
     folder: str, by: str, every: str, reading: ReadingOptions, anonymity: AnonymityOptions
 ) -> BatchPlan:
     """Return how chains are analysed; raises `UsageError` for options that do not go together."""
-    from tfrctrace.base.grouping import MADE_OF, parse_grouping
+    from tfrctrace.base.grouping import parse_grouping
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.runs.cache import program_digest
 
@@ -152,10 +153,10 @@ def batch_plan(
             f"`--{'pair' if reading.pair else 'join'}` cannot be used with a batch",
             hint="it joins rotated files by itself; `--chains names` joins all with like names",
         )
-    if by in MADE_OF:
+    if by in KINDS and (made_of := KINDS[by].made_of):
         raise UsageError(
             f"a batch cannot group by `{by}`",
-            hint=f"group by `{MADE_OF[by]}`, of which groups by {by} are made afterwards",
+            hint=f"group by `{made_of}`, of which groups by {by} are made afterwards",
         )
     grouping = parse_grouping(by, every)
     key = anonymity.kept_key("a batch")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.grouping import KINDS
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, row_limit
+from tfrctrace.commands.options.common import Traces, grouping_help, row_limit
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
@@ -49,9 +50,7 @@ def groups(
             metavar="WHAT",
             autocompletion=groupings,
             show_default="host, or as the objectives",
-            help="Group flows by host, prefix (prefix/16), site (of --inventory), port of the server, link "
-            "(input), interface, vlan, tunnel, outer (ends of tunnels), dscp, label (with --label) or flow; "
-            "frames of 802.11 by station, bssid or channel.",
+            help=grouping_help(KINDS.values()),
         ),
     ] = None,
     every: Annotated[

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.grouping import END_KINDS, parse_grouping
+from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.base.toml import number, one_of, optional_text, refuse_unknown, table_of, text, whole
 from tfrctrace.gate.requirement import Level, parse_requirement, parse_share
 from tfrctrace.metrics.catalogue import BY_NAME
@@ -106,7 +106,7 @@ OF_GROUPS: Final = Language(_kind, _conditions)
 
 def _group_quantity(limit: Limit, grouping: Grouping) -> GroupQuantity:
     chosen = {name: str(value) for name, value, *_ in limit.quantity.conditions}
-    known = _OF_ENDS if grouping.by in END_KINDS else _OF_FLOWS
+    known = _OF_ENDS if grouping.kind.is_end else _OF_FLOWS
     if (direction := chosen.get("direction")) is not None and direction not in known:
         raise UsageError(
             f"`{limit.text}`: groups by {grouping.by} have no direction `{direction}`",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.grouping import FLOW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +16,6 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.trace.trace import Trace
 
-_NAMED_BY: Final = {
-    "interface": ("flow", "direction", "interface", "source"),
-    "vlan": ("flow", "direction", "vlans"),
-    "tunnel": ("flow", "direction", "tunnel", "vni", "teid", "gre_key", "mpls_labels"),
-    "outer": ("flow", "direction", "outer_src", "outer_dst"),
-}
-"""The columns of flows that name their groups."""
-
 
 def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) -> Groups:
     """Return the groups of all inputs of a trace; `labels` are rules for groups by label."""
@@ -33,7 +24,7 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
     check_labels(grouping, labels)
     reading = trace.read_groups(grouping)
     groups = Groups(grouping, reading.table("groups").frame(), reading.table("group_buckets").frame())
-    if grouping.by in FLOW_KINDS:
+    if grouping.kind.made_of == "flow":
         return groups.renamed(_names_of_flows(trace, grouping.by, labels))
     if grouping.inventory is not None:
         return _of_sites(groups, grouping.inventory)
@@ -71,7 +62,7 @@ def leading_rows(
     """
     columns, key = order
     reading = trace.read_groups(grouping)
-    is_summed = grouping.is_summed or reading.trace_count > 1
+    is_summed = grouping.kind.made_of is not None or reading.trace_count > 1
     table = reading.table("groups")
     frame = gather_groups(trace, grouping, labels).rows if is_summed else table.frame(columns)
     places = frame.with_row_index("place")
@@ -110,27 +101,30 @@ def _names_of_flows(trace: Trace, by: str, labels: Sequence[str]) -> pl.DataFram
     """Return the group of each direction of each flow."""
     import polars as pl
 
-    flows = trace.labelled_flows(labels) if by == "label" else trace.table("flows").frame(_NAMED_BY[by])
-    return flows.select(
-        group=pl.col("flow").cast(pl.String),
-        direction="direction",
-        name=_name(by),
-    )
+    columns, name = _naming(by)
+    if by == "label":
+        flows = trace.labelled_flows(labels)
+    else:
+        flows = trace.table("flows").frame(("flow", "direction", *columns))
+    return flows.select(group=pl.col("flow").cast(pl.String), direction="direction", name=name)
 
 
-def _name(by: str) -> pl.Expr:
-    """Return the name of the group of a flow."""
+def _naming(by: str) -> tuple[tuple[str, ...], pl.Expr]:
+    """Return the columns of flows that name groups of a kind, and the name that they make."""
     import polars as pl
 
-    if by == "label":
-        return pl.coalesce("label", "transport")
-    if by == "vlan":
-        return pl.col("vlans").fill_null("untagged")
-    if by == "tunnel":
-        number = pl.coalesce(pl.col("vni", "teid", "gre_key").cast(pl.String), "mpls_labels")
-        name = pl.concat_str("tunnel", number, separator=" ", ignore_nulls=True)
-        return pl.when(pl.col("tunnel").is_not_null()).then(name).otherwise(pl.lit("no tunnel"))
-    if by == "outer":
-        ends = [each("outer_src", "outer_dst") for each in (pl.min_horizontal, pl.max_horizontal)]
-        return pl.concat_str(*ends, separator=" and ").fill_null("no tunnel")
-    return pl.coalesce("interface", "source")
+    match by:
+        case "interface":
+            return ("interface", "source"), pl.coalesce("interface", "source")
+        case "vlan":
+            return ("vlans",), pl.col("vlans").fill_null("untagged")
+        case "tunnel":
+            number = pl.coalesce(pl.col("vni", "teid", "gre_key").cast(pl.String), "mpls_labels")
+            name = pl.concat_str("tunnel", number, separator=" ", ignore_nulls=True)
+            known = pl.when(pl.col("tunnel").is_not_null()).then(name).otherwise(pl.lit("no tunnel"))
+            return ("tunnel", "vni", "teid", "gre_key", "mpls_labels"), known
+        case "outer":
+            ends = [each("outer_src", "outer_dst") for each in (pl.min_horizontal, pl.max_horizontal)]
+            return ("outer_src", "outer_dst"), pl.concat_str(*ends, separator=" and ").fill_null("no tunnel")
+        case _:
+            return (), pl.coalesce("label", "transport")

@@ -232,11 +232,9 @@ class Trace(Tables):
     ) -> Groups:
         """Return packets, bytes, RTT, losses and connection attempts of groups of flows, by interval.
 
-        `by` is `host`, `prefix` (`prefix/16` for other lengths), `site` (named by the file `inventory`),
-        `port` (that of the server), `link` (the input), `dscp`, `label` (with the rules `labels`; other flows
-        are labelled by their transport), `interface`, `vlan`, `tunnel`, `outer` (the ends of the tunnel) or
-        `flow`; frames of 802.11 are grouped by `station`, `bssid` or
-        `channel`. `every` such as `"1min"` is the width of the intervals, which begin at multiples of it
+        `by` is one of `tfrctrace.base.grouping.KINDS`, such as `host`, `prefix/16`, `site` (named by the file
+        `inventory`) or `label` (with the rules `labels`; other flows are labelled by their transport).
+        `every` such as `"1min"` is the width of the intervals, which begin at multiples of it
         since the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
         other.groups()`. docs/groups.md says what a row is.
         """

@@ -1,13 +1,23 @@
 """Where the cause of an incident is, of evidence that is made up."""
 
+from typing import get_args
+
 import polars as pl
 import pytest
 
 from tfrctrace.gate.objective import parse_objective
-from tfrctrace.metrics.audit.attribution import cause_of, kind_of
-from tfrctrace.metrics.audit.incidents import Incident
-from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_MEDIANS
+from tfrctrace.metrics.audit.attribution import Reason, ReasonKind, cause_of
+from tfrctrace.metrics.audit.incidents import Incident, RaisedStretch
+from tfrctrace.metrics.audit.signals import (
+    EVIDENCE_COLUMNS,
+    EVIDENCE_MEDIANS,
+    SIGNALS,
+    SignalKey,
+    Trouble,
+    trouble_of,
+)
 from tfrctrace.metrics.audit.usual_hours import best_period, usual_hours
+from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
 
 STEP_NS = 300 * 10**9
 BEGIN, END, LAST = 48, 60, 72
@@ -18,7 +28,37 @@ REQUIRE = {
     "loss": "retransmission_ratio < 1 %",
     "connections": "sum(connections_established) / sum(connection_attempts) > 90 %",
     "answers": "p95(response_ms) < 500 ms",
+    "names": "p95(dns_ms) < 500 ms",
+    "ping": "sum(echo_unanswered) / sum(echo_requests) < 10 %",
+    "radio": "wifi_retry_ratio < 20 %",
 }
+WIRINGS = {
+    "delay": {"near_rtt", "far_rtt"},
+    "loss": {"near_loss", "far_loss", "capture_gaps"},
+    "connections": {"unanswered", "refused", "incomplete", "near_loss", "far_loss"},
+    "answers": {"server_time", "far_rtt"},
+    "names": {"dns_unanswered", "dns_failures", "far_rtt"},
+    "ping": {"echo_unanswered", "near_rtt", "far_rtt"},
+    "radio": {"radio_retries", "radio_signal"},
+}
+"""Signals that explain each kind of trouble."""
+INCIDENTS = {
+    "near_loss": ("client side", {"received": {"lost_behind_capture": 8}}),
+    "far_loss": ("server side", {"sent": {"lost_behind_capture": 8}}),
+    "unanswered": ("server side", {"sent": {"connections_established": -5, "connections_unanswered": 5}}),
+    "refused": ("server", {"sent": {"connections_established": -5, "connections_refused": 5}}),
+    "incomplete": ("client side", {"sent": {"connections_established": -5}}),
+    "dns_unanswered": ("server side", {"sent": {"dns_unanswered": 3}}),
+    "dns_failures": ("server", {"sent": {"dns_failures": 3}}),
+    "echo_unanswered": ("server side", {"sent": {"echo_unanswered": 3}}),
+    "capture_gaps": ("capture", {"sent": {"capture_gap_bytes": 20_000}}),
+    "radio_retries": ("radio", {"sent": {"wifi_retry_frames": 40}}),
+    "near_rtt": ("client side", {"received": {"rtt_p50_ms": 100}}),
+    "far_rtt": ("server side", {"sent": {"rtt_p50_ms": 100}}),
+    "server_time": ("server", {"sent": {"response_p50_ms": 900}}),
+    "radio_signal": ("radio", {"sent": {"wifi_signal_sum_dbm": -1_000}}),
+}
+"""What changes in an incident of which a signal is the only sign, and where its cause is."""
 
 
 def usual(direction: str, *, is_client: bool) -> dict:
@@ -27,8 +67,10 @@ def usual(direction: str, *, is_client: bool) -> dict:
     counts = {name: 0 for name in EVIDENCE_COLUMNS if name not in EVIDENCE_MEDIANS}
     counts |= {"packets": 100, "wire_bytes": 100_000, "payload_bytes": 90_000, "tcp_data_packets": 80}
     counts |= {"arrivals_shown": 80, "losses_shown": 80, "rtt_samples": 40, "response_samples": 5}
+    counts |= {"wifi_frames": 100, "wifi_signal_samples": 100, "wifi_signal_sum_dbm": -5_500}
     if is_client != is_own_side:
         counts |= {"connection_attempts": 5, "connections_established": 5}
+        counts |= {"dns_queries": 5, "echo_requests": 5}
     rtt_ms = 5.0 if is_client == is_own_side else 30.0
     asks = is_client != is_own_side
     return {**counts, "rtt_p50_ms": rtt_ms, "response_p50_ms": 60.0 if asks else None, "dns_p50_ms": None}
@@ -53,8 +95,12 @@ def evidence(hosts: list[str], changes: dict[str, dict[str, float]]) -> pl.DataF
 
 def cause(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=CLIENTS):
     objective = parse_objective({"require": REQUIRE[kind]})
-    stretches = [{"objective": 0, "group": group, "intervals": 12} for group in groups]
-    incident = Incident("link", BEGIN * STEP_NS, END * STEP_NS, stretches)
+    times = (BEGIN * STEP_NS, END * STEP_NS)
+    stretches = [
+        RaisedStretch(0, group, *times, 12, severe=0, value=0.0, n=30, at_ns=times[0], ended="recovered")
+        for group in groups
+    ]
+    incident = Incident("link", *times, stretches)
     spans = [(incident.begin_ns, incident.end_ns)]
     return cause_of(incident, [objective], evidence(hosts, changes), near, spans)
 
@@ -67,9 +113,45 @@ def test_a_longer_way_to_clients_is_on_their_side():
         "high",
         False,
     )
-    changed = [one.name for one in found.signals if one.has_changed]
+    changed = [SIGNAL_NAMES[one.key] for one in found.signals if one.has_changed]
     assert changed == ["RTT on the client side"]
-    assert "RTT on the server side did not" in found.reason
+    assert "RTT on the server side did not" in reason_text(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "key"), [(name, key) for name in WIRINGS for key in sorted(WIRINGS[name])]
+)
+def test_each_signal_alone_names_the_cause_of_the_troubles_that_it_explains(trouble, key):
+    place, changes = INCIDENTS[key]
+    found = cause(trouble, CLIENTS, changes)
+    assert [signal.key for signal in found.signals if signal.has_changed] == [key]
+    assert (found.place, [signal.key for signal in found.reason.worse]) == (place, [key])
+
+
+@pytest.mark.parametrize("trouble", WIRINGS)
+def test_a_signal_that_does_not_explain_a_trouble_is_not_its_cause(trouble):
+    for key in INCIDENTS.keys() - WIRINGS[trouble]:
+        _, changes = INCIDENTS[key]
+        assert cause(trouble, CLIENTS, changes).place == "unknown", key
+
+
+def test_every_signal_and_every_trouble_is_wired_tested_and_worded():
+    wired = {
+        trouble: {one.key for one in SIGNALS if trouble in one.explains} for trouble in get_args(Trouble)
+    }
+    assert wired == WIRINGS
+    assert list(REQUIRE) == list(WIRINGS)
+    # the rate tells whether a cause is under load
+    assert {one.key for one in SIGNALS} == {*INCIDENTS, "rate"} == set().union(*WIRINGS.values(), {"rate"})
+    assert set(get_args(SignalKey)) == set(SIGNAL_NAMES) == {one.key for one in SIGNALS}
+
+
+def test_every_reason_has_words():
+    reasons = {
+        kind: reason_text(Reason(kind, worse=cause("delay", CLIENTS, INCIDENTS["near_rtt"][1]).signals[:2]))
+        for kind in get_args(ReasonKind)
+    }
+    assert len(set(reasons.values())) == len(reasons) == 5
 
 
 def test_delay_of_all_with_more_load_is_that_of_load():
@@ -115,7 +197,7 @@ def test_without_any_change_the_cause_is_unknown(kind):
 def test_delays_on_both_sides_are_of_an_unknown_place():
     found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 50}, "sent": {"rtt_p50_ms": 50}})
     assert found.place == "unknown"
-    assert "several places" in found.reason
+    assert "several places: client side and server side" in reason_text(found.reason)
 
 
 def test_without_known_sides_a_place_is_named_with_low_confidence_only():
@@ -128,6 +210,7 @@ def test_a_silence_is_of_the_capture():
     silence = Incident("link", BEGIN * STEP_NS, END * STEP_NS)
     found = cause_of(silence, [], rows, CLIENTS, [(silence.begin_ns, silence.end_ns)])
     assert (found.place, found.confidence) == ("capture", "medium")
+    assert "no packet of any host" in reason_text(found.reason)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +223,11 @@ def test_a_silence_is_of_the_capture():
         ("p95(response_ms) < 1000 ms", "answers"),
         ("p95(dns_ms) < 1000 ms", "names"),
         ("wifi_retry_ratio < 0.2", "radio"),
-        ("goodput_bps > 1 Mbit/s", ""),
+        ("goodput_bps > 1 Mbit/s", None),
     ],
 )
 def test_the_quantity_of_an_objective_names_the_kind_of_trouble(require, kind):
-    assert kind_of(parse_objective({"require": require})) == kind
+    assert trouble_of(parse_objective({"require": require})) == kind
 
 
 def test_an_hour_is_compared_with_the_same_hour_of_earlier_weeks():

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tfrctrace.gate.objective import parse_objective
-from tfrctrace.metrics.audit.incidents import incidents_of, raised_stretches, silences
+from tfrctrace.metrics.audit.incidents import RaisedStretch, incidents_of, raised_stretches, silences
 
 MINUTE_NS = 60 * 10**9
 VERDICTS = {"m": "met", "v": "violated", "s": "severe", ".": "no_data"}
@@ -61,12 +61,14 @@ def test_a_stretch_has_its_worst_value_and_why_it_ended():
     assert stretches("mvv" + " " * 20 + "mmm")[0]["ended"] == "no data"
 
 
-def one_stretch(group: str, begin: float, end: float, objective: int = 0) -> dict:
-    times = {"begin_ns": int(begin * MINUTE_NS), "end_ns": int(end * MINUTE_NS)}
-    return {"objective": objective, "group": group, "intervals": 2, **times}
+def one_stretch(group: str, begin: float, end: float, objective: int = 0) -> RaisedStretch:
+    times = (int(begin * MINUTE_NS), int(end * MINUTE_NS))
+    return RaisedStretch(
+        objective, group, *times, 2, severe=0, value=100.0, n=30, at_ns=times[0], ended="recovered"
+    )
 
 
-def spans(*given: dict) -> list[tuple[int, int, int]]:
+def spans(*given: RaisedStretch) -> list[tuple[int, int, int]]:
     found = incidents_of("link", given)
     return [(one.begin_ns // MINUTE_NS, one.end_ns // MINUTE_NS, len(one.stretches)) for one in found]
 

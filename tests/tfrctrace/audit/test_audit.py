@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -19,10 +20,9 @@ from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
 from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
-from tfrctrace.metrics.audit.result import FoundIncident
+from tfrctrace.metrics.results.audit import AuditDocument, FoundIncident
+from tfrctrace.metrics.results.schemas import schema_of
 from tfrctrace.reports.audit.incident_tables import command
-from tfrctrace.reports.files.json_schema import audit_document
-from tfrctrace.reports.files.schema_check import first_complaint
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = """
@@ -76,7 +76,7 @@ def document(folder: Path) -> dict:
 
 def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, captures):
     found = document(audited)
-    assert first_complaint(found, audit_document()) is None
+    msgspec.convert(found, AuditDocument)
     (incident,) = found["incidents"]
     (fault,) = json.loads((captures.parent / "truth.json").read_text())["faults"]
     begin_s = 1_767_571_200  # 2026-01-05
@@ -89,6 +89,22 @@ def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, capt
     # the files of its time, and no others
     hours = {int(re.search(r"(\d\d)00\.pcap", name)[1]) for name in incident["files"]}
     assert hours == set(range(int(fault["since_s"] // 3600), int(fault["until_s"] // 3600) + 1))
+
+
+def test_another_checker_of_schemas_accepts_the_document_and_nothing_else(audited):
+    jsonschema = pytest.importorskip("jsonschema")
+    found, schema = document(audited), schema_of(AuditDocument, "tfrctrace audit")
+    jsonschema.validate(found, schema)
+    wrong = [
+        {**found, "more": 1},
+        {name: value for name, value in found.items() if name != "links"},
+        {**found, "schema_version": 1},
+        {**found, "incidents": [{**found["incidents"][0], "number": -1}]},
+        {**found, "incidents": [{**found["incidents"][0], "place": "nowhere"}]},
+    ]
+    for one in wrong:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(one, schema)
 
 
 def test_intervals_without_data_are_counted_and_never_met(audited):
@@ -254,7 +270,7 @@ def scored(captures, tmp_path_factory, run_in) -> Path:
 
 def test_scores_stand_with_their_thresholds_and_with_how_they_were_measured(scored):
     found = document(scored)
-    assert first_complaint(found, audit_document()) is None
+    msgspec.convert(found, AuditDocument)
     (link,) = found["links"]
     scores = {(one["profile"], one["segment"]): one for one in link["scores"] if one["segment"] != "host"}
     outcome = scores["quality-of-outcome", "client side"]

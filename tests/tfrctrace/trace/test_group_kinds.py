@@ -16,6 +16,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, PcapWriter
 
 import tfrctrace
+from tfrctrace.base.grouping import KINDS
 from tfrctrace.metrics.loaded_delay import delays_under_load, link_load
 
 ROOT = Path(__file__).parents[3]
@@ -30,6 +31,16 @@ RADIOTAP = ROOT / "tests" / "data" / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pc
 S_NS = 10**9
 START_S = 1_795_000_000
 THERE, BACK = ("10.0.0.1", "10.0.0.2"), ("10.0.0.2", "10.0.0.1")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_core_groups_by_every_kind_in_the_directions_that_it_is_said_to_have(kind, tmp_path):
+    inventory = tmp_path / "sites.toml"
+    inventory.write_text('[all]\nnetworks = ["0.0.0.0/0", "::/0"]\n')
+    trace = tfrctrace.open(RADIOTAP if kind.name in {"station", "bssid", "channel"} else TWO_FLOWS)
+    rows = trace.groups(kind.name, inventory=inventory if kind.name == "site" else None).rows
+    assert set(rows["direction"]) <= ({"sent", "received"} if kind.is_end else {"fwd", "rev"})
+    assert not rows.is_empty()
 
 
 def losses_by_hand(path, width_ns):

@@ -20,6 +20,8 @@ from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from tfrctrace.base.grouping import GroupKind
+
 _TRACES = typer.Argument(
     metavar="TRACE",
     help="Captures, simulator traces, tcpdump text or logs, also compressed; directories of them; "
@@ -95,6 +97,12 @@ OutputFile = Annotated[
 
 
 Force = Annotated[bool, output_option("--force", help="Overwrite the output file even if it is a trace.")]
+
+
+def grouping_help(kinds: Iterable[GroupKind]) -> str:
+    """Return the help of an option that takes one of these kinds."""
+    *others, last = (kind.words for kind in kinds)
+    return f"Group by {', '.join(others)} or {last}."
 
 
 def row_limit(what: str, default: int) -> Any:  # noqa: ANN401  Typer's

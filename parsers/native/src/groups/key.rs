@@ -39,6 +39,22 @@ pub enum GroupDirection {
 }
 
 impl GroupBy {
+    /// What `name` groups by; networks have prefixes of these lengths (IPv4, IPv6).
+    pub fn named(name: &str, (v4, v6): (u8, u8)) -> Option<Self> {
+        Some(match name {
+            "link" => Self::Link,
+            "host" => Self::Host,
+            "prefix" => Self::Prefix(v4, v6),
+            "port" => Self::Port,
+            "dscp" => Self::Dscp,
+            "flow" => Self::Flow,
+            "station" => Self::Station,
+            "bssid" => Self::Bssid,
+            "channel" => Self::Channel,
+            _ => return None,
+        })
+    }
+
     /// Whether a group is an end of flows, so that packets are sent or received by it.
     fn is_end(self) -> bool {
         matches!(self, Self::Host | Self::Prefix(..) | Self::Port | Self::Station)

@@ -80,18 +80,8 @@ impl GivenGrouping {
         if v4 > 32 || v6 > 128 || every_ns.is_some_and(|every_ns| every_ns <= 0) {
             return Err(PyValueError::new_err("a prefix is too long, or an interval not positive"));
         }
-        let by = match by.as_str() {
-            "link" => GroupBy::Link,
-            "host" => GroupBy::Host,
-            "prefix" => GroupBy::Prefix(v4, v6),
-            "port" => GroupBy::Port,
-            "dscp" => GroupBy::Dscp,
-            "flow" => GroupBy::Flow,
-            "station" => GroupBy::Station,
-            "bssid" => GroupBy::Bssid,
-            "channel" => GroupBy::Channel,
-            other => return Err(PyValueError::new_err(format!("flows are not grouped by `{other}`"))),
-        };
+        let by = GroupBy::named(&by, (v4, v6))
+            .ok_or_else(|| PyValueError::new_err(format!("flows are not grouped by `{by}`")))?;
         let every = every_ns.map_or(IntervalWidth::Whole, IntervalWidth::Ns);
         Ok(Grouping { by, every, max_rows: max_rows.min(u32::MAX as usize) })
     }

@@ -1,0 +1,282 @@
+"""What an audit found, and what `audit.json` holds of it.
+
+msgspec resolves the types of a `Part` at run time, so what they name is imported then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+from tfrctrace.metrics.audit.attribution import Confidence, Scope  # noqa: TC001
+from tfrctrace.metrics.audit.incidents import Ended  # noqa: TC001
+from tfrctrace.metrics.audit.signals import Place, SignalKey  # noqa: TC001
+from tfrctrace.metrics.results.document import Tool  # noqa: TC001
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.metrics.audit.attribution import Cause
+    from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.profiles.score import Profile
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+TimeNs: TypeAlias = Annotated[int, Meta(description="ns since the epoch")]
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object that has all of its fields and no others."""
+
+
+class Silence(Part, frozen=True):
+    """A time in which a link had no packet, though it usually has."""
+
+    begin_ns: TimeNs
+    end_ns: TimeNs
+
+
+class Score(Part, frozen=True):
+    """What a profile says of one link side, host or stream."""
+
+    profile: str
+    group: str
+    segment: Annotated[str, Meta(description="part of the path between the capture and hosts")]
+    value: Annotated[float | None, Meta(description="null where `reason` says why")]
+    unit: Literal["%", "ms", "MOS"]
+    grade: Annotated[str, Meta(description="empty where the profile has none, or without a value")]
+    is_at_most: Annotated[bool, Meta(description="what is not known could only make it worse")]
+    reason: Annotated[str, Meta(description="why there is no value, or what is not known")]
+    n: Annotated[Count, Meta(description="samples of the delay, or packets of a stream")]
+    first_ns: TimeNs
+    last_ns: TimeNs
+    inputs: Mapping[str, float | None]
+
+
+class CaptureCounts(Part, frozen=True):
+    """What was read of a link."""
+
+    link: str
+    pieces: Count
+    failed: Annotated[Count, Meta(description="pieces that could not be read")]
+    files: Count
+    bytes: Count
+    packets: Count
+    problems: Count
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIncident:
+    """An incident and its cause."""
+
+    number: int
+    """From 1, by begin, over all links."""
+    incident: Incident
+    cause: Cause
+    files: tuple[str, ...]
+    """Captures that have packets of this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedLink:
+    """A link between its first and its last packet."""
+
+    name: str
+    first_ns: int
+    last_ns: int
+    results: tuple[ObjectiveResult, ...]
+    """Of each objective, without the intervals that met it."""
+    verdicts: pl.DataFrame
+    """`objective`, `group`, `start_ns` of an hour, and intervals by verdict."""
+    incidents: tuple[FoundIncident, ...]
+    near: tuple[str, ...] | None
+    """Hosts that open connections; None where no side is known."""
+    hours: pl.DataFrame
+    """Sums of the link by hour and direction."""
+    buckets: pl.DataFrame
+    """Round-trip times of the link, and times of servers, by hour and direction."""
+    host_hours: pl.DataFrame
+    """Sums of hosts by hour and direction."""
+    host_buckets: pl.DataFrame
+    """Round-trip times of the hosts that are drawn."""
+    silent: tuple[Silence, ...]
+    scores: tuple[Score, ...] = ()
+    """By profile, of the whole time."""
+    hour_scores: tuple[Score, ...] = ()
+    """The quality of outcome of each hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """What was read of a link, and how far it can be trusted."""
+
+    counts: CaptureCounts
+    sources: tuple[Mapping[str, Any], ...]
+    problems: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Every link, the objectives, and what they were read from."""
+
+    objectives: tuple[Objective, ...]
+    links: tuple[AuditedLink, ...]
+    evidence: tuple[ReadFiles, ...]
+    problems: tuple[Mapping[str, Any], ...]
+    """What was wrong with the inputs, beside captures."""
+    profiles: tuple[Profile, ...]
+    every_ns: int
+    """Width of the intervals of evidence."""
+    by: str
+    """What evidence is grouped by."""
+
+
+class StatedObjective(Part, frozen=True):
+    """An objective as users wrote it."""
+
+    name: str
+    require: str
+    severe: str | None
+    by: str
+    every_ns: int | None
+    least: Count
+    target: float
+    raise_after: Count = field(name="raise")
+    clear_after: Count = field(name="clear")
+    unit: str
+
+
+class StatedProfile(Part, frozen=True):
+    """A profile with its thresholds."""
+
+    name: str
+    title: str
+    source: str
+    version: str
+    url: str
+    rules: Annotated[dict[str, Any], Meta(description="thresholds, as in its file")]
+
+
+class JudgedGroup(Part, frozen=True):
+    """The intervals of a group by verdict."""
+
+    group: str | None
+    intervals: Count
+    met: Count
+    violated: Count
+    severe: Count
+    without_data: Count
+    share_met: float | None
+
+
+class JudgedObjective(Part, frozen=True):
+    """What became of an objective on a link."""
+
+    name: str
+    met: Annotated[bool | None, Meta(description="null without data")]
+    share_met: float | None
+    groups: tuple[JudgedGroup, ...]
+
+
+class Metadata(Part, frozen=True):
+    """How a score was measured (draft-ietf-ippm-qoo)."""
+
+    method: str
+    class_: str = field(name="class")
+    layer: str
+    packet_size: str
+    traffic_class: str
+    sampling: str
+    direction: str
+    endpoints: str
+    segments: str
+    first_sample: str
+    duration_ms: Count
+    samples: Count
+
+
+class ListedScore(Score, frozen=True):
+    """A score, and how it was measured."""
+
+    metadata: Metadata
+
+
+class ListedLink(Part, frozen=True):
+    """A link, its verdicts and scores."""
+
+    name: str
+    first_ns: TimeNs
+    last_ns: TimeNs
+    incidents: Count
+    silent: tuple[Silence, ...]
+    objectives: tuple[JudgedObjective, ...]
+    scores: tuple[ListedScore, ...]
+    scores_left_out: Annotated[Count, Meta(description="which `scores.parquet` has")]
+
+
+class ListedSignal(Part, frozen=True):
+    """A quantity in usual times and during an incident, with limits of 95 %."""
+
+    key: SignalKey
+    name: Annotated[str, Meta(description="in English; later releases may word it otherwise")]
+    place: Annotated[Place, Meta(description="where the cause is if it is this that got worse")]
+    unit: Annotated[str, Meta(description="`ms`, `bit/s`, `dBm`, or empty for a share")]
+    changed: Annotated[bool | None, Meta(description="got worse by more than chance")]
+    before_value: float | None
+    before_low: float | None
+    before_high: float | None
+    before_n: Count
+    during_value: float | None
+    during_low: float | None
+    during_high: float | None
+    during_n: Count
+
+
+class ListedStretch(Part, frozen=True):
+    """Violated intervals of a group in a row."""
+
+    objective: str
+    group: str | None
+    begin_ns: TimeNs
+    end_ns: TimeNs
+    intervals: Annotated[Count, Meta(description="violated ones, severely or not")]
+    severe: Count
+    value: Annotated[float, Meta(description="the worst")]
+    n: Annotated[Count, Meta(description="samples of the worst value")]
+    at_ns: TimeNs
+    ended: Ended
+
+
+class ListedIncident(Part, frozen=True):
+    """An incident, and where its cause is."""
+
+    number: Count
+    link: str
+    begin_ns: TimeNs
+    end_ns: TimeNs
+    place: Place
+    under_load: bool
+    scope: Scope
+    hosts: tuple[str, ...]
+    confidence: Confidence
+    reason: str
+    baseline: str
+    signals: tuple[ListedSignal, ...]
+    stretches: tuple[ListedStretch, ...]
+    files: tuple[str, ...]
+
+
+class AuditDocument(Part, frozen=True):
+    """What `tfrctrace audit` writes into `audit.json`. Times are integers in ns."""
+
+    schema_version: Literal[2]
+    tool: Tool
+    title: str
+    objectives: tuple[StatedObjective, ...]
+    profiles: tuple[StatedProfile, ...]
+    links: tuple[ListedLink, ...]
+    incidents: tuple[ListedIncident, ...]
+    captures: tuple[CaptureCounts, ...]

@@ -1,0 +1,74 @@
+"""Causes in words: what signals are called, why a place is the cause, and how causes are found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.metrics.audit.attribution import Reason
+    from tfrctrace.metrics.audit.signals import SignalKey
+
+SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
+    "near_loss": "loss on the client side",
+    "far_loss": "loss on the server side",
+    "unanswered": "connections without an answer",
+    "refused": "connections refused",
+    "incomplete": "handshakes not completed",
+    "dns_unanswered": "DNS queries without an answer",
+    "dns_failures": "DNS queries that failed",
+    "echo_unanswered": "pings without a reply",
+    "capture_gaps": "data that the capture missed",
+    "radio_retries": "frames repeated on the radio",
+    "near_rtt": "RTT on the client side",
+    "far_rtt": "RTT on the server side",
+    "server_time": "time of servers",
+    "rate": "rate",
+    "radio_signal": "signal",
+}
+
+LIMITS_OF_CAUSES: Final[Mapping[str, str]] = {
+    "Client side, server side": (
+        "the path between the capture and the hosts that open connections, or those that accept them: its "
+        "round-trip time or its losses got worse, those of the other side less or not"
+    ),
+    "Got worse": (
+        "the limits of 95 % before and during the incident do not overlap (Wilson's, of a share, or on "
+        "ranks, of the median of intervals), and the difference matters: 0.5 % of packets, 5 % of "
+        "connections, 20 % and 2 ms of round-trip times, 50 % and 20 ms of the time of servers"
+    ),
+    "Confidence": (
+        "high if the place has nine tenths of the increase and the other places were measured, medium from "
+        "two thirds, or if only single hosts changed; low where no side is known"
+    ),
+    "Unknown": "nothing changed by more than chance, several places did, or there is nothing to compare with",
+    "Limits": (
+        "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
+        "capture that stood still or a link without traffic: captures do not show which"
+    ),
+}
+"""How causes are found, for the page."""
+
+
+def reason_text(reason: Reason) -> str:
+    """Return why the place of a cause is what it is, without a full stop."""
+    match reason.kind:
+        case "worse":
+            worse, unchanged = (
+                ", ".join(SIGNAL_NAMES[signal.key] for signal in signals)
+                for signals in (reason.worse, reason.unchanged)
+            )
+            return f"{worse} got worse" + (f", and {unchanged} did not" if unchanged else "")
+        case "several places":
+            places = " and ".join(sorted({signal.place for signal in reason.worse}))
+            return f"it got worse at several places: {places}"
+        case "no change":
+            return "no signal of this kind got worse by more than chance"
+        case "no baseline":
+            return "there is no time without incidents to compare with"
+        case "silence":
+            return (
+                "no packet of any host in either direction, not even a request without an answer: "
+                "the capture stood still, or nothing reached it"
+            )
