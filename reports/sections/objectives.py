@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.metrics.results.verdict import Outcome, Stretch
 from tfrctrace.reports.elements import Cell, Heading, HeatMap, HeatRow, Name, Row, Section, TableView
 from tfrctrace.reports.printers.objectives import objective_text, share_text, value_text, verdict_line
 from tfrctrace.reports.units import MISSING, counted, format_count, format_duration_s, format_stretch_ns

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import parse_duration_ns
@@ -17,12 +16,11 @@ from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
 from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
 from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
-from tfrctrace.metrics.metric import Metric
+from tfrctrace.metrics.results.metrics import Metric
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
-from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_NUMBER, OPTIONAL_TEXT
 from tfrctrace.study.find_runs import FAILED
 from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
@@ -45,48 +43,7 @@ _LONGEST_REASON: Final = 2_000
 """Characters of the reason why a run was not made."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
-_OF_METRIC: Final = [field.name for field in fields(Metric)]
-
-_SHAPE: Final[Mapping[str, Any]] = {
-    **COMMON,
-    "sets": int,
-    "set": (NoneType, {"source": str, "flows": [int], "start_ns": int, "end_ns": int}),
-    "least_packets": int,
-    "flows_left_out": int,
-    "metrics": [
-        {
-            "name": str,
-            "value": OPTIONAL_NUMBER,
-            "unit": str,
-            "n": int,
-            "window_s": OPTIONAL_NUMBER,
-            "warmup_s": NUMBER,
-            "flows": [int],
-            "group": OPTIONAL_TEXT,
-            "competing_set": (int, NoneType),
-            "reason": OPTIONAL_TEXT,
-        }
-    ],
-    "flows": [
-        {
-            **dict.fromkeys(_NUMBERS, OPTIONAL_NUMBER),
-            "flow": int,
-            "group": OPTIONAL_TEXT,
-            "replayed": {str: OPTIONAL_NUMBER},
-        }
-    ],
-    "series": {
-        str: [
-            {
-                "flow": int,
-                "group": OPTIONAL_TEXT,
-                "unit": str,
-                "time_s": [NUMBER],
-                "values": [OPTIONAL_NUMBER],
-            }
-        ]
-    },
-}
+_OF_METRIC: Final = {field.name: None for field in fields(Metric)}.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +54,16 @@ class StudyTask:
     measuring: MeasuringPlan
     series: tuple[str, ...]
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of the record."""
-        return _SHAPE
+    def makes(self, record: Record) -> bool:
+        """Return whether a record has all that is measured."""
+        from tfrctrace.metrics.results.records import is_a
+        from tfrctrace.metrics.results.study import StudyRecord
+
+        return (
+            is_a(StudyRecord, record)
+            and all(metric.keys() == _OF_METRIC for metric in record["metrics"])
+            and all(map(_is_flow, record["flows"]))
+        )
 
     @property
     def source(self) -> RunInput:
@@ -126,6 +89,19 @@ def _failed_to_be_made(run: Run) -> Record:
     with open(run.path + FAILED, encoding="utf-8", errors="replace") as file:
         reason = " ".join(file.read(_LONGEST_REASON).split())
     return failed_record(run.name, f"was not made: {reason or 'no reason was written'}")
+
+
+def _is_flow(flow: Mapping[str, Any]) -> bool:
+    """Return whether what is kept of a flow has all columns, and of each what it may be."""
+    from tfrctrace.metrics.results.records import is_a
+
+    return (
+        flow.keys() == {*_NUMBERS, "group", "replayed"}
+        and is_a(int, flow["flow"])
+        and is_a(str | None, flow["group"])  # type: ignore[arg-type]
+        and is_a(dict[str, float | None], flow["replayed"])
+        and all(is_a(float | None, flow[name]) for name in _NUMBERS)  # type: ignore[arg-type]
+    )
 
 
 def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[str]) -> list[StudyTask]:

@@ -7,16 +7,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.runs.quantity_values import SingleValue, aggregated, column_value, divided, metric_value
+from tfrctrace.metrics.results.quantities import SingleValue
+from tfrctrace.runs.quantity_values import aggregated, column_value, divided, metric_value
 from tfrctrace.study.definition import NO_FLOW
 from tfrctrace.study.results.series_values import series_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tfrctrace.metrics.results.quantities import QuantityValues
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.quantity import Quantity, Term
-    from tfrctrace.runs.quantity_values import QuantityValues
 
 _NOT_SHOWN: Final = "the flows do not show it: too short, never together, or an option is missing"
 """The reason where a metric has no row although there are flows."""

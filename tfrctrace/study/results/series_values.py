@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tfrctrace.runs.quantity_values import SingleValue
+from tfrctrace.metrics.results.quantities import SingleValue
 from tfrctrace.study.definition import RATE
 
 if TYPE_CHECKING:
