@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 
 from tfrctrace.metrics.results.metrics import Metric
@@ -19,6 +17,17 @@ class ChosenSet(Struct, frozen=True, forbid_unknown_fields=True):
     end_ns: int
 
 
+class StudyFlow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A flow, in the direction that carried more data."""
+
+    flow: int
+    group: str | None
+    numbers: dict[str, int | float | None]
+    """By the name of the column."""
+    replayed: dict[str, float | None]
+    """Mean rate that an algorithm allowed, by its name."""
+
+
 class Series(Struct, frozen=True, forbid_unknown_fields=True):
     """A quantity of a flow over time."""
 
@@ -26,7 +35,7 @@ class Series(Struct, frozen=True, forbid_unknown_fields=True):
     group: str | None
     unit: str
     time_s: list[float]
-    values: list[float | None]
+    values: list[int | float | None]
 
 
 class StudyRecord(RunRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,6 +46,5 @@ class StudyRecord(RunRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     least_packets: int
     flows_left_out: int
     metrics: list[Metric]
-    flows: list[dict[str, Any]]
-    """Numbers by the name of their column, and `group` and `replayed` (rates by algorithm)."""
+    flows: list[StudyFlow]
     series: dict[str, list[Series]]

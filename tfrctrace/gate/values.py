@@ -110,11 +110,10 @@ class _Source:
         """Take a metric of the flows, groups or sets that have no other flow than `flows`."""
         window_s = self._measured.window_s
         found = [
-            metric_value(one)
-            for frame in self._measured.frames(term.name)
-            for one in frame.iter_rows(named=True)
+            metric_value(metric)
+            for metric in self._measured.named(term.name)
             # one metric is there for several timescales
-            if flows.issuperset(one["flows"]) and one["window_s"] in {None, window_s}
+            if flows.issuperset(metric.flows) and metric.window_s in {None, window_s}
         ]
         taken = aggregated(found, term, "no flows are compared in these windows")
         return (

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
 from tfrctrace.runs.quantity import COLUMNS, aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import Metric
+    from tfrctrace.metrics.results.study import StudyFlow
     from tfrctrace.runs.quantity import Term
 
 
-def metric_value(metric: Mapping[str, Any]) -> SingleValue:
-    """Return the value of a metric, a row as `metrics.results.metrics.Metric` has them."""
-    value, flows = _finite(metric["value"]), metric["flows"]
-    reason = metric["reason"] or f"not known if {BY_NAME[metric['name']].null_when}"
+def metric_value(metric: Metric) -> SingleValue:
+    """Return the value of a metric."""
+    value, flows = _finite(metric.value), metric.flows
+    reason = metric.reason or f"not known if {BY_NAME[metric.name].null_when}"
     return SingleValue(
-        value, metric["n"], flows[0] if len(flows) == 1 else None, None if value is not None else reason
+        value, metric.n, flows[0] if len(flows) == 1 else None, None if value is not None else reason
     )
 
 
-def column_value(flow: Mapping[str, Any], name: str) -> SingleValue:
+def column_value(flow: StudyFlow, name: str) -> SingleValue:
     """Return the value of a column in the row of a flow."""
-    value = _finite(flow[name])
-    return SingleValue(value, 1, flow["flow"], None if value is not None else _unknown(name))
+    value = _finite(flow.numbers[name])
+    return SingleValue(value, 1, flow.flow, None if value is not None else _unknown(name))
 
 
 def _unknown(column: str) -> str:

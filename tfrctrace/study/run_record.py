@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
 from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
 from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
-from tfrctrace.metrics.results.metrics import Metric
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
@@ -27,9 +26,10 @@ from tfrctrace.study.time_series import series_of, warn
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.metrics.sets.competing import CompetingSet
     from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import MeasuringPlan
@@ -43,7 +43,6 @@ _LONGEST_REASON: Final = 2_000
 """Characters of the reason why a run was not made."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
-_OF_METRIC: Final = {field.name: None for field in fields(Metric)}.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +58,8 @@ class StudyTask:
         from tfrctrace.metrics.results.records import is_a
         from tfrctrace.metrics.results.study import StudyRecord
 
-        return (
-            is_a(StudyRecord, record)
-            and all(metric.keys() == _OF_METRIC for metric in record["metrics"])
-            and all(map(_is_flow, record["flows"]))
+        return is_a(StudyRecord, record) and all(
+            flow["numbers"].keys() == set(_NUMBERS) for flow in record["flows"]
         )
 
     @property
@@ -91,17 +88,13 @@ def _failed_to_be_made(run: Run) -> Record:
     return failed_record(run.name, f"was not made: {reason or 'no reason was written'}")
 
 
-def _is_flow(flow: Mapping[str, Any]) -> bool:
-    """Return whether what is kept of a flow has all columns, and of each what it may be."""
-    from tfrctrace.metrics.results.records import is_a
+def study_record(record: Record) -> StudyRecord | None:
+    """Return what is kept of a run; None if it could not be read."""
+    import msgspec
 
-    return (
-        flow.keys() == {*_NUMBERS, "group", "replayed"}
-        and is_a(int, flow["flow"])
-        and is_a(str | None, flow["group"])  # type: ignore[arg-type]
-        and is_a(dict[str, float | None], flow["replayed"])
-        and all(is_a(float | None, flow[name]) for name in _NUMBERS)  # type: ignore[arg-type]
-    )
+    from tfrctrace.metrics.results.study import StudyRecord
+
+    return None if record["failed"] else msgspec.convert(record, StudyRecord)
 
 
 def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[str]) -> list[StudyTask]:
@@ -151,6 +144,8 @@ def _of_run(problem: Problem, path: str, called: str) -> Problem:
 
 
 def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
+    import msgspec
+
     import tfrctrace
 
     window_ns = parse_duration_ns(measuring.window)
@@ -189,13 +184,20 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         "least_packets": measured.least_packets,
         "flows_left_out": measured.flows_left_out,
         "metrics": [
-            {**{name: getattr(one, name) for name in _OF_METRIC}, "flows": list(one.flows)}
-            for one in measured.metrics
-            if one.competing_set in {None, number}
+            {**msgspec.to_builtins(metric), "flows": list(metric.flows)}
+            for metric in measured.metrics
+            if metric.competing_set in {None, number}
         ],
         "flows": [
-            {**flow, "replayed": replayed.get(flow["flow"], {})}
-            for flow in flows.select("group", *_NUMBERS).iter_rows(named=True)
+            {
+                "flow": numbers["flow"],
+                "group": group,
+                "numbers": numbers,
+                "replayed": replayed.get(numbers["flow"], {}),
+            }
+            for group, numbers in zip(
+                flows["group"], flows.select(_NUMBERS).iter_rows(named=True), strict=True
+            )
         ],
         "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
     }

@@ -126,18 +126,18 @@ class MeasuredMetrics:
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics as objects; for thousands of flows `frame` and `frames` take less memory."""
+        """The metrics as objects; for thousands of flows `frame` takes less memory."""
         return list(each_metric(self.rows))
 
-    def frames(self, *names: str) -> Iterator[pl.DataFrame]:
-        """Give a row for each metric, or for those with these `names`, in frames of bounded size."""
-        return metric_frames(_named(self.rows, names))
+    def named(self, name: str) -> Iterator[Metric]:
+        """Give each metric with this name."""
+        return each_metric(_named(self.rows, [name]))
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each metric."""
         import polars as pl
 
-        return pl.concat([pl.DataFrame(schema=metric_schema()), *self.frames()])
+        return pl.concat([pl.DataFrame(schema=metric_schema()), *metric_frames(self.rows)])
 
     def largest(self, most: int) -> set[int]:
         """Return the flows with most data packets."""
