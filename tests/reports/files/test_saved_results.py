@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -77,12 +78,36 @@ def test_tables_as_csv_hold_what_those_of_parquet_do(request, tmp_path):
         assert pl.read_csv(path.with_suffix(".csv"), schema=table.schema).equals(table), path.stem
 
 
-def test_the_facts_are_as_their_schema_says(simulation, complaints):
-    facts = json.loads((simulation / "results.json").read_text())
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+@pytest.mark.parametrize("paths", [*TRACES.values(), PAIR], ids=[*TRACES, "pair"])
+def test_the_facts_are_as_their_schema_says(saved, complaints, paths):
+    _, folder = saved(paths, pair=paths is PAIR)
+    facts = json.loads((folder / "results.json").read_text())
     schema = schema_of(SavedResults, "results")
     assert not list(complaints(facts, schema))
-    assert list(complaints(facts | {"joined": "no"}, schema))
-    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in simulation.iterdir()}
+    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in folder.iterdir()}
+    # what the schema accepts, the types do, and they write the same again
+    again = msgspec.to_builtins(msgspec.convert(facts, SavedResults))
+    assert json.loads(json.dumps(again)) == facts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"joined": "no"},
+        lambda facts: facts | {"more": 1},
+        lambda facts: {name: value for name, value in facts.items() if name != "digests"},
+        lambda facts: facts | {"sources": [facts["sources"][0] | {"packets": -1}]},
+        lambda facts: facts | {"sources": [facts["sources"][0] | {"more": 1}]},
+        lambda facts: facts | {"warnings": [{}]},
+        lambda facts: facts | {"metrics": {}},
+    ],
+)
+def test_schema_and_types_refuse_the_same(simulation, complaints, change):
+    wrong = change(json.loads((simulation / "results.json").read_text()))
+    assert list(complaints(wrong, schema_of(SavedResults, "results")))
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(wrong, SavedResults)
 
 
 def frame_bytes(frame):

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import polars as pl
 import pyarrow.feather
 import pyarrow.parquet
@@ -201,6 +202,17 @@ def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, convers
     parsed = json.loads(outcome.out)
     assert not list(complaints(parsed, FLOWS_SCHEMA))
     assert [len(parsed[name]) for name in ("flows", "warnings")] == [6, 2]
+
+
+@pytest.mark.parametrize(
+    "name", ["two-flows.pcapng.gz", "mixed.pcap.zst", "dumbbell.tr.xz", "dccp-ccid3.pcap.gz"]
+)
+def test_the_json_of_a_sample_trace_is_as_its_schema_says(run, request, complaints, name):
+    outcome = run("flows", "--format", "json", request.config.rootpath / "sample_traces" / name)
+    parsed = json.loads(outcome.out)
+    assert parsed["flows"]
+    assert not list(complaints(parsed, FLOWS_SCHEMA))
+    msgspec.convert(parsed, FlowsDocument)
 
 
 def test_the_schema_finds_what_is_wrong(complaints):

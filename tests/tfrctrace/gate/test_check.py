@@ -279,6 +279,26 @@ def test_runs_that_were_measured_before_are_taken_from_the_cache(run, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda record: {**record, "taken": {}},
+        lambda record: {**record, "taken": {"sum(wire_bytes)": {"values": ["4321"], "known": 1, "of": 1}}},
+        lambda record: {**record, "objectives": [{}]},
+        lambda record: {**record, "more": 1},
+    ],
+)
+def test_a_kept_run_without_what_is_asked_is_measured_again(run, tmp_path, spoil):
+    arguments = ("check", ONE_RUN, "-r", "sum(wire_bytes) > 0", "--format", "json", "--cache", "kept")
+    first = run(*arguments)
+    (entry,) = (tmp_path / "kept/runs").iterdir()
+    cache, key = Cache(str(tmp_path / "kept")), entry.name.partition(".")[0]
+    whole = cache.get(key)
+    cache.put(key, spoil(whole))
+    assert run(*arguments) == first
+    assert cache.get(key) == whole
+
+
+@pytest.mark.parametrize(
     ("more", "words"),
     [
         (("--capacity", "3M"), 'with capacity null, these runs with "3M"'),
@@ -475,7 +495,10 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "nan.json"), "which is not a number"),
         (("--baseline", "huge.json"), "`huge.json`: has the value `1000000"),
         (("--baseline", "large.json"), "`large.json`: has the value `1e+308`"),
-        (("--baseline", "five.json"), "`five.json`: is not a baseline"),
+        (
+            ("--baseline", "five.json"),
+            "`five.json`: is not a baseline: Expected `str`, got `int` - at `$.quantities[0].quantity`",
+        ),
         (("--baseline", "beauty.json"), "`beauty.json`: there is no column of flows and no metric `beauty`"),
         (("--baseline", "window.json", "--significance", "0"), "`0` is not how often"),
         (("--baseline", "window.json", "--significance", "100%"), "`100%` is not how often"),
