@@ -6,21 +6,18 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from tfrctrace.base.errors import printable
 from tfrctrace.metrics.results.open_loop import OpenLoopRun, OpenLoops
 from tfrctrace.metrics.results.replay import AlgorithmRun, NotReplayable
 from tfrctrace.reports.conversations import endpoint
 from tfrctrace.reports.files.lists_of_text import ListsOfText
-from tfrctrace.reports.files.table_files import write_table
 from tfrctrace.reports.printers.aligned import fitted
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import polars as pl
 
     from tfrctrace.metrics.results.open_loop import RecordedFlow
     from tfrctrace.metrics.results.replay import (
@@ -100,18 +97,6 @@ def write_replay_json(file: TextIO, items: Iterable[ReplayItem], head: ReplayHea
             file.write("\n")
         lists.copy("replays", file)
         file.write("\n]}\n")
-
-
-def write_replay_table(
-    file: BinaryIO,
-    form: Literal["csv", "parquet"],
-    frames: Iterable[pl.DataFrame],
-    schema: pl.DataFrame,
-    *,
-    raw: bool,
-) -> None:
-    """Write a row for each step, with the columns of the table `schema`."""
-    write_table(file, form, frames, schema, raw=raw)
 
 
 def bounded_replays(items: Iterable[OpenLoopItem], head: ReplayHead) -> OpenLoops:

@@ -319,15 +319,16 @@ def _network(
 
 def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.closed_loop import write_closed_loop_text
-    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table
+    from tfrctrace.reports.printers.replay import write_replay_json
 
     found = closed_loop_replays(loops)
     items = (*found.flows, *found.lacking, *found.replays)
     result.write(
         table=lambda file: write_closed_loop_text(file, found, width=terminal_width(file)),
         json=lambda file: write_replay_json(file, items, found.head, version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, [loops.frame], loops.frame, raw=result.raw),
+        rows=lambda file, form: write_table(file, form, [loops.frame], loops.frame, raw=result.raw),
     )
 
 
@@ -336,10 +337,10 @@ def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> Non
     from tfrctrace.replay.open_loop import no_steps
     from tfrctrace.replay.open_loop_results import open_loop_items
     from tfrctrace.replay.seen_stations import seen_stations
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.replay import (
         bounded_replays,
         write_replay_json,
-        write_replay_table,
         write_replay_text,
     )
 
@@ -354,5 +355,5 @@ def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> Non
             file, bounded_replays(items(series=False), head), width=terminal_width(file)
         ),
         json=lambda file: write_replay_json(file, items(series=True), head, version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, found.steps(), no_steps(), raw=result.raw),
+        rows=lambda file, form: write_table(file, form, found.steps(), no_steps(), raw=result.raw),
     )
