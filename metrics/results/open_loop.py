@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tfrctrace.metrics.results.replay import AlgorithmRun, FlowDirection, Replays
+from tfrctrace.metrics.results.replay import AlgorithmRun, FlowDirection, NotReplayable, Replays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,10 @@ class OpenLoopRun(AlgorithmRun):
     """Lowest and highest rate by the algorithm's formula, at the mean p and R since the first loss event."""
     long_run_by: str | None
     """The formula."""
+
+
+OpenLoopItem = RecordedFlow | NotReplayable | OpenLoopRun
+"""What a loop gives one after the other: each flow before its runs."""
 
 
 class OpenLoops(Replays[RecordedFlow, OpenLoopRun]):

@@ -19,7 +19,7 @@ from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tfrctrace.metrics.results.open_loop import RecordedFlow
+    from tfrctrace.metrics.results.open_loop import OpenLoopItem, RecordedFlow
     from tfrctrace.metrics.results.replay import (
         Flow,
         FlowDirection,
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     )
 
     Key = tuple[int, str]
-    OpenLoopItem = RecordedFlow | NotReplayable | OpenLoopRun
-    ReplayItem = FlowDirection
-    """A flow, one that cannot be replayed, or a run of an algorithm."""
 
 REPLAY_SCHEMA_VERSION: Final = 1
 
@@ -61,11 +58,13 @@ _MODES: Final = {
 }
 
 
-def write_replay_json(file: TextIO, items: Iterable[ReplayItem], head: ReplayHead, *, version: str) -> None:
+def write_replay_json(
+    file: TextIO, items: Iterable[FlowDirection], head: ReplayHead, *, version: str
+) -> None:
     """Write all steps as arrays, an object for each algorithm and flow; docs/replay.md explains the names.
 
-    Items of the three lists come mixed, and those of a list are kept in a file beyond some megabytes until
-    the lists before are complete.
+    Items of the three lists (flows, those that cannot be replayed, and runs) come mixed, and those of a
+    list are kept in a file beyond some megabytes until the lists before are complete.
     """
     import json
 

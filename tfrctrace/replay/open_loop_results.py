@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.results.open_loop import OpenLoopRun, RecordedFlow
-from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.open_loop import FlowReplay
 
 if TYPE_CHECKING:
@@ -14,10 +13,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.open_loop import OpenLoopItem
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
-
-OpenLoopItem = RecordedFlow | NotReplayable | OpenLoopRun
 
 KEY: Final = (
     "flow",
