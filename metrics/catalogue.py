@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.metric import Metric
+from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import Metric
     from tfrctrace.reports.elements import Name
 
 
@@ -90,11 +91,11 @@ def of_direction(frame: pl.DataFrame, row: Mapping[str, Any]) -> pl.DataFrame:
     return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
 
 
-def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+def data_rows(flows: pl.DataFrame, metrics: Sequence[Metric]) -> dict[int, dict[str, Any]]:
     """Return the row of the direction that carried more payload, of every flow that has a metric."""
     import polars as pl
 
-    named = sorted({flow for metric in metrics for flow in metric["flows"]})
+    named = sorted({flow for metric in metrics for flow in metric.flows})
     own = flows.filter(pl.col("flow").is_in(named), pl.col("packets") > 0).sort(
         "flow", pl.col("payload_bytes").fill_null(0), "wire_bytes", descending=[False, True, True]
     )

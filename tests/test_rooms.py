@@ -32,23 +32,6 @@ MOST_LOOSE_FILES = 20
 NO_CODE = {"native", "data", "__pycache__"}
 """Folders whose files are not counted: the crate, and captures."""
 
-SAME_SUBJECT = {
-    "audit": "command, types of its result",
-    "burstiness": "metric, section of a report",
-    "capacity": "command, model, printer",
-    "delivery": "metric, section of a report",
-    "fairness": "metric, section of a report",
-    "flows": "command, columns, printer",
-    "groups": "command, numbers that add up, printer",
-    "hops": "printer, section of a report",
-    "metrics": "command, printer",
-    "mtfrc": "bounds of the MAC, replay with them",
-    "objectives": "verdicts of intervals, in words",
-    "replay": "command, columns, printer, section of a report",
-    "tfrc": "columns, options, replay, section of a report",
-}
-"""Names that several files share because they are about the same thing."""
-
 
 def modules(folder):
     return sorted(path for path in (ROOT / folder).rglob("*.py") if "native" not in path.parts)
@@ -128,14 +111,6 @@ def crowded_folders(root):
             yield f"{folder} has {len(files)} files"
 
 
-def shared_names(paths):
-    """Return the files of each name that several of them have."""
-    by_name = defaultdict(list)
-    for path in paths:
-        by_name[path.stem].append(path)
-    return {name: files for name, files in by_name.items() if len(files) > 1 and not name.startswith("__")}
-
-
 def test_there_are_modules_to_look_at():
     assert {room for room, _ in ROOM_MODULES} == set(MAY_IMPORT)
     assert len(ALL_MODULES) > len(ROOM_MODULES) > 0
@@ -195,16 +170,6 @@ def test_a_crowded_folder_is_found(tmp_path):
     assert not list(crowded_folders(tmp_path / "room"))
     (folder / "style.css").touch()
     assert len(list(crowded_folders(tmp_path / "room"))) == 1
-
-
-def test_files_of_different_subjects_have_different_names():
-    shared = shared_names(ALL_MODULES)
-    assert set(shared) == set(SAME_SUBJECT)
-
-
-def test_a_shared_name_is_found():
-    paths = [Path("a/summary.py"), Path("b/summary.py"), Path("a/__init__.py"), Path("b/__init__.py")]
-    assert list(shared_names(paths)) == ["summary"]
 
 
 def test_rooms_after_the_parsers_know_only_their_columns():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.conversations import data_rows, direction_label
 from tfrctrace.reports.elements import STYLES, Axis, Curve, Figure, Section
@@ -13,22 +13,24 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import TraceMetrics
+
 _FEWEST_TIMESCALES: Final = 3
 
 _TIMESCALE: Final = Axis("width of the windows in seconds", logarithmic=True)
 
 
-def burstiness_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) -> Section:
+def burstiness_section(measured: TraceMetrics | None, flows: pl.DataFrame) -> Section:
     """Return the variation of the rate by timescale of the flows with most bytes; empty if none is known."""
     key, title = "burstiness", "Burstiness"
     if measured is None:
         return Section(key, title)
-    rows = data_rows(flows, measured["metrics"])
+    rows = data_rows(flows, measured.metrics)
     known: dict[int, dict[float, float]] = {}
-    for metric in measured["metrics"]:
-        if metric["name"] == "cov" and metric["value"] is not None:
+    for metric in measured.metrics:
+        if metric.name == "cov" and metric.value is not None and metric.window_s is not None:
             # of a flow in several sets the first counts
-            known.setdefault(metric["flows"][0], {}).setdefault(metric["window_s"], metric["value"])
+            known.setdefault(metric.flows[0], {}).setdefault(metric.window_s, metric.value)
     drawn = sorted(
         (flow for flow, covs in known.items() if len(covs) >= _FEWEST_TIMESCALES and flow in rows),
         key=lambda flow: (-rows[flow]["wire_bytes"], flow),

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.parsers.reading import StackedTable
-    from tfrctrace.trace.measuring import Basis
 
 
 TableName = Literal[

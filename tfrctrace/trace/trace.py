@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.labels import Rule
-    from tfrctrace.trace.measuring import Basis, MeasuredMetrics
+    from tfrctrace.trace.measuring import MeasuredMetrics
     from tfrctrace.trace.one_flow import Flow
     from tfrctrace.trace.tables import TableName
     from tfrctrace.wlan.scenario import Scenario
@@ -164,7 +165,7 @@ class Trace(Tables):
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
-        from tfrctrace.metrics.metric import Assumptions
+        from tfrctrace.metrics.assumptions import Assumptions
         from tfrctrace.trace.labels import check_weights, read_labelled
         from tfrctrace.trace.measuring import (
             assumption_warnings,

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import msgspec
+import jsonschema
 import polars as pl
 import pytest
 
@@ -76,7 +76,7 @@ def document(folder: Path) -> dict:
 
 def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, captures):
     found = document(audited)
-    msgspec.convert(found, AuditDocument)
+    jsonschema.validate(found, schema_of(AuditDocument, "tfrctrace audit"))
     (incident,) = found["incidents"]
     (fault,) = json.loads((captures.parent / "truth.json").read_text())["faults"]
     begin_s = 1_767_571_200  # 2026-01-05
@@ -270,7 +270,7 @@ def scored(captures, tmp_path_factory, run_in) -> Path:
 
 def test_scores_stand_with_their_thresholds_and_with_how_they_were_measured(scored):
     found = document(scored)
-    msgspec.convert(found, AuditDocument)
+    jsonschema.validate(found, schema_of(AuditDocument, "tfrctrace audit"))
     (link,) = found["links"]
     scores = {(one["profile"], one["segment"]): one for one in link["scores"] if one["segment"] != "host"}
     outcome = scores["quality-of-outcome", "client side"]
