@@ -66,7 +66,7 @@ impl<'a> FlowRow<'a> {
     }
 
     fn feedback_packets(&self) -> Option<u64> {
-        match self.flow.rtp().map(|rtp| rtp.direction(self.side)) {
+        match self.flow.transport.rtp().map(|rtp| rtp.direction(self.side)) {
             Some(rtp) if rtp.has_media() => Some(rtp.reports()),
             _ => self.tfrc().map(|ends| ends.feedback_packets),
         }
