@@ -145,7 +145,7 @@ impl FlowGroup {
     /// Take the flow at `index`, which is over, out.
     pub fn settle_flow(&mut self, index: usize) -> Flow {
         let mut flow = self.flows.remove(index);
-        if let Some(connection) = flow.tcp.as_deref_mut() {
+        if let Some(connection) = flow.transport.tcp.as_deref_mut() {
             connection.leave(&mut self.pool);
         }
         flow

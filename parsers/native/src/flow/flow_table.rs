@@ -332,7 +332,7 @@ impl FlowTable {
     pub fn forget_times(&mut self) {
         for flow in self.here().collect::<Vec<_>>() {
             let (flow, pool) = self.group_mut(flow).flow_and_pool(index_in_group(flow));
-            if let Some(connection) = flow.tcp.as_deref_mut() {
+            if let Some(connection) = flow.transport.tcp.as_deref_mut() {
                 connection.forget_times(pool);
             }
         }
@@ -341,7 +341,7 @@ impl FlowTable {
     /// The capture has a gap here: what it does not show was not lost.
     pub fn leave_gap(&mut self) {
         for flow in self.iter_mut() {
-            if let Some(state) = flow.non_tcp_if_any() {
+            if let Some(state) = flow.transport.non_tcp_if_any() {
                 state.leave_gap();
             }
         }

@@ -189,7 +189,7 @@ impl FlowTable {
         let in_network = |known: Lane| known.network == lane.network;
         let crosses = |known: Lane| known.network == 0 || lane.network == 0 || in_network(known);
         let of = self.get(flow);
-        let kinship = match (&of.tcp, segment) {
+        let kinship = match (&of.transport.tcp, segment) {
             (Some(connection), Some(segment)) => connection.kinship(side, segment),
             _ if is_copy => Kinship::Copy,
             _ if of.direction(side).packets == 0 => Kinship::Answers,

@@ -3,9 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Flow;
 use super::outstanding::Pool;
-use crate::packet::event::{Packet, PathPoint, TcpFlags, Transport};
+use super::tcp::{Outcome, Sight};
+use super::volume::Direction;
+use super::{Flow, Seen};
+use crate::packet::event::{Network, Numbering, Packet, PathPoint, TcpFlags, Transport};
+use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 
 /// Places of packets of a flow that the trace has shown so far.
@@ -103,13 +106,104 @@ impl Flow {
             is_watched: is_at_node && now.watched == Some(place),
         };
         let (watched, counted) = (now.watched, *counted);
-        if let Some(tcp) = self.tcp.as_mut().filter(|_| !is_first && before.watched < watched) {
+        if let Some(tcp) = self.transport.tcp.as_mut().filter(|_| !is_first && before.watched < watched) {
             tcp.start_anew(pool);
         }
         if before.counted[side as usize].is_some_and(|known| Some(known) != counted) {
-            self.directions[side as usize] = super::Direction::UNSEEN;
+            self.directions[side as usize] = Direction::UNSEEN;
         }
         observed
+    }
+
+    /// Process a packet seen at a `point` of its path. The connection is watched at one end, like a capture
+    /// there: it sees its own packets when they leave and the other side's when they arrive.
+    pub(super) fn on_sighting(
+        &mut self,
+        seen: &Seen<'_>,
+        point: PathPoint,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let Seen { side, packet, network, .. } = *seen;
+        if point != PathPoint::Destination {
+            self.count(seen);
+        }
+        if network.dscp != Some(0) {
+            self.note_dscp(side, network.dscp);
+        }
+        let agent = packet.sighting.and_then(|sighting| sighting.agent);
+        // Some traces show it on links only, and not where the packet was sent.
+        self.deliveries_mut().note_identity(side, network, agent);
+        let is_watched = match point {
+            PathPoint::Source => self.watched() == Some(side),
+            PathPoint::Between => true,
+            PathPoint::Destination => self.watched() == Some(side.other()),
+        };
+        if is_watched {
+            self.watch(seen, pool, outcome);
+        } else {
+            outcome.new_bytes = network.payload_bytes.unwrap_or(0);
+        }
+    }
+
+    fn watch(&mut self, seen: &Seen<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+        let Seen { side, packet, network, .. } = *seen;
+        let payload = network.payload_bytes.unwrap_or(0);
+        let is_at_sender = side == self.first && self.watched() == Some(side);
+        let Some(connection) = self.transport.tcp.as_mut().filter(|_| network.transport == Transport::Tcp)
+        else {
+            outcome.new_bytes = payload;
+            if network.transport == Transport::Dccp {
+                outcome.ack_rtt_ns = self.transport.non_tcp_mut().on_dccp(seen, pool);
+            }
+            return;
+        };
+        if is_at_sender {
+            let sight = if packet.sighting.is_some() { Sight::Simulation } else { Sight::Pair };
+            connection.half_mut(side).sight = sight;
+        }
+        let ip = IpFields::of(packet);
+        connection.on_segment(side, &seen.segment(units_of(network, payload), &ip), pool, outcome);
+        if network.numbering == Numbering::Packets {
+            // Rounds are in bytes.
+            outcome.round = None;
+            let bytes_of = |units: u32| if units > 0 { payload } else { 0 };
+            outcome.new_bytes = bytes_of(outcome.new_bytes);
+            outcome.repeated_bytes = bytes_of(outcome.repeated_bytes);
+            let delivery = self.deliveries_mut().of_mut(side);
+            delivery.unique_bytes += u64::from(outcome.new_bytes);
+            delivery.repeated_bytes += u64::from(outcome.repeated_bytes);
+        }
+    }
+
+    /// `payload` bytes of a segment, `offset` bytes into it, that the first side sent at `sent_ns` arrived.
+    pub fn on_arrival(&mut self, side: Side, network: &Network, (offset, payload): (u32, u32), sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.transport.tcp
+        {
+            let syn = u32::from(network.tcp.flags.has(TcpFlags::SYN));
+            let seq = network.tcp.seq.wrapping_add(syn).wrapping_add(offset);
+            connection.half_mut(side).on_arrival((seq, units_of(network, payload)), sent_ns);
+        }
+    }
+
+    /// A segment that the first side sent at `sent_ns` reached a receiver that had its data.
+    pub fn on_needless_arrival(&mut self, side: Side, network: &Network, sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.transport.tcp
+        {
+            let units = network.payload_bytes.unwrap_or(0);
+            connection.half_mut(side).on_needless_arrival((network.tcp.seq, units), sent_ns);
+        }
+    }
+
+    /// A segment with data that `side` sent at `sent_ns` did not arrive.
+    pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
+        if let Some(connection) = &mut self.transport.tcp {
+            connection.half_mut(side).on_loss(sent_ns);
+        }
     }
 
     /// Whether a simulator's trace shows any packet of this flow.
@@ -133,6 +227,19 @@ impl Flow {
             let is_at_end = counted[side as usize].is_some_and(|point| point != PathPoint::Between);
             is_at_end || node.is_some_and(|node| node != interface)
         })
+    }
+}
+
+/// Whether a packet is a TCP segment with data.
+pub(super) fn has_data(network: &Network) -> bool {
+    network.transport == Transport::Tcp && units_of(network, network.payload_bytes.unwrap_or(0)) > 0
+}
+
+/// Sequence space of a segment: bytes, or packets in traces that number these.
+fn units_of(network: &Network, payload: u32) -> u32 {
+    match network.numbering {
+        Numbering::Bytes => payload,
+        Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
     }
 }
 

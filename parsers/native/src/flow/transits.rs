@@ -1,9 +1,10 @@
 //! Packets between their two ends, matched by identity when they arrive or are dropped.
 
+use super::FlowTable;
 use super::delivery::Delivery;
 use super::flow_table::Found;
+use super::observation::has_data;
 use super::ring_index::{Key, RingIndex};
-use super::{FlowTable, has_data};
 use crate::flow::bins::Bins;
 use crate::packet::event::{Event, NodeLayer, Packet, Sighting};
 
@@ -39,6 +40,14 @@ enum TransitState {
     Left,
     /// It arrived, at this layer.
     Received(NodeLayer),
+}
+
+/// A packet that a simulator shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighted<'a> {
+    pub found: Found,
+    pub packet: &'a Packet,
+    pub sighting: &'a Sighting,
 }
 
 /// Meaning of a sighting for its flow.
@@ -104,7 +113,7 @@ impl TransitCounters<'_> {
             self.flows.get_mut(found.flow).on_loss(found.side, sent_ns);
         }
         if let Some(outcomes) = &mut self.outcomes {
-            let is_segment = has_data && self.flows.get(found.flow).tcp.is_some();
+            let is_segment = has_data && self.flows.get(found.flow).transport.tcp.is_some();
             outcomes.push(PathOutcome { found, sent_ns, received_ns: None, is_segment });
         }
         if let Some(bins) = &mut self.bins {
@@ -135,13 +144,8 @@ impl Transits {
     }
 
     /// Process a packet seen where it was created.
-    pub fn on_sent(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        sighting: &Sighting,
-        counts: &mut TransitCounters<'_>,
-    ) -> SightingMeaning {
+    pub fn on_sent(&mut self, seen: &Sighted<'_>, counts: &mut TransitCounters<'_>) -> SightingMeaning {
+        let Sighted { found, packet, sighting } = *seen;
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         let slot = self.find(found, sighting.identity);
@@ -151,7 +155,7 @@ impl Transits {
         }
         let Some(slot) = slot else {
             delivery.sent += 1;
-            self.insert(found, packet, sighting.identity, TransitState::Sent, counts);
+            self.insert(seen, TransitState::Sent, counts);
             return SightingMeaning::Sent;
         };
         let crossing = &mut self.ring[slot];
@@ -169,13 +173,8 @@ impl Transits {
     }
 
     /// Process a packet seen on its way.
-    pub fn on_passed(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        sighting: &Sighting,
-        counts: &mut TransitCounters<'_>,
-    ) -> SightingMeaning {
+    pub fn on_passed(&mut self, seen: &Sighted<'_>, counts: &mut TransitCounters<'_>) -> SightingMeaning {
+        let Sighted { found, packet, sighting } = *seen;
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         if sighting.identity == Sighting::NO_IDENTITY {
             // Each passes a device once, but for leaving its queue.
@@ -185,18 +184,13 @@ impl Transits {
         if self.find(found, sighting.identity).is_some() {
             return SightingMeaning::Nothing;
         }
-        self.insert(found, packet, sighting.identity, TransitState::Passed, counts);
+        self.insert(seen, TransitState::Passed, counts);
         SightingMeaning::Passed
     }
 
     /// Note how far a packet came of which it is not known whether the trace would show its arrival.
-    pub fn on_way(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        sighting: &Sighting,
-        counts: &mut TransitCounters<'_>,
-    ) {
+    pub fn on_way(&mut self, seen: &Sighted<'_>, counts: &mut TransitCounters<'_>) {
+        let Sighted { found, packet, sighting } = *seen;
         let delivery = counts.delivery(found);
         if delivery.received > 0 {
             return;
@@ -223,13 +217,8 @@ impl Transits {
     }
 
     /// Process a packet seen at its destination.
-    pub fn on_received(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        sighting: &Sighting,
-        counts: &mut TransitCounters<'_>,
-    ) -> SightingMeaning {
+    pub fn on_received(&mut self, seen: &Sighted<'_>, counts: &mut TransitCounters<'_>) -> SightingMeaning {
+        let Sighted { found, packet, sighting } = *seen;
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         // In a trace without its start the first arrival comes first, and at the lowest layer.
@@ -244,7 +233,7 @@ impl Transits {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(packet.wire_bytes);
-            self.insert(found, packet, sighting.identity, TransitState::Received(sighting.layer), counts);
+            self.insert(seen, TransitState::Received(sighting.layer), counts);
             return SightingMeaning::Received(None);
         };
         let crossing = &mut self.ring[slot];
@@ -277,13 +266,8 @@ impl Transits {
 
     /// Process a drop. A collision on the air is repaired by the MAC layer and is no loss yet, and
     /// packets in a queue at the end of a simulation (ns-2's `END`) are still in flight.
-    pub fn on_dropped(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        sighting: &Sighting,
-        counts: &mut TransitCounters<'_>,
-    ) {
+    pub fn on_dropped(&mut self, seen: &Sighted<'_>, counts: &mut TransitCounters<'_>) {
+        let Sighted { found, packet, sighting } = *seen;
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         delivery.on_drop(sighting.layer, sighting.reason, 1);
@@ -296,7 +280,7 @@ impl Transits {
         let Some(slot) = self.find(found, sighting.identity) else {
             delivery.dropped += is_lost;
             delivery.dropped_unsent += is_lost;
-            self.insert(found, packet, sighting.identity, state, counts);
+            self.insert(seen, state, counts);
             return;
         };
         let crossing = &mut self.ring[slot];
@@ -338,14 +322,8 @@ impl Transits {
         self.index.find(&(found, identity), key_of).map(|slot| slot as usize)
     }
 
-    fn insert(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        identity: u64,
-        state: TransitState,
-        counts: &mut TransitCounters<'_>,
-    ) {
+    fn insert(&mut self, seen: &Sighted<'_>, state: TransitState, counts: &mut TransitCounters<'_>) {
+        let Sighted { found, packet, sighting: &Sighting { identity, .. } } = *seen;
         let has_data = has_data(&packet.network);
         let was_sent = state == TransitState::Sent;
         let sent_ns = packet.time_ns;

@@ -155,8 +155,8 @@ impl GroupBy {
 /// The side of the server: the one that did not open the flow; of the lower port if that is not
 /// known.
 fn server(flow: &Flow) -> Side {
-    let opener = flow.tcp.as_ref().and_then(|tcp| tcp.opener());
-    let opener = opener.or_else(|| flow.dccp().and_then(|dccp| dccp.opener()));
+    let opener = flow.transport.tcp.as_ref().and_then(|tcp| tcp.opener());
+    let opener = opener.or_else(|| flow.transport.dccp().and_then(|dccp| dccp.opener()));
     let port = |side| flow.key().end(side).1;
     opener
         .map_or_else(|| if port(Side::Low) <= port(Side::High) { Side::Low } else { Side::High }, Side::other)

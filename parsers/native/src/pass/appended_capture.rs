@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::Captured;
 use super::{Analysis, is_flow};
 use crate::error::{Problem, ProblemKind, ReadError};
+use crate::flow::Seen;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::Batch;
 use crate::packet::event::Packet;
@@ -90,7 +91,7 @@ impl Analysis {
         let Some(found) = self.flows.find_in_lane(network) else { return false };
         self.outcome.clear();
         let flow = self.flows.get_mut(found.flow);
-        let is_known = flow.on_packet_again(found.side, packet, extras, &mut self.outcome);
+        let is_known = flow.on_again(&Seen { side: found.side, packet, network, extras }, &mut self.outcome);
         if is_known {
             self.appended.packets += 1;
             // A duplicate of another protocol is nothing but counted: no bin and no table takes it.

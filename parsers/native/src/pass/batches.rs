@@ -122,7 +122,7 @@ impl Analysis {
         let (flow, pool) = self.flows.get_with_pool(found.flow);
         flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
         if COLLECTS {
-            if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+            if let (Some(details), Some(connection)) = (&mut self.details, &flow.transport.tcp)
                 && !self.outcome.is_copy()
             {
                 let sack = extras.sack(segment.tcp.options.sack);

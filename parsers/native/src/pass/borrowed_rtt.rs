@@ -33,12 +33,12 @@ impl Analysis {
 
     /// Whether losses of `side` belong to no event because the RTT is unknown.
     fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
-        match flow.tfrc() {
+        match flow.transport.tfrc() {
             Some(ends) => ends.lacks_rtt(side),
             // Without an RTT, numbered datagrams are not followed at all.
             None => {
                 let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
-                is_counted && flow.dccp().is_none() && self.options.rtt_s.is_none()
+                is_counted && flow.transport.dccp().is_none() && self.options.rtt_s.is_none()
             }
         }
     }
@@ -75,9 +75,9 @@ fn hosts_of(flow: &Flow) -> HostPair {
 /// Away from the sender, samples cover a part of the path, and only the handshake covers all of it;
 /// at the sender samples are longer, because they include queueing.
 fn as_rtt_source(number: u32, flow: &Flow) -> Option<RttSource> {
-    let connection = flow.tcp.as_deref()?;
+    let connection = flow.transport.tcp.as_deref()?;
     let medians = [Side::Low, Side::High].map(|side| {
-        let measured = connection.half(side).round_trips.measured();
+        let measured = connection.half(side).path.round_trips.measured();
         let range = &measured.by_ack.range;
         Some((measured.sketch.percentile_ms(0.5, range)?, range.count()))
     });

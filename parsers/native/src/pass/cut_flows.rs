@@ -37,7 +37,7 @@ impl Analysis {
         let mut concerned = Vec::new();
         let read = self.flows.for_each(|number, flow| {
             if outside.has(&flow.key()) {
-                let begins = flow.tcp.as_ref().is_some_and(|tcp| tcp.syn_ns().is_some());
+                let begins = flow.transport.tcp.as_ref().is_some_and(|tcp| tcp.syn_ns().is_some());
                 concerned.push((number, flow.key(), begins));
             }
         });

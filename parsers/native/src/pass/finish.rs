@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
-use crate::flow::Flow;
 use crate::flow::delivery::Deliveries;
 use crate::flow::tfrc::LossEventSample;
 use crate::flow::transits::TransitCounters;
@@ -28,7 +27,7 @@ impl Analysis {
         self.group_outcomes();
         self.check_times();
         self.warn_empty_layer();
-        self.flows.iter_mut().for_each(Flow::finish);
+        self.flows.iter_mut().for_each(|flow| flow.transport.finish());
         self.finish_groups();
         self.finish_tfrc();
         self.find_rtt_sources();
@@ -77,13 +76,16 @@ impl Analysis {
     pub(super) fn finish_tfrc(&mut self) {
         for number in self.flows.here().collect::<Vec<_>>() {
             let flow = self.flows.get_mut(number);
-            if let Some(ends) = flow.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut()) {
+            if let Some(ends) =
+                flow.transport.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut())
+            {
                 ends.finish(number, &mut self.tfrc);
             }
         }
         let flows = &self.flows;
-        let is_of_tfrc =
-            |flow: u32, side| flows.if_here(flow).and_then(Flow::tfrc).is_some_and(|of| of.has(side));
+        let is_of_tfrc = |flow: u32, side| {
+            flows.if_here(flow).and_then(|flow| flow.transport.tfrc()).is_some_and(|of| of.has(side))
+        };
         self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.drop_other_losses();

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::error::Problem;
 use crate::flow::bins::{BinWidth, Bins};
 use crate::flow::bounded_samples::BoundedSamples;
-use crate::flow::dccp::ccid::CcidAssumptions;
+use crate::flow::dccp::ccid::{CcidAssumptions, EndsAndSamples};
 use crate::flow::quic::client_hellos::ClientHellos;
 use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::classify::class::Classification;
@@ -41,7 +41,7 @@ use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::TfrcSamples;
 use crate::flow::transits::{PathOutcome, Transits};
-use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
+use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments, NonTcpState, Seen};
 use crate::groups::{Grouping, Groups};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
@@ -393,9 +393,9 @@ impl Analysis {
             return Some((vantage, 1.0));
         }
         let Some(vantage) = self.options.vantage else {
-            return flow.vantage(side);
+            return flow.transport.vantage(side);
         };
-        if !flow.has_vantage() {
+        if !flow.transport.has_vantage() {
             return None;
         }
         let payload = |side| flow.direction(side).payload_bytes;
@@ -406,7 +406,7 @@ impl Analysis {
 
     /// Whether losses of the data of `side` are visible: not if they are captured at their sender.
     pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
-        if flow.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
+        if flow.transport.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
             return false;
         }
         flow.shows_both_ends(side)
@@ -549,8 +549,10 @@ impl Analysis {
         let Found { flow, side } = found;
         let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
         let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
-        let of = self.flows.get_mut(flow);
-        let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.tfrc) else { return };
+        let state = self.flows.get_mut(flow).transport.non_tcp_if_any();
+        let Some(NonTcpState { dccp: Some(dccp), tfrc, .. }) = state else { return };
+        let ends = EndsAndSamples { ends: tfrc, samples: &mut self.tfrc };
+        let Some(rtt) = dccp.follow_tfrc((flow, side), packet, header, assumed, ends) else { return };
         if self.samples.rtt.wanted {
             let rtt_ns = (rtt * 1e9).round() as u64;
             let (method, is_delayed_ack) = (RttMethod::Counter, false);
@@ -651,8 +653,8 @@ impl Analysis {
             outcome.clear();
         }
         let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_packet(found.side, packet, network, extras, pool, outcome);
-        if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+        flow.on(&Seen { side: found.side, packet, network, extras }, None, pool, outcome);
+        if let (Some(details), Some(connection)) = (&mut self.details, &flow.transport.tcp)
             && !outcome.is_copy()
         {
             let sack = extras.sack(network.tcp.options.sack);

@@ -2,9 +2,9 @@
 
 use super::Analysis;
 use super::collect::Captured;
-use crate::flow::Found;
 use crate::flow::tfrc::from_simulation::PacketEvent;
-use crate::flow::transits::{SightingMeaning, TransitCounters};
+use crate::flow::transits::{Sighted, SightingMeaning, TransitCounters};
+use crate::flow::{Found, Seen};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting};
 use crate::packet::extras::PacketExtras;
@@ -40,13 +40,14 @@ impl Analysis {
             && self.flows.get(found.flow).is_seen_elsewhere(found.side, packet.interface)
         {
             let into = &mut TransitCounters { flows: &mut self.flows, bins: None, outcomes: None };
-            self.crossings.on_way(found, packet, sighting, into);
+            self.crossings.on_way(&Sighted { found, packet, sighting }, into);
             return Some(found);
         }
         let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
             summary.untracked_packets += 1;
             return None;
         };
+        let seen = &Sighted { found, packet, sighting };
         let crossings = &mut self.crossings;
         let into = &mut TransitCounters {
             flows: &mut self.flows,
@@ -54,18 +55,18 @@ impl Analysis {
             outcomes: self.groups.is_some().then_some(&mut self.path_outcomes),
         };
         let meaning = match meaning {
-            SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
-            SightingMeaning::Passed => crossings.on_passed(found, packet, sighting, into),
-            SightingMeaning::Received(_) => crossings.on_received(found, packet, sighting, into),
+            SightingMeaning::Sent => crossings.on_sent(seen, into),
+            SightingMeaning::Passed => crossings.on_passed(seen, into),
+            SightingMeaning::Received(_) => crossings.on_received(seen, into),
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
                 // A full queue at the source drops packets before queueing them: they count as
                 // sent.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
-                    true => crossings.on_sent(found, packet, sighting, into),
+                    true => crossings.on_sent(seen, into),
                     false => SightingMeaning::Nothing,
                 };
-                crossings.on_dropped(found, packet, sighting, into);
+                crossings.on_dropped(seen, into);
                 meaning
             }
         };
@@ -98,21 +99,18 @@ impl Analysis {
         outcome.clear();
         let (of, pool) = self.flows.get_with_pool(flow);
         let observed = of.observe(side, packet, point, pool);
-        match meaning {
-            SightingMeaning::Sent => of.on_sent(side, packet, network, extras, pool, outcome),
-            SightingMeaning::Passed if observed.is_counted => {
-                of.on_passed(side, packet, network, extras, pool, outcome);
-            }
-            SightingMeaning::Received(sent_ns) => {
-                if let Some((sent_ns, payload)) = sent_ns.zip(network.payload_bytes) {
-                    of.on_arrival(side, network, (0, payload), sent_ns);
-                }
-                of.on_received(side, packet, network, extras, pool, outcome);
-                if observed.is_counted {
-                    of.count_arrival(side, packet);
-                }
-            }
-            _ => return,
+        if point == PathPoint::Between && !observed.is_counted {
+            return;
+        }
+        if let SightingMeaning::Received(Some(sent_ns)) = meaning
+            && let Some(payload) = network.payload_bytes
+        {
+            of.on_arrival(side, network, (0, payload), sent_ns);
+        }
+        let seen = Seen { side, packet, network, extras };
+        of.on(&seen, Some(point), pool, outcome);
+        if point == PathPoint::Destination && observed.is_counted {
+            of.count(&seen);
         }
         match observed.is_counted {
             _ if !self.collects => {}
@@ -133,7 +131,7 @@ impl Analysis {
             SightingMeaning::Nothing | SightingMeaning::Passed => return,
         };
         let Found { flow, side } = found;
-        let followed = self.flows.get_mut(flow).non_tcp_mut().tfrc.get_or_insert_default();
+        let followed = self.flows.get_mut(flow).transport.non_tcp_mut().tfrc.get_or_insert_default();
         followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 }

@@ -95,7 +95,7 @@ impl Analysis {
 
 fn gap_bytes(flow: &Flow) -> u64 {
     let counts_packets = flow.deliveries().is_some_and(|both| both.numbering == Numbering::Packets);
-    match &flow.tcp {
+    match &flow.transport.tcp {
         Some(tcp) if !counts_packets => {
             [Side::Low, Side::High].map(|side| tcp.half(side).gap_bytes()).iter().sum()
         }

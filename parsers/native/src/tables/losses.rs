@@ -54,7 +54,7 @@ impl SampleRow<'_, LossSample> {
     }
 
     fn spurious(&self) -> Option<&'static str> {
-        let connection = self.analysis.flow(self.sample.flow).tcp.as_deref()?;
+        let connection = self.analysis.flow(self.sample.flow).transport.tcp.as_deref()?;
         connection.half(self.sample.side).verdict(self.sample.finding.number).map(Evidence::name)
     }
 }

@@ -161,7 +161,8 @@ impl PacketRows<'_> {
     fn other(&mut self, packet: &Packet, extras: &PacketExtras, found: Option<Found>) -> PacketRow {
         let network = &packet.network;
         let flow = found.map(|found| (found, self.flows.get(found.flow)));
-        let number = flow.and_then(|(found, flow)| flow.number_of(found.side, &extras.head(network.head)));
+        let number =
+            flow.and_then(|(found, flow)| flow.transport.number_of(found.side, &extras.head(network.head)));
         let fragment = network.fragment.map(|fragment| fragment.id);
         PacketRow {
             number: packet.number,
@@ -199,12 +200,12 @@ impl PacketRows<'_> {
             positions: (None, None),
         };
         if let Some(found) = found
-            && let Some(connection) = &self.flows.get(found.flow).tcp
+            && let Some(connection) = &self.flows.get(found.flow).transport.tcp
         {
             let (mine, theirs) = (connection.half(found.side), connection.half(found.side.other()));
             let is_ack = tcp.flags.has(TcpFlags::ACK);
-            row.positions.0 = mine.position(tcp.seq);
-            row.positions.1 = theirs.position(tcp.ack).filter(|_| is_ack);
+            row.positions.0 = mine.sent.position(tcp.seq);
+            row.positions.1 = theirs.sent.position(tcp.ack).filter(|_| is_ack);
             // A SYN's window is never scaled (RFC 7323 section 2.2).
             let is_syn = tcp.flags.has(TcpFlags::SYN);
             row.window_bytes =

@@ -32,7 +32,7 @@ impl PassTable for RtpSources {
         // Those with media stay.
         for number in analysis.flows.here() {
             let flow = analysis.flows.get(number);
-            let Some(rtp) = flow.rtp() else { continue };
+            let Some(rtp) = flow.transport.rtp() else { continue };
             for side in [flow.forward(), flow.forward().other()] {
                 let sources = rtp.direction(side).sources().len();
                 places.extend((0..sources).map(|at| (number, side, at)));
@@ -48,7 +48,7 @@ impl PassTable for RtpSources {
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<SourceRow<'a>> {
         let &(number, side, at) = self.places.get(row)?;
         let flow = shown.flow(number);
-        let source = flow.rtp()?.direction(side).sources().get(at)?;
+        let source = flow.transport.rtp()?.direction(side).sources().get(at)?;
         Some(SourceRow { flow: number + first_flow, direction: direction_name(side, flow.forward()), source })
     }
 }
@@ -154,7 +154,7 @@ impl<'a> FeedbackRow<'a> {
     fn jitter_ms(&self) -> Option<f64> {
         let sample = self.report.sample;
         let media = sample.media?;
-        let rtp = self.report.analysis.flow(sample.flow).rtp()?;
+        let rtp = self.report.analysis.flow(sample.flow).transport.rtp()?;
         let mut sources = rtp.direction(sample.side).sources().iter();
         let source = sources.find(|source| source.ssrc == media.ssrc)?;
         Some(source.clock.seconds(media.jitter_ticks?)? * 1e3)

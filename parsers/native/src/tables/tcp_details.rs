@@ -100,7 +100,7 @@ impl<'a> DetailRow<'a> {
             .u64(|row| Some(row.details.urgent_packets.into())),
         column("window_scale", "bits", "shift of the windows that the SYN announced")
             .null_when("it had none")
-            .u32(|row| row.flow.half?.window_scale.map(u32::from)),
+            .u32(|row| row.flow.half?.options.window_scale.map(u32::from)),
         column("offers_timestamps", "", "1 if the SYN had timestamps (RFC 7323)")
             .null_when("no SYN")
             .u32(|row| row.with_syn(row.details.offers_timestamps)),

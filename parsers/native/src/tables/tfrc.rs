@@ -66,7 +66,7 @@ impl<'a> FlowRow<'a> {
     }
 
     fn feedback_packets(&self) -> Option<u64> {
-        match self.flow.rtp().map(|rtp| rtp.direction(self.side)) {
+        match self.flow.transport.rtp().map(|rtp| rtp.direction(self.side)) {
             Some(rtp) if rtp.has_media() => Some(rtp.reports()),
             _ => self.tfrc().map(|ends| ends.feedback_packets),
         }
@@ -339,10 +339,10 @@ impl<'a> Row<'a> for SampleRow<'a, FindingSample> {
         column("packet", "", "number in the source of the packet that showed it")
             .u64(|row| Some(row.sample.at.packet)),
         column("finding", "", "rule that was broken, by name; listed in `docs/tfrc.md`")
-            .name(|row| Some(row.sample.finding.kind.name())),
+            .name(|row| Some(row.sample.finding.kind.facts().name)),
         column("end", "", "end that broke it: `sender`, `receiver`, or `path` if neither")
-            .name(|row| Some(row.sample.finding.kind.end())),
-        column("rule", "", "source of the rule").name(|row| Some(row.sample.finding.kind.rule())),
+            .name(|row| Some(row.sample.finding.kind.facts().end)),
+        column("rule", "", "source of the rule").name(|row| Some(row.sample.finding.kind.facts().rule)),
         column("value", "", "value found, in `unit`")
             .null_when("nothing to be measured")
             .f64(|row| row.sample.finding.value),
@@ -351,7 +351,7 @@ impl<'a> Row<'a> for SampleRow<'a, FindingSample> {
             .f64(|row| row.sample.finding.limit),
         column("unit", "", "unit of value and limit")
             .null_when("as value")
-            .name(|row| row.sample.finding.value.map(|_| row.sample.finding.kind.unit())),
+            .name(|row| row.sample.finding.value.map(|_| row.sample.finding.kind.facts().unit)),
     ]];
 }
 

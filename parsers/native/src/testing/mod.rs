@@ -160,9 +160,9 @@ fn check_sums(analysis: &Analysis) {
             copies += u64::from(flow.rarities(side).copies);
             in_flows.1 += direction.wire_bytes;
             // A simulated connection is watched at one end, and its packets are counted at both.
-            let captured = flow.tcp.as_ref().filter(|_| flow.deliveries().is_none());
+            let captured = flow.transport.tcp.as_ref().filter(|_| flow.deliveries().is_none());
             if let Some(half) = captured.map(|tcp| tcp.half(side)) {
-                assert!(half.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
+                assert!(half.sent.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
             }
             for bin in
                 analysis.bins.iter().filter_map(|bins| bins.lane(number, side)).flat_map(PackedBins::iter)

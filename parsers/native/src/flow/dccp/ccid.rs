@@ -105,6 +105,12 @@ impl CcidHalf {
     }
 }
 
+/// TFRC's ends of a flow, and what they add to.
+pub struct EndsAndSamples<'a> {
+    pub ends: &'a mut Option<Box<TfrcFlow>>,
+    pub samples: &'a mut TfrcSamples,
+}
+
 fn is_data(header: &DccpHeader) -> bool {
     matches!(header.kind, DccpType::Data | DccpType::DataAck)
 }
@@ -118,19 +124,18 @@ impl Connection {
         packet: &Packet,
         (header, behind): (&DccpHeader, &[u8]),
         assumed: CcidAssumptions,
-        tfrc: &mut Option<Box<TfrcFlow>>,
-        samples: &mut TfrcSamples,
+        mut tfrc: EndsAndSamples<'_>,
     ) -> Option<f64> {
         let feedback = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
         let sample = half.ccid_half.take(&latest, header, &feedback, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
-            self.give_data(at(side), packet, (header, &feedback), assumed.profile, tfrc, samples);
+            self.give_data(at(side), packet, (header, &feedback), assumed.profile, &mut tfrc);
         }
         let is_about = header.ack.is_some() && (feedback.is_report() || self.sends_by_tfrc(side.other()));
         if is_about {
-            self.give_report(at(side.other()), &feedback, assumed, tfrc, samples);
+            self.give_report(at(side.other()), &feedback, assumed, &mut tfrc);
         }
         sample
     }
@@ -160,18 +165,17 @@ impl Connection {
         packet: &Packet,
         (header, feedback): (&DccpHeader, &FeedbackOptions),
         profile: Profile,
-        tfrc: &mut Option<Box<TfrcFlow>>,
-        samples: &mut TfrcSamples,
+        EndsAndSamples { ends, samples }: &mut EndsAndSamples<'_>,
     ) {
         let LatestPacket { seq, arrival, restarts, .. } = self.latest;
         let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
         let setup = || self.setup(at.side, profile, bytes);
         let ends = if bytes > 0 {
-            tfrc.get_or_insert_default().captured(at.side, setup)
+            ends.get_or_insert_default().captured(at.side, setup)
         } else {
             // The handshake and acknowledgements before the first data do not belong to the TFRC
             // flow.
-            tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side))
+            ends.as_mut().and_then(|ends| ends.known(at.side))
         };
         let Some(ends) = ends else { return };
         let half = &mut self.halves[at.side as usize].ccid_half;
@@ -205,13 +209,12 @@ impl Connection {
         at: PacketRef,
         feedback: &FeedbackOptions,
         assumed: CcidAssumptions,
-        tfrc: &mut Option<Box<TfrcFlow>>,
-        samples: &mut TfrcSamples,
+        EndsAndSamples { ends, samples }: &mut EndsAndSamples<'_>,
     ) {
         let setup = || self.setup(at.side, assumed.profile, 0);
         let ends = match feedback.is_report() {
-            true => tfrc.get_or_insert_default().captured(at.side, setup),
-            false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
+            true => ends.get_or_insert_default().captured(at.side, setup),
+            false => ends.as_mut().and_then(|ends| ends.known(at.side)),
         };
         let Some(ends) = ends else { return };
         self.report_rare_counts(at, feedback, ends, samples);

@@ -7,14 +7,13 @@ pub mod settled_flows;
 use std::collections::HashMap;
 use std::io;
 
-use super::dccp;
 use super::flow_places::{FLOWS, FLOWS_IN_TURNS, flow_at, group_of, groups_of, index_in_group};
 use super::flow_table::FlowTable;
 use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
 use super::tfrc::TfrcFlow;
 use super::{Flow, NonTcpState, Origin};
-use crate::packet::key::Side;
+use crate::packet::key::{FlowKey, Side};
 use neighbours::FlowSet;
 use settled_flows::{SettledFlow, decode};
 
@@ -47,7 +46,7 @@ named_enum! {
 impl Flow {
     /// What stands for a flow that left.
     pub(super) fn vacant() -> Self {
-        Self { tcp: None, ..Self::new(Default::default(), Side::Low, Origin::default()) }
+        Self::new(FlowKey::default(), Side::Low, Origin::default())
     }
 
     /// Time of its last packet; None without one.
@@ -58,7 +57,7 @@ impl Flow {
 
     /// Forget what only further packets would need.
     fn forget_followers(&mut self) {
-        let Some(state) = self.non_tcp.as_deref_mut() else { return };
+        let Some(state) = self.transport.non_tcp_if_any() else { return };
         let NonTcpState { rarities: _, ecn: _, quic, dccp, tfrc, rtp, layout_flow, deliveries, probing } =
             state;
         (*dccp, *tfrc, *rtp, *layout_flow, *deliveries, *probing) = (None, None, None, None, None, None);
@@ -66,11 +65,7 @@ impl Flow {
     }
 
     fn is_closed(&self) -> bool {
-        match (&self.tcp, self.dccp()) {
-            (Some(connection), _) => connection.state().is_closed(),
-            (None, Some(dccp)) => dccp.state().is_closed(),
-            (None, None) => false,
-        }
+        self.transport.state().is_some_and(ConnectionState::is_closed)
     }
 
     /// The last time at which a packet is its own: what comes later belongs to another flow.
@@ -82,11 +77,7 @@ impl Flow {
     /// How it ended in a trace that goes on until `end_ns`.
     pub fn end(&self, idle_ns: i64, end_ns: i64) -> Option<FlowEnd> {
         let due_ns = self.due_ns(idle_ns)?;
-        let state = match (&self.tcp, self.dccp()) {
-            (Some(connection), _) => Some(connection.state()),
-            (None, dccp) => dccp.map(dccp::Connection::state),
-        };
-        Some(match state {
+        Some(match self.transport.state() {
             Some(ConnectionState::Closed) => FlowEnd::Closed,
             Some(ConnectionState::Reset | ConnectionState::Refused) => FlowEnd::Reset,
             _ if self.is_replaced => FlowEnd::Replaced,
@@ -99,13 +90,16 @@ impl Flow {
     /// numbered packets.
     fn may_leave(&self) -> bool {
         let has_media = |rtp: &RtpFlow| rtp.has_media() || rtp.is_only_rtcp();
-        self.dccp().is_none() && !self.rtp().is_some_and(has_media) && self.layout_flow().is_none()
+        let transport = &self.transport;
+        transport.dccp().is_none()
+            && !transport.rtp().is_some_and(has_media)
+            && transport.layout_flow().is_none()
     }
 
     /// The same after it was evaluated, when it is known whether its packets were numbered.
     fn can_leave(&self) -> bool {
         let has = |tfrc: &TfrcFlow| [Side::Low, Side::High].into_iter().any(|side| tfrc.has(side));
-        self.may_leave() && self.deliveries().is_none() && !self.tfrc().is_some_and(has)
+        self.may_leave() && self.deliveries().is_none() && !self.transport.tfrc().is_some_and(has)
     }
 }
 
@@ -171,7 +165,7 @@ impl FlowTable {
     pub fn finish_leaving(&mut self, number: u32) -> bool {
         let flow = self.get_mut(number);
         if flow.may_leave() {
-            flow.finish();
+            flow.transport.finish();
         }
         flow.can_leave()
     }

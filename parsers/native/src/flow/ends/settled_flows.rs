@@ -150,18 +150,17 @@ impl SettledFlows {
     /// Give each flow of a chunk to `take`.
     pub fn read(&self, chunk: Chunk, take: impl FnMut(SettledFlow)) -> io::Result<()> {
         let Chunk { at, bytes } = chunk;
-        let states = match (at.checked_sub(self.written), &self.file) {
-            (Some(start), _) => {
-                let packed = self.memory.get(start as usize..start as usize + bytes as usize);
-                decompress_size_prepended(packed.unwrap_or_default())
-            }
-            (None, Some(file)) => {
-                let mut packed = vec![0; bytes as usize];
-                file.read_exact_at(&mut packed, at)?;
-                decompress_size_prepended(&packed)
-            }
-            (None, None) => return Err(io::ErrorKind::NotFound.into()),
-        };
+        let mut packed = vec![0; bytes as usize];
+        // A checkpoint is read in blocks, the last of which may end in memory, and begin within a chunk.
+        let (in_file, in_memory) =
+            packed.split_at_mut(self.written.saturating_sub(at).min(bytes.into()) as usize);
+        if let Some(file) = self.file.as_ref().filter(|_| !in_file.is_empty()) {
+            file.read_exact_at(in_file, at)?;
+        }
+        let start = at.saturating_sub(self.written) as usize;
+        let kept = self.memory.get(start..start + in_memory.len());
+        in_memory.copy_from_slice(kept.ok_or(io::ErrorKind::NotFound)?);
+        let states = decompress_size_prepended(&packed);
         decode(&states.map_err(io::Error::other)?, take)
     }
 }
@@ -215,6 +214,19 @@ mod tests {
         let settled = check(SettledFlows::new(env::temp_dir(), 500, 1_000));
         assert!(settled.written > 0 && !settled.memory.is_empty());
         assert!(check(SettledFlows::new(env::temp_dir(), 500, usize::MAX)).file.is_none());
+    }
+
+    #[test]
+    fn test_a_state_may_lie_half_in_the_file_and_half_in_memory() {
+        let packed = compress_prepend_size(&state(7));
+        let (first, rest) = packed.split_at(packed.len() / 2);
+        let mut settled = SettledFlows::new(env::temp_dir(), rest.len() + 1, first.len());
+        [first, rest].into_iter().for_each(|piece| settled.append(piece));
+        assert_eq!((settled.written, settled.memory.as_slice()), (first.len() as u64, rest));
+        let mut found = Vec::new();
+        let chunk = Chunk { at: 0, bytes: packed.len() as u32 };
+        settled.read(chunk, |settled| found.push(settled.flow.source)).unwrap();
+        assert_eq!(found, [7]);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::ops::{AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Flow;
-use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::rounds::Limit;
+use crate::flow::tcp::{Connection, HalfConnection};
 use crate::long_array;
 use crate::packet::event::Numbering;
 use crate::packet::key::Side;
@@ -91,16 +91,16 @@ impl Counts {
         counts.add(Count::PayloadBytes, direction.payload_bytes);
         counts.add(Count::DataPackets, direction.data_packets);
         counts.add(Count::CutPackets, direction.cut_packets);
-        match flow.tcp.as_deref().filter(|tcp| tcp.was_seen()) {
+        match flow.transport.tcp.as_deref().filter(|tcp| tcp.was_seen()) {
             Some(connection) => {
                 counts.add(Count::TcpPackets, direction.packets);
                 counts.add(Count::TcpDataPackets, direction.data_packets);
-                counts.add_half(flow, side, connection.half(side));
+                counts.add_half(flow, side, connection);
             }
             None => {
                 counts.add(Count::GoodputBytes, direction.payload_bytes);
-                counts.add_marks(flow.ecn(side));
-                if let Some((rtt, _)) = flow.rtt_of_reports(side) {
+                counts.add_marks(flow.transport.ecn(side));
+                if let Some((rtt, _)) = flow.transport.rtt_of_reports(side) {
                     counts.add(Count::RttSumNs, rtt.range.sum_ns());
                 }
             }
@@ -108,18 +108,19 @@ impl Counts {
         counts
     }
 
-    fn add_half(&mut self, flow: &Flow, side: Side, half: &HalfConnection) {
+    fn add_half(&mut self, flow: &Flow, side: Side, connection: &Connection) {
+        let half = connection.half(side);
         let of_packets = flow.deliveries().filter(|both| both.numbering == Numbering::Packets);
         let (unique, repeated) = match of_packets.map(|both| both.of(side)) {
             Some(delivery) => (delivery.unique_bytes, delivery.repeated_bytes),
-            None => (half.unique_bytes, half.tally().retransmitted_bytes),
+            None => (half.sent.unique_bytes, half.tally().retransmitted_bytes),
         };
         self.add(Count::GoodputBytes, unique);
         self.add(Count::RetransmittedBytes, repeated);
-        self.add(Count::DuplicateAcks, half.duplicate_acks);
+        self.add(Count::DuplicateAcks, connection.half(side.other()).acknowledged.duplicates);
         self.add(Count::ZeroWindows, half.windows.closed_packets());
         self.add_marks(half.ecn());
-        self.add(Count::RttSumNs, half.round_trips.sum_ns());
+        self.add(Count::RttSumNs, half.path.round_trips.sum_ns());
         if let Some(rounds) = half.rounds() {
             self.add(Count::NetworkLimitedNs, rounds.times.of_ns(Limit::Network));
         }

@@ -144,12 +144,12 @@ impl Intervals {
     #[inline(always)]
     pub fn note_data(&mut self, index: usize, flow: &Flow, side: Side, time_ns: i64, seq: u32) {
         let Some(current) = self.flows.get_mut(index) else { return };
-        let Some(connection) = flow.tcp.as_deref() else { return };
+        let Some(connection) = flow.transport.tcp.as_deref() else { return };
         let is_request = side == connection.opener().unwrap_or(flow.first);
         if !is_request && current.asked_ns == NONE_YET {
             return;
         }
-        let is_new = connection.half(side).is_next(seq);
+        let is_new = connection.half(side).sent.expects(seq);
         if is_request {
             // Which copy of a repeated request is answered is not known (Karn's rule).
             current.asked_ns = if is_new { time_ns } else { NONE_YET };
@@ -182,8 +182,8 @@ impl Intervals {
             Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
         cutter.cut_responses(flow, responses);
         for side in [Side::Low, Side::High] {
-            let rtt = match flow.tcp.as_deref_mut() {
-                Some(connection) => connection.drain_round_trips(side),
+            let rtt = match flow.transport.tcp.as_deref_mut() {
+                Some(connection) => connection.half_mut(side).path.round_trips.drain(),
                 None => new_reports(cutter.reported, flow, side),
             };
             cutter.cut(flow, side, rtt);
@@ -205,9 +205,9 @@ impl Intervals {
         let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
         cutter.cut_responses(flow, responses);
         for side in [Side::Low, Side::High] {
-            let half = flow.tcp.as_deref().map(|connection| connection.half(side));
+            let half = flow.transport.tcp.as_deref().map(|connection| connection.half(side));
             let rtt = match half {
-                Some(half) => half.round_trips.undrained(),
+                Some(half) => half.path.round_trips.undrained(),
                 None => new_reports(cutter.reported, flow, side),
             };
             cutter.cut(flow, side, rtt);
@@ -221,7 +221,7 @@ impl Intervals {
 
 /// Round-trip times of a flow other than TCP since the last time.
 fn new_reports(reported: &mut Reported, flow: &Flow, side: Side) -> LogHistogram {
-    let Some((_, all)) = flow.rtt_of_reports(side) else { return LogHistogram::default() };
+    let Some((_, all)) = flow.transport.rtt_of_reports(side) else { return LogHistogram::default() };
     let before = &mut reported.rtt_of_reports.get_or_insert_default()[side as usize];
     let new = all.since(before);
     before.clone_from(all);
@@ -255,14 +255,14 @@ impl Cutter<'_> {
     /// Cut off the times that answers took, which belong to the side that asked.
     fn cut_responses(&mut self, flow: &Flow, responses: Option<Box<LogHistogram>>) {
         let Some(responses) = responses else { return };
-        let opener = flow.tcp.as_deref().and_then(Connection::opener).unwrap_or(flow.first);
+        let opener = flow.transport.tcp.as_deref().and_then(Connection::opener).unwrap_or(flow.first);
         let piece = Piece::of_counts(self.index as u8, opener, self.start_ns, Counts::default());
         self.into.push(Piece { samples: Some((Duration::Response, *responses)), ..piece });
     }
 
     /// Count spurious retransmissions where they were sent, not where that became known.
     fn move_verdicts(&mut self, flow: &Flow, side: Side, counts: &mut Counts) {
-        let Some(connection) = flow.tcp.as_deref() else { return };
+        let Some(connection) = flow.transport.tcp.as_deref() else { return };
         let half = connection.half(side);
         let verdicts = half.verdicts();
         let reported = &mut self.reported.verdicts[side as usize];
@@ -285,7 +285,7 @@ impl Cutter<'_> {
 
     /// Count an attempt to connect, and its result, in the interval of its SYN.
     fn cut_handshake(&mut self, flow: &Flow, is_final: bool) {
-        let Some(connection) = flow.tcp.as_deref() else { return };
+        let Some(connection) = flow.transport.tcp.as_deref() else { return };
         let Some((opener, syn_ns)) = connection.opener().zip(connection.syn_ns()) else { return };
         if !std::mem::replace(&mut self.reported.has_attempt, true) {
             self.change(opener, syn_ns, |counts| counts.add(Count::ConnectionAttempts, 1_u64));

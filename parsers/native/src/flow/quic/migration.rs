@@ -11,7 +11,7 @@ impl FlowTable {
     /// Record the identifier that a side chose.
     pub fn register_quic_id(&mut self, chosen_by: Found, id: ConnectionId) {
         let Found { flow, side } = chosen_by;
-        let Some(client) = self.get(flow).quic().and_then(|quic| quic.client()) else { return };
+        let Some(client) = self.get(flow).transport.quic().and_then(|quic| quic.client()) else { return };
         let key = self.get(flow).key();
         let (server, port) = key.end(client.other());
         let end = (key.family(), server, port, client == side);
@@ -54,6 +54,6 @@ impl FlowTable {
 
 impl Flow {
     fn quic_mut(&mut self) -> Option<&mut QuicFlow> {
-        self.non_tcp_if_any()?.quic.as_deref_mut()
+        self.transport.non_tcp_if_any()?.quic.as_deref_mut()
     }
 }

@@ -194,7 +194,7 @@ impl Connection {
         let (sender, receiver) = self.split(side);
         let is_pure =
             segment.payload == 0 && segment.sack.is_empty() && !flags.has(TcpFlags::FIN | TcpFlags::RST);
-        if is_opener && is_pure && receiver.position(segment.tcp.ack) == Some(1) {
+        if is_opener && is_pure && receiver.sent.position(segment.tcp.ack) == Some(1) {
             return receiver.ce_feedback_mut().on_handshake(ace(flags));
         }
         let report = Report {

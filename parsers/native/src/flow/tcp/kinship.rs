@@ -22,22 +22,24 @@ pub enum Kinship {
 impl Connection {
     /// How a segment from `side` is related to this connection.
     pub fn kinship(&self, side: Side, segment: &Segment<'_>) -> Kinship {
-        let (own, other) = (self.half(side), self.half(side.other()));
+        let (mine, other) = (self.half(side), self.half(side.other()));
         let header = segment.tcp;
         let is_near = |position: Option<i64>, next: i64| {
             position.is_some_and(|position| (-NEAR..=NEAR).contains(&(position - next)))
         };
-        let is_copy = own.capture_point != segment.ip.capture_point
-            && is_near(own.position(header.seq), own.next)
-            && own.has_seen(segment)
+        let is_copy = mine.on_wire.capture_point != segment.ip.capture_point
+            && is_near(mine.sent.position(header.seq), mine.sent.next)
+            && mine.has_seen(segment)
             && self.is_copy(side, segment);
-        let acknowledges = header.flags.has(TcpFlags::ACK) && is_near(other.position(header.ack), other.next);
-        let follows = own.position(header.seq).is_some_and(|at| (0..NEAR).contains(&(at - own.next)));
+        let acknowledges =
+            header.flags.has(TcpFlags::ACK) && is_near(other.sent.position(header.ack), other.sent.next);
+        let follows =
+            mine.sent.position(header.seq).is_some_and(|at| (0..NEAR).contains(&(at - mine.sent.next)));
         let is_syn = header.flags.has(TcpFlags::SYN);
         match () {
             () if is_copy => Kinship::Copy,
-            () if own.stream.is_none() && acknowledges => Kinship::Answers,
-            () if follows && !is_syn && (other.stream.is_none() || acknowledges) => Kinship::Continues,
+            () if mine.sent.stream.is_none() && acknowledges => Kinship::Answers,
+            () if follows && !is_syn && (other.sent.stream.is_none() || acknowledges) => Kinship::Continues,
             () => Kinship::None,
         }
     }

@@ -30,7 +30,6 @@ mod wire_mss;
 use std::num::NonZeroU32;
 
 use super::outstanding::Pool;
-use super::rtt_statistics::LogHistogram;
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
@@ -130,8 +129,8 @@ pub struct Connection {
     last_ns: i64,
 }
 
-impl Connection {
-    pub fn new() -> Self {
+impl Default for Connection {
+    fn default() -> Self {
         Self {
             halves: [HalfConnection::default(), HalfConnection::default()],
             opener: None,
@@ -144,15 +143,21 @@ impl Connection {
             last_ns: i64::MIN,
         }
     }
+}
 
+impl Connection {
     #[inline(always)]
     pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
+    pub(super) fn half_mut(&mut self, side: Side) -> &mut HalfConnection {
+        &mut self.halves[side as usize]
+    }
+
     /// Whether any segment could be decoded.
     pub fn was_seen(&self) -> bool {
-        self.halves.iter().any(|half| half.stream.is_some())
+        self.halves.iter().any(|half| half.sent.stream.is_some())
     }
 
     /// Whether the capture shows that the opener acknowledged the SYN/ACK.
@@ -162,12 +167,7 @@ impl Connection {
 
     /// Whether the capture shows a SYN/ACK, or data of either side.
     pub fn has_answer(&self) -> bool {
-        self.syn_ack_ns().is_some() || self.halves.iter().any(|half| half.unique_bytes > 0)
-    }
-
-    /// The round-trip times of the data of `side` since the last call.
-    pub fn drain_round_trips(&mut self, side: Side) -> LogHistogram {
-        self.halves[side as usize].round_trips.drain()
+        self.syn_ack_ns().is_some() || self.halves.iter().any(|half| half.sent.unique_bytes > 0)
     }
 
     /// The side that opened the connection, if the capture shows it.
@@ -186,18 +186,18 @@ impl Connection {
 
     fn is_succeeded_by_syn(&self, side: Side, time_ns: i64, seq: u32) -> bool {
         let half = self.half(side);
-        let Some(stream) = half.stream else {
+        let Some(stream) = half.sent.stream else {
             // The SYN of a connection whose other side was seen first, in a simultaneous open or
             // after reordering; unless the connection is idle or closed.
             return self.is_closed() || self.idle_since(time_ns);
         };
-        if half.syns > 0 && stream.base() == SeqNumber(seq) {
+        if half.syns.count > 0 && stream.base() == SeqNumber(seq) {
             return false;
         }
         // A SYN with another number. Inside the window of an open connection it is a stray or an
         // attack (RFC 5961 section 4); otherwise the ports are reused.
-        let position = stream.position(SeqNumber(seq), half.next);
-        let inside = position > half.acknowledged && position <= half.next;
+        let position = stream.position(SeqNumber(seq), half.sent.next);
+        let inside = position > half.acknowledged.position && position <= half.sent.next;
         let open = matches!(
             self.state(),
             ConnectionState::Established | ConnectionState::HalfClosed | ConnectionState::Midstream
@@ -260,7 +260,7 @@ impl Connection {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
         // Most data packets repeat the last acknowledgement.
-        if segment.payload == 0 || segment.tcp.ack != receiver.last_ack {
+        if segment.payload == 0 || segment.tcp.ack != receiver.acknowledged.number {
             self.on_expected_acknowledgement(side, &segment.apart(), pool, outcome);
         } else {
             sender.place_next(segment, pool, outcome);
@@ -282,7 +282,7 @@ impl Connection {
     ) {
         let (sender, receiver) = self.split(side);
         if segment.payload == 0 {
-            sender.has_timestamps |= segment.tcp.options.timestamp.is_some();
+            sender.options.has_timestamps |= segment.tcp.options.timestamp.is_some();
         } else {
             sender.place_next(segment, pool, outcome);
             sender.note_timestamp(segment, pool);
@@ -305,7 +305,7 @@ impl Connection {
     ) -> bool {
         let flags = segment.tcp.flags;
         let (sender, _) = self.split(side);
-        if segment.ip.capture_point != sender.capture_point && self.is_copy(side, segment) {
+        if segment.ip.capture_point != sender.on_wire.capture_point && self.is_copy(side, segment) {
             outcome.finding = Some(self.halves[side as usize].find_copy(segment));
             return false;
         }
@@ -319,7 +319,9 @@ impl Connection {
             sender.note_ecn(segment);
         }
         sender.note_timestamp(segment, pool);
-        if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
+        if flags.has(TcpFlags::ACK)
+            && (segment.payload == 0 || segment.tcp.ack != receiver.acknowledged.number)
+        {
             receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
@@ -375,7 +377,7 @@ impl Connection {
         for half in &mut self.halves {
             half.give_up(pool);
         }
-        *self = Self::new();
+        *self = Self::default();
     }
 
     /// Process a segment with a time that the capture already showed. Returns false, and does
@@ -384,31 +386,11 @@ impl Connection {
         let half = &mut self.halves[side as usize];
         let is_known = half.has_seen(segment);
         if is_known {
-            outcome.position = half.position(segment.tcp.seq).unwrap_or(0);
+            outcome.position = half.sent.position(segment.tcp.seq).unwrap_or(0);
             outcome.repeated_bytes = segment.payload;
             outcome.finding = Some(half.count_capture_duplicate(Evidence::Time));
         }
         is_known
-    }
-
-    /// Set where the packets of `side` are visible besides the capture point.
-    pub fn note_sight(&mut self, side: Side, sight: Sight) {
-        self.halves[side as usize].sight = sight;
-    }
-
-    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, arrived.
-    pub fn on_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
-        self.halves[side as usize].on_arrival((seq, units), sent_ns);
-    }
-
-    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, reached a receiver that had them.
-    pub fn on_needless_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
-        self.halves[side as usize].on_needless_arrival((seq, units), sent_ns);
-    }
-
-    /// A segment sent by `side` at `sent_ns` did not arrive.
-    pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
-        self.halves[side as usize].on_loss(sent_ns, 1);
     }
 
     fn split(&mut self, side: Side) -> (&mut HalfConnection, &mut HalfConnection) {
@@ -430,14 +412,11 @@ impl Connection {
         half.fin |= flags.has(TcpFlags::FIN);
         half.bare_controls = half.bare_controls.saturating_add(u16::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
-            half.syns = half.syns.saturating_add(1);
-            half.syn_acks = half.syn_acks.saturating_add(u8::from(flags.has(TcpFlags::ACK)));
-            half.has_cut_syn |= segment.ip.is_cut;
-            half.mss = half.mss.or(segment.tcp.options.mss);
-            half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);
-            half.permits_sack |= segment.tcp.options.sack.is_permitted();
-            half.has_timestamps |= segment.tcp.options.timestamp.is_some();
             let answers = flags.has(TcpFlags::ACK);
+            half.syns.count = half.syns.count.saturating_add(1);
+            half.syns.syn_acks = half.syns.syn_acks.saturating_add(u8::from(answers));
+            half.syns.is_cut |= segment.ip.is_cut;
+            half.options.on_syn(&segment.tcp.options);
             let first_ns = &mut self.handshake[usize::from(answers)];
             if *first_ns == UNSEEN {
                 *first_ns = segment.time_ns;
@@ -454,10 +433,10 @@ impl Connection {
 
     /// Apply the options of both SYNs. Without one of them nothing is negotiated.
     fn negotiate(&mut self) {
-        let [low, high] = &self.halves;
-        if !(low.has_whole_syn() && high.has_whole_syn()) {
+        if !self.halves.iter().all(|half| half.syns.are_whole()) {
             return;
         }
+        let [low, high] = self.halves.each_ref().map(|half| &half.options);
         // RFC 7323 section 2.2: the scale applies if both offered one.
         let is_scaled = low.window_scale.is_some() && high.window_scale.is_some();
         let refuses_sack = !(low.permits_sack && high.permits_sack);
@@ -466,8 +445,9 @@ impl Connection {
         let mss = low.mss.into_iter().chain(high.mss).min().map(u32::from);
         let longest = mss.and_then(|mss| NonZeroU32::new(mss.saturating_sub(options)));
         for half in &mut self.halves {
-            half.window_shift = if is_scaled { half.window_scale } else { Some(0) };
-            (half.refuses_sack, half.longest, half.longest_is_usual) = (refuses_sack, longest, false);
+            half.options.window_shift = if is_scaled { half.options.window_scale } else { Some(0) };
+            half.options.refuses_sack = refuses_sack;
+            half.on_wire.set_longest(longest);
         }
     }
 
@@ -480,23 +460,17 @@ impl Connection {
             return None;
         }
         let answer = self.half(side.other());
-        if answer.acknowledged < 1 {
+        if answer.acknowledged.position < 1 {
             return None;
         }
         self.handshake_done = true;
-        let once = self.halves.iter().all(|half| half.syns == 1);
+        let once = self.halves.iter().all(|half| half.syns.count == 1);
         let since = self.syn_ns().filter(|_| once)?;
         self.handshake_rtt_ns = elapsed(since, segment.time_ns).unwrap_or(UNTIMED);
         let us = |since: i64, until: i64| u32::try_from(until.saturating_sub(since) / 1_000).unwrap_or(0);
         let (whole, answer_ns) = (us(since, segment.time_ns), self.syn_ack_ns()?);
-        self.halves[side as usize].handshake_us = (us(answer_ns, segment.time_ns), whole);
-        self.halves[side.other() as usize].handshake_us = (us(since, answer_ns), whole);
+        self.halves[side as usize].path.handshake_us = (us(answer_ns, segment.time_ns), whole);
+        self.halves[side.other() as usize].path.handshake_us = (us(since, answer_ns), whole);
         self.handshake_rtt_ns()
-    }
-}
-
-impl Default for Connection {
-    fn default() -> Self {
-        Self::new()
     }
 }

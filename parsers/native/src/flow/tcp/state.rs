@@ -31,8 +31,8 @@ impl ConnectionState {
 impl Connection {
     pub fn state(&self) -> ConnectionState {
         let fins = self.halves.iter().filter(|half| half.fin).count();
-        let data = self.halves.iter().any(|half| half.unique_bytes > 0);
-        let syns = self.halves.iter().any(|half| half.syns > 0);
+        let data = self.halves.iter().any(|half| half.sent.unique_bytes > 0);
+        let syns = self.halves.iter().any(|half| half.syns.count > 0);
         match (self.reset_by, fins) {
             (_, 2) => ConnectionState::Closed,
             (Some(by), _) => match self.opener {

@@ -124,8 +124,8 @@ impl Connection {
     /// sign.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
         let mut signs = VantageEvidence::default();
-        signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).handshake_us.0));
-        signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
+        signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).path.handshake_us.0));
+        signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).on_wire.ttl));
         if self.halves.iter().any(|half| half.rare_counts().is_forwarded) {
             // The capture shows a router's two interfaces.
             signs.add(None, 4.0);
@@ -140,8 +140,8 @@ impl Connection {
     /// At the sender an acknowledgement takes the whole round trip, at the receiver nothing.
     fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
-        let path_us = half.handshake_us.1;
-        let measured = half.round_trips.measured();
+        let path_us = half.path.handshake_us.1;
+        let measured = half.path.round_trips.measured();
         let range = &measured.by_ack.range;
         let Some(shortest_ms) = range.min_ms().filter(|_| range.count() > MIN_LOSSES.into()) else {
             return;

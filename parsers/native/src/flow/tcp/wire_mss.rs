@@ -8,9 +8,6 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::classify::class::Class;
-use super::half_connection::HalfConnection;
-
 /// The longest payload on Ethernet: longer ones are examined if no SYN announces the length.
 const USUAL: u32 = 1_460;
 /// No shorter one is full-sized (RFC 9293 section 3.7.1).
@@ -23,6 +20,61 @@ const CONFIRMING: u32 = 4;
 /// application's write may have any length.
 const MAX_MISFITS: u32 = 3;
 
+/// One side's packets as the wire carries them.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct OnWire {
+    /// Longest payload of a packet: from the handshake, else learned, else assumed.
+    longest: Option<NonZeroU32>,
+    /// Interface that captured its first packet.
+    pub(super) capture_point: u16,
+    /// Time to live of the first packet.
+    pub(super) ttl: u8,
+    /// Whether the longest payload is only assumed.
+    longest_is_usual: bool,
+}
+
+impl OnWire {
+    /// Without a SYN, examine packets longer than usual before assuming their length.
+    pub(super) fn assume_usual_length(&mut self) {
+        (self.longest, self.longest_is_usual) = (NonZeroU32::new(USUAL), true);
+    }
+
+    pub(super) fn set_longest(&mut self, longest: Option<NonZeroU32>) {
+        (self.longest, self.longest_is_usual) = (longest, false);
+    }
+
+    /// The longest payload of a packet, if known.
+    pub(super) fn known_longest(&self) -> Option<NonZeroU32> {
+        self.longest.filter(|_| !self.longest_is_usual)
+    }
+
+    /// Whether a payload is longer than any on the wire, if that is known or assumed.
+    #[inline(always)]
+    pub(super) fn is_exceeded_by(&self, payload: u32) -> bool {
+        self.longest.is_some_and(|longest| payload > longest.get())
+    }
+
+    /// Whether a payload may show how long packets are.
+    pub(super) fn is_to_be_learned_from(&self, payload: u32) -> bool {
+        self.longest_is_usual && self.is_exceeded_by(payload)
+    }
+
+    /// Packets that carry `bytes`.
+    pub(super) fn packets_of(&self, bytes: u32) -> u32 {
+        self.known_longest().map_or(1, |longest| bytes.div_ceil(longest.get())).max(1)
+    }
+}
+
+/// The packet length, and what it says of the long segments before the one that shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct LearnedLength {
+    pub longest: NonZeroU32,
+    /// Segments of several packets.
+    pub earlier: u32,
+    /// Their packets beyond one each.
+    pub extra: u64,
+}
+
 /// Lengths of long segments so far.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MssEstimator {
@@ -34,8 +86,21 @@ pub struct MssEstimator {
 }
 
 impl MssEstimator {
-    /// Add a segment of `payload`; returns the packet length if it is known now.
-    fn take(&mut self, payload: u32) -> Option<NonZeroU32> {
+    /// Add a segment of `payload`; returns what is known now.
+    pub(super) fn add(&mut self, payload: u32) -> Option<LearnedLength> {
+        let longest = self.length_with(payload)?;
+        if longest.get() >= payload {
+            return Some(LearnedLength { longest, earlier: 0, extra: 0 });
+        }
+        // Those before this one, which the caller counts.
+        let packets = u64::from(payload / longest.get()).saturating_sub(1);
+        let all = (self.bytes / u64::from(longest.get())).saturating_sub(self.segments.into());
+        let (earlier, extra) = (self.segments.saturating_sub(1), all.saturating_sub(packets));
+        Some(LearnedLength { longest, earlier, extra })
+    }
+
+    /// The packet length, if it is known after a segment of `payload`.
+    fn length_with(&mut self, payload: u32) -> Option<NonZeroU32> {
         let common = divisor(self.common, payload);
         if common < SHORTEST {
             self.misfits += 1;
@@ -50,11 +115,6 @@ impl MssEstimator {
         self.bytes = self.bytes.saturating_add(payload.into());
         let is_enough = self.is_varied || self.segments >= CONFIRMING;
         NonZeroU32::new(common).filter(|_| is_enough).map(packet_of)
-    }
-
-    /// Packets beyond one per segment, if packets carry `longest`.
-    fn extra(&self, longest: NonZeroU32) -> u64 {
-        (self.bytes / u64::from(longest.get())).saturating_sub(self.segments.into())
     }
 }
 
@@ -73,67 +133,13 @@ fn divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-impl HalfConnection {
-    /// Without a SYN, examine packets longer than usual before assuming their length.
-    pub(super) fn assume_usual_length(&mut self) {
-        (self.longest, self.longest_is_usual) = (NonZeroU32::new(USUAL), true);
-    }
-
-    /// The longest payload of a packet on the wire, if known.
-    pub(super) fn known_longest(&self) -> Option<NonZeroU32> {
-        self.longest.filter(|_| !self.longest_is_usual)
-    }
-
-    /// Packets on the wire that carry `bytes`.
-    pub(super) fn packets_of(&self, bytes: u32) -> u32 {
-        self.known_longest().map_or(1, |longest| bytes.div_ceil(longest.get())).max(1)
-    }
-
-    fn learn_longest(&mut self, payload: u32) {
-        let rare_counts = self.recovery_mut().rare_counts_mut();
-        let Some(longest) = rare_counts.learning.take(payload) else { return };
-        if longest.get() < payload {
-            // Those before this one, which the caller counts.
-            let others = rare_counts.learning.segments.saturating_sub(1);
-            let packets = u64::from(payload / longest.get()).saturating_sub(1);
-            rare_counts.super_segments = rare_counts.super_segments.saturating_add(others);
-            let extra = rare_counts.learning.extra(longest).saturating_sub(packets);
-            rare_counts.extra_segments = rare_counts.extra_segments.saturating_add(extra);
-        }
-        (self.longest, self.longest_is_usual) = (Some(longest), false);
-    }
-
-    /// Handle a packet of `payload` ending at `end` that no link carries, or that fills the window.
-    #[cold]
-    pub(super) fn note_unusual_size(&mut self, payload: u32, end: i64) {
-        if self.longest_is_usual && self.longest.is_some_and(|usual| payload > usual.get()) {
-            self.learn_longest(payload);
-        }
-        let packets = self.packets_of(payload);
-        let is_full = end >= self.window_end;
-        let is_probe = is_full && payload == 1 && self.is_window_closed();
-        let recovery = self.recovery_mut();
-        if is_probe {
-            recovery.count_segments(Class::ZeroWindowProbe, 1);
-            recovery.rare_counts_mut().last_probe_end = Some(end);
-        } else if is_full {
-            recovery.window_full = recovery.window_full.saturating_add(1);
-        }
-        if packets > 1 {
-            let rare_counts = recovery.rare_counts_mut();
-            rare_counts.super_segments = rare_counts.super_segments.saturating_add(1);
-            rare_counts.extra_segments = rare_counts.extra_segments.saturating_add(u64::from(packets - 1));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn learned(payloads: &[u32]) -> Option<u32> {
         let mut learning = MssEstimator::default();
-        payloads.iter().find_map(|&payload| learning.take(payload)).map(NonZeroU32::get)
+        payloads.iter().find_map(|&payload| learning.add(payload)).map(|learned| learned.longest.get())
     }
 
     #[test]

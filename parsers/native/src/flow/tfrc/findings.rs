@@ -35,13 +35,14 @@ pub enum FindingKind {
 }
 
 /// Description of a kind.
-struct FindingFacts {
-    name: &'static str,
-    end: &'static str,
-    rule: &'static str,
-    unit: &'static str,
-    /// Text after a count of them, in the notation of [`crate::plural`].
-    words: &'static str,
+pub struct FindingFacts {
+    pub name: &'static str,
+    /// The end that it concerns: `sender`, `receiver`, or `path` if neither violated a rule.
+    pub end: &'static str,
+    /// RFC section of the rule.
+    pub rule: &'static str,
+    /// The unit of [`Finding::value`] and [`Finding::limit`].
+    pub unit: &'static str,
 }
 
 impl FindingKind {
@@ -61,109 +62,44 @@ impl FindingKind {
         Self::ImpossibleValue,
     ];
 
-    fn facts(self) -> FindingFacts {
-        let facts = |name, end, rule, unit, words| FindingFacts { name, end, rule, unit, words };
-        match self {
-            Self::LateFeedback => facts(
-                "late_feedback",
-                "receiver",
-                "RFC 5348 section 6.2",
-                "s",
-                "report[s] came much later than a round-trip time after the one before",
-            ),
-            Self::AboveAllowedRate => facts(
-                "above_allowed_rate",
-                "sender",
-                "RFC 5348 section 4.3",
-                "bit/s",
-                "time[s] more was sent than X allows",
-            ),
-            Self::HalvingMissed => facts(
-                "halving_missed",
-                "sender",
-                "RFC 5348 section 4.4",
-                "bit/s",
-                "time[s] more was sent than X allows after a nofeedback timeout",
-            ),
-            Self::NofeedbackTimeout => {
-                facts("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s", "nofeedback timeout[s]")
+    pub fn facts(self) -> FindingFacts {
+        let (name, end, rule, unit) = match self {
+            Self::LateFeedback => ("late_feedback", "receiver", "RFC 5348 section 6.2", "s"),
+            Self::AboveAllowedRate => ("above_allowed_rate", "sender", "RFC 5348 section 4.3", "bit/s"),
+            Self::HalvingMissed => ("halving_missed", "sender", "RFC 5348 section 4.4", "bit/s"),
+            Self::NofeedbackTimeout => ("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s"),
+            Self::BadOption => ("bad_option", "receiver", "RFC 4340 section 5.8", ""),
+            Self::UnseenAcknowledged => ("unseen_acknowledged", "path", "RFC 4340 section 7", ""),
+            Self::ImpossibleElapsedTime => {
+                ("impossible_elapsed_time", "receiver", "RFC 4340 section 13.2", "")
             }
-            Self::BadOption => facts(
-                "bad_option",
-                "receiver",
-                "RFC 4340 section 5.8",
-                "",
-                "report[s] with options of impossible lengths",
-            ),
-            Self::UnseenAcknowledged => facts(
-                "unseen_acknowledged",
-                "path",
-                "RFC 4340 section 7",
-                "",
-                "report[s] about packets that the capture does not show",
-            ),
-            Self::ImpossibleElapsedTime => facts(
-                "impossible_elapsed_time",
-                "receiver",
-                "RFC 4340 section 13.2",
-                "",
-                "report[s] with an impossible elapsed time",
-            ),
-            Self::ZeroLossEventRate => facts(
-                "zero_loss_event_rate",
-                "receiver",
-                "RFC 4342 section 8.5",
-                "",
-                "report[s] whose inverse loss event rate is 0",
-            ),
-            Self::SequenceJump => facts(
-                "sequence_jump",
-                "sender",
-                "RFC 4340 section 7.5",
-                "",
-                "sequence number[s] far from all others, which [was|were] left out",
-            ),
-            Self::CounterJump => facts(
-                "counter_jump",
-                "sender",
-                "RFC 4342 section 8.1",
-                "quarters of a round-trip time",
-                "window counter[s] that advanced by more than 5",
-            ),
-            Self::DataDropped => facts(
-                "data_dropped",
-                "receiver",
-                "RFC 4340 section 11.7",
-                "",
-                "report[s] of data that the receiver's application did not get",
-            ),
-            Self::ImpossibleValue => facts(
-                "impossible_value",
-                "path",
-                "RFC 5348 section 3.2",
-                "",
-                "packet[s] with an impossible value, such as p above 1",
-            ),
+            Self::ZeroLossEventRate => ("zero_loss_event_rate", "receiver", "RFC 4342 section 8.5", ""),
+            Self::SequenceJump => ("sequence_jump", "sender", "RFC 4340 section 7.5", ""),
+            Self::CounterJump => {
+                ("counter_jump", "sender", "RFC 4342 section 8.1", "quarters of a round-trip time")
+            }
+            Self::DataDropped => ("data_dropped", "receiver", "RFC 4340 section 11.7", ""),
+            Self::ImpossibleValue => ("impossible_value", "path", "RFC 5348 section 3.2", ""),
+        };
+        FindingFacts { name, end, rule, unit }
+    }
+
+    /// Text after a count of them, in the notation of [`crate::plural`].
+    fn words(self) -> &'static str {
+        match self {
+            Self::LateFeedback => "report[s] came much later than a round-trip time after the one before",
+            Self::AboveAllowedRate => "time[s] more was sent than X allows",
+            Self::HalvingMissed => "time[s] more was sent than X allows after a nofeedback timeout",
+            Self::NofeedbackTimeout => "nofeedback timeout[s]",
+            Self::BadOption => "report[s] with options of impossible lengths",
+            Self::UnseenAcknowledged => "report[s] about packets that the capture does not show",
+            Self::ImpossibleElapsedTime => "report[s] with an impossible elapsed time",
+            Self::ZeroLossEventRate => "report[s] whose inverse loss event rate is 0",
+            Self::SequenceJump => "sequence number[s] far from all others, which [was|were] left out",
+            Self::CounterJump => "window counter[s] that advanced by more than 5",
+            Self::DataDropped => "report[s] of data that the receiver's application did not get",
+            Self::ImpossibleValue => "packet[s] with an impossible value, such as p above 1",
         }
-    }
-
-    pub fn name(self) -> &'static str {
-        self.facts().name
-    }
-
-    /// The end that it concerns: `sender`, `receiver`, or `path` if neither violated a rule.
-    pub fn end(self) -> &'static str {
-        self.facts().end
-    }
-
-    /// RFC section of the rule.
-    pub fn rule(self) -> &'static str {
-        self.facts().rule
-    }
-
-    /// The unit of [`Finding::value`] and [`Finding::limit`].
-    pub fn unit(self) -> &'static str {
-        self.facts().unit
     }
 }
 
@@ -171,7 +107,7 @@ impl FindingKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     pub kind: FindingKind,
-    /// Value found, in [`FindingKind::unit`].
+    /// Value found, in [`FindingFacts::unit`].
     pub value: Option<f64>,
     pub limit: Option<f64>,
 }
@@ -201,7 +137,7 @@ impl FindingCounts {
     /// All counts as text.
     pub fn words(&self) -> impl Iterator<Item = String> {
         let counts = FindingKind::ALL.into_iter().zip(self.0);
-        all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
+        all_counted(counts.map(|(kind, count)| (count, kind.words())))
     }
 }
 

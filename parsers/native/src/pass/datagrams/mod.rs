@@ -40,7 +40,7 @@ impl Analysis {
         let follower = self.follower(found);
         let samples = &mut self.tfrc;
         let flow = self.flows.get_mut(found.flow);
-        flow.on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
+        flow.transport.non_tcp_mut().on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
             follower.follow_numbered(tfrc, numbered, samples);
         });
     }

@@ -12,14 +12,14 @@ impl Analysis {
     pub(super) fn take_quic(&mut self, found: Found, packet: &Packet, payload: &[u8]) -> bool {
         let length = packet.network.payload_bytes.unwrap_or(0) as usize;
         let flow = self.flows.get_mut(found.flow);
-        let known = flow.non_tcp_if_any().is_some_and(|state| state.quic.is_some());
+        let known = flow.transport.non_tcp_if_any().is_some_and(|state| state.quic.is_some());
         (known || may_begin(payload, length)) && self.follow_quic(found, packet, payload, length)
     }
 
     /// Apart, so that other datagrams do not pay for the room that it needs on the stack.
     #[inline(never)]
     fn follow_quic(&mut self, found: Found, packet: &Packet, payload: &[u8], length: usize) -> bool {
-        let NonTcpState { quic, .. } = self.flows.get_mut(found.flow).non_tcp_mut();
+        let NonTcpState { quic, .. } = self.flows.get_mut(found.flow).transport.non_tcp_mut();
         let quic = quic.get_or_insert_default();
         if quic.is_hopeless() {
             return false;

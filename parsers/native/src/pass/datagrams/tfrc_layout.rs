@@ -29,6 +29,7 @@ impl Analysis {
         let half = self
             .flows
             .get_mut(found.flow)
+            .transport
             .non_tcp_mut()
             .layout_flow
             .get_or_insert_default()
@@ -56,9 +57,10 @@ impl Analysis {
         let mut counted = None;
         let numbers = Some(ProbeLayout::Own(layout.data.numbers));
         let head = extras.head(packet.network.head);
-        flow.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
+        let state = flow.transport.non_tcp_mut();
+        state.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
         let Some(numbered) = counted else { return };
-        let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
+        let NonTcpState { layout_flow, tfrc, .. } = flow.transport.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
         let bytes = numbered.payload_bytes;
         let has_begun = values.stamp.number <= 1 || values.rtt.is_none() && layout.data.rtt.is_some();
@@ -89,7 +91,7 @@ impl Analysis {
         let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
         let flow = self.flows.get_mut(of.flow);
-        let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
+        let NonTcpState { layout_flow, tfrc, .. } = flow.transport.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
         let echoed = half.on_report(layout, report, packet.time_ns);
         let estimate = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));

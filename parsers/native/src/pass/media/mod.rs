@@ -54,7 +54,7 @@ impl Analysis {
     fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).transport.non_tcp_mut();
         let samples = &mut self.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
         let believed = direction.take(&seen, given, |source, seen| {
@@ -68,7 +68,7 @@ impl Analysis {
     fn take_rtcp(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
         let on_wire = packet.network.payload_bytes.unwrap_or(0) as usize;
         let is_whole = payload.len() >= on_wire;
-        let rtp = self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default();
+        let rtp = self.flows.get_mut(found.flow).transport.non_tcp_mut().rtp.get_or_insert_default();
         let is_expected = rtp.has_media() || rtp.is_only_rtcp();
         let direction = rtp.direction_mut(found.side);
         if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
@@ -103,7 +103,13 @@ impl Analysis {
     }
 
     fn counts(&mut self, found: Found) -> &mut rtp::RtpDirection {
-        self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default().direction_mut(found.side)
+        self.flows
+            .get_mut(found.flow)
+            .transport
+            .non_tcp_mut()
+            .rtp
+            .get_or_insert_default()
+            .direction_mut(found.side)
     }
 
     /// The source that a report is about, or that sent it itself.
@@ -200,7 +206,7 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).transport.non_tcp_mut();
         let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
         let place =
             PacketRef { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
@@ -233,7 +239,7 @@ impl Analysis {
     fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
         let rtt_ns = (rtt * 1e9).round() as u64;
         let Found { flow, side } = media;
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).transport.non_tcp_mut();
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);

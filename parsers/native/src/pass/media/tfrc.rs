@@ -21,7 +21,7 @@ impl Analysis {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).transport.non_tcp_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{CaptureNetwork, CapturePair, PairOutcome};
-use crate::flow::Found;
 use crate::flow::transits::PathOutcome;
+use crate::flow::{Found, Seen};
 use crate::input::source_summary::SourceSummary;
-use crate::packet::event::{Packet, TcpFlags, Transport};
+use crate::packet::event::{Packet, PathPoint, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
@@ -148,23 +148,16 @@ impl Analysis {
         let outcome = &mut self.outcome;
         outcome.clear();
         let (watched, pool) = self.flows.get_with_pool(flow);
+        let point = if end == PathEnd::Near { PathPoint::Source } else { PathPoint::Destination };
+        watched.on(&Seen { side, packet, network, extras }, Some(point), pool, outcome);
         match end {
-            PathEnd::Near => {
-                watched.on_sent(side, packet, network, extras, pool, outcome);
-                if self.collects {
-                    self.collect(found, &Captured::of(packet, network));
-                }
-            }
-            PathEnd::Far => {
-                watched.on_received(side, packet, network, extras, pool, outcome);
-                if self.collects {
-                    self.collect_rtt(found, &Captured::of(packet, network));
-                }
-            }
+            _ if !self.collects => {}
+            PathEnd::Near => self.collect(found, &Captured::of(packet, network)),
+            PathEnd::Far => self.collect_rtt(found, &Captured::of(packet, network)),
         }
         let flow = self.flows.get(flow);
         if (end == PathEnd::Near) == (Some(side) == flow.watched())
-            && let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+            && let (Some(details), Some(connection)) = (&mut self.details, &flow.transport.tcp)
         {
             let sack = extras.sack(network.tcp.options.sack);
             details.take((found.flow, side), connection, packet, sack, &self.outcome);

@@ -83,11 +83,9 @@ impl Analysis {
         }
         pairing.finish_hops();
         if !pairing.has_delays() {
-            for deliveries in self
-                .flows
-                .iter_mut()
-                .filter_map(|flow| flow.non_tcp_if_any().and_then(|others| others.deliveries.as_deref_mut()))
-            {
+            for deliveries in self.flows.iter_mut().filter_map(|flow| {
+                flow.transport.non_tcp_if_any().and_then(|others| others.deliveries.as_deref_mut())
+            }) {
                 deliveries.of_mut(Side::Low).forget_delays();
                 deliveries.of_mut(Side::High).forget_delays();
             }

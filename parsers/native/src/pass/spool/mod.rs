@@ -193,8 +193,8 @@ impl SpoolOfGroup<'_> {
 /// What is kept of a plain segment that its flow has taken.
 #[inline(always)]
 fn plain_packet(found: Found, segment: &PlainSegment, flow: &Flow) -> Option<SpooledPacket> {
-    let connection = flow.tcp.as_ref().filter(|_| segment.payload > 0);
-    let position = connection.and_then(|tcp| tcp.half(found.side).position(segment.tcp.seq));
+    let connection = flow.transport.tcp.as_ref().filter(|_| segment.payload > 0);
+    let position = connection.and_then(|tcp| tcp.half(found.side).sent.position(segment.tcp.seq));
     (segment.payload > 0).then(|| SpooledPacket::of_plain(segment, position))
 }
 

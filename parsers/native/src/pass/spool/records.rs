@@ -43,12 +43,12 @@ impl SpooledPacket {
     /// What is kept of a packet that its `flow` has taken; None without payload.
     pub fn of(packet: &Packet, extras: &PacketExtras, found: Found, flow: &Flow) -> Option<Self> {
         let network = &packet.network;
-        let half = || flow.tcp.as_ref().map(|connection| connection.half(found.side));
-        let number = || flow.number_of(found.side, &extras.head(network.head));
+        let half = || flow.transport.tcp.as_ref().map(|connection| connection.half(found.side));
+        let number = || flow.transport.number_of(found.side, &extras.head(network.head));
         Some(Self {
             time_ns: packet.time_ns,
             payload_bytes: network.payload_bytes.filter(|&bytes| bytes > 0)?,
-            seq_rel: network.tcp().and_then(|tcp| half()?.position(tcp.seq)),
+            seq_rel: network.tcp().and_then(|tcp| half()?.sent.position(tcp.seq)),
             sequence: network.sequence.or_else(number),
             ecn: packet.is_ip.then_some(network.ecn),
             event: packet.event,

@@ -84,7 +84,8 @@ impl<'a> FlowRow<'a> {
 
     fn share(&self, count: fn(Ecn, u64) -> u64) -> Option<f64> {
         let (marks, packets) = (self.marks()?, self.direction.packets);
-        let is_capable = || [Side::Low, Side::High].iter().any(|&side| self.flow.ecn(side).ect_packets() > 0);
+        let is_capable =
+            || [Side::Low, Side::High].iter().any(|&side| self.flow.transport.ecn(side).ect_packets() > 0);
         if self.connection.is_none() && !is_capable() {
             // Of most datagrams; a flood of flows would need memory for them.
             return None;

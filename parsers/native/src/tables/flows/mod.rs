@@ -51,17 +51,18 @@ impl<'a> FlowRow<'a> {
         let forward = flow.forward();
         let side = if row.is_multiple_of(2) { forward } else { forward.other() };
         let direction = flow.direction(side);
-        let connection = flow.tcp.as_deref();
+        let connection = flow.transport.tcp.as_deref();
         // Null where packets have no sequence numbers.
         let is_cut = direction.cut_packets > 0;
         let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
         let half = read.map(|tcp| tcp.half(side));
-        let round_trips = half.map(|half| half.round_trips.measured());
+        let round_trips = half.map(|half| half.path.round_trips.measured());
         let source = analysis.analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        let tap = analysis
-            .vantage(flow, side)
-            .filter(|_| read.is_some() || flow.tcp.is_none() && (flow.has_vantage() || flow.is_simulated()));
+        let tap = analysis.vantage(flow, side).filter(|_| {
+            read.is_some()
+                || flow.transport.tcp.is_none() && (flow.transport.has_vantage() || flow.is_simulated())
+        });
         let number = index + first_flow;
         Self {
             analysis,
@@ -127,18 +128,18 @@ impl<'a> FlowRow<'a> {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
-            _ if self.flow.layout_flow().is_some_and(LayoutFlow::has_tfrc) => "tfrc",
-            _ => match self.flow.rtp() {
+            _ if self.flow.transport.layout_flow().is_some_and(LayoutFlow::has_tfrc) => "tfrc",
+            _ => match self.flow.transport.rtp() {
                 Some(rtp) if rtp.has_media() => "rtp",
                 Some(rtp) if rtp.is_only_rtcp() => "rtcp",
-                _ if self.flow.quic().is_some() => "quic",
+                _ if self.flow.transport.quic().is_some() => "quic",
                 _ => "udp",
             },
         }
     }
 
     pub(super) fn dccp(&self) -> Option<&'a DccpConnection> {
-        self.flow.dccp()
+        self.flow.transport.dccp()
     }
 
     pub(super) fn delivery(&self) -> Option<&'a Delivery> {
@@ -162,7 +163,7 @@ impl<'a> FlowRow<'a> {
         if self.counts_packets() {
             return self.delivery().map(|delivery| delivery.unique_bytes);
         }
-        self.half.map(|half| half.unique_bytes)
+        self.half.map(|half| half.sent.unique_bytes)
     }
 
     pub(super) fn retransmitted_bytes(&self) -> Option<u64> {
@@ -187,7 +188,7 @@ impl<'a> FlowRow<'a> {
         }
         match &self.round_trips {
             Some(measured) => Some((&measured.by_ack, &measured.sketch)),
-            None => self.flow.rtt_of_reports(self.side),
+            None => self.flow.transport.rtt_of_reports(self.side),
         }
     }
 
@@ -211,12 +212,12 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn timestamp_rtt(&self) -> Option<&RttRange> {
-        self.half.filter(|half| half.has_timestamps && self.analysis.has_times)?;
+        self.half.filter(|half| half.options.has_timestamps && self.analysis.has_times)?;
         self.round_trips.as_ref().map(|measured| &measured.by_echo)
     }
 
     pub(super) fn handshake_rtt_ms(&self) -> Option<f64> {
-        let handshake_rtt_ns = match (self.dccp(), self.flow.quic()) {
+        let handshake_rtt_ns = match (self.dccp(), self.flow.transport.quic()) {
             (Some(dccp), _) => dccp.handshake_rtt_ns,
             (None, Some(quic)) => quic.handshake_rtt_ns(),
             (None, None) => self.connection?.handshake_rtt_ns(),
@@ -225,7 +226,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn syn_rtt_ms(&self) -> Option<f64> {
-        let rtt_ns = match self.flow.quic() {
+        let rtt_ns = match self.flow.transport.quic() {
             Some(quic) => quic.direction(self.side).first_rtt_ns,
             None => self.connection?.syn_rtt_ns(self.side),
         };
@@ -235,7 +236,7 @@ impl<'a> FlowRow<'a> {
 
     /// TFRC's ends of this direction's data.
     pub(super) fn tfrc(&self) -> Option<TfrcSummary> {
-        self.flow.tfrc()?.summary(self.side)
+        self.flow.transport.tfrc()?.summary(self.side)
     }
 
     pub(super) fn shows_arrivals(&self) -> bool {
@@ -288,16 +289,16 @@ impl<'a> FlowRow<'a> {
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
         }
-        if let Some(quic) = self.flow.quic() {
+        if let Some(quic) = self.flow.transport.quic() {
             notes.extend(quic.notes(self.side));
         }
-        if let Some(rtp) = self.flow.rtp() {
+        if let Some(rtp) = self.flow.transport.rtp() {
             notes.extend(rtp.direction(self.side).notes());
         }
-        if let Some(layout_flow) = self.flow.layout_flow() {
+        if let Some(layout_flow) = self.flow.transport.layout_flow() {
             notes.extend(layout_flow.half(self.side).notes());
         }
-        if let Some(ends) = self.flow.tfrc() {
+        if let Some(ends) = self.flow.transport.tfrc() {
             notes.extend(ends.notes(self.side));
             if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses behind it".into());
@@ -337,7 +338,7 @@ impl<'a> FlowRow<'a> {
     pub(super) fn note_on_half(&self, half: &HalfConnection, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
         notes.extend(self.note_on_limits().map(str::to_owned));
-        if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
+        if half.options.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
             notes.push(format!(
                 "packets of up to {} bytes of payload: captured before segmentation offload cut them, \
                  so packets are fewer than on the wire",
@@ -544,7 +545,10 @@ impl<'a> FlowRow<'a> {
              outstanding (RFC 5681 section 2)",
         )
         .null_when("not TCP, or as payload_bytes")
-        .u64(|row| Some(row.half?.duplicate_acks.into())),
+        .u64(|row| {
+            let connection = row.connection.filter(|_| row.half.is_some())?;
+            Some(connection.half(row.side.other()).acknowledged.duplicates.into())
+        }),
         column("zero_windows", "", "packets that announce a receive window of 0")
             .null_when("as duplicate_acks")
             .u64(|row| Some(row.half?.windows.closed_packets().into())),
@@ -558,7 +562,7 @@ impl<'a> FlowRow<'a> {
         .u64(|row| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::missing_bytes)),
         column("mss", "bytes", "maximum segment size this side announced")
             .null_when("no SYN with the option")
-            .u32(|row| row.connection?.half(row.side).mss.map(u32::from)),
+            .u32(|row| row.connection?.half(row.side).options.mss.map(u32::from)),
         column(
             "handshake_rtt_ms",
             "ms",

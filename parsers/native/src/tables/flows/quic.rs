@@ -84,7 +84,7 @@ impl<'a> FlowRow<'a> {
     ];
 
     fn quic(&self) -> Option<&'a QuicFlow> {
-        self.flow.quic()
+        self.flow.transport.quic()
     }
 
     fn quic_direction(&self) -> Option<&'a QuicDirection> {

@@ -8,7 +8,7 @@ use super::ip_id_order::RelativeAge;
 use super::{OVERTAKEN_NS, Placement};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::Segment;
-use crate::flow::tcp::half_connection::HalfConnection;
+use crate::flow::tcp::half_connection::{Acknowledged, HalfConnection};
 use crate::packet::event::TcpFlags;
 
 /// When a repeating packet was sent, relative to those already seen.
@@ -39,8 +39,8 @@ impl HalfConnection {
     /// Whether the capture already saw this packet at another interface: the same identification
     /// or, where hosts do not count identifications, nothing new in the packet.
     #[cold]
-    pub(crate) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &HalfConnection) -> bool {
-        if self.stream.is_none() {
+    pub(crate) fn is_copy(&self, segment: &Segment<'_>, other: &HalfConnection) -> bool {
+        if self.sent.stream.is_none() {
             return false;
         }
         match self.order.age(segment.ip.ip_id) {
@@ -52,7 +52,7 @@ impl HalfConnection {
         // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
         let is_syn = header.flags.has(TcpFlags::SYN);
         let says_nothing_new =
-            header.ack == acknowledged.last_ack && (is_syn || Some(header.window) == self.windows.last());
+            header.ack == other.acknowledged.number && (is_syn || Some(header.window) == self.windows.last());
         self.has_seen(segment) && (segment.payload > 0 || says_nothing_new)
     }
 
@@ -61,13 +61,13 @@ impl HalfConnection {
         let header = segment.tcp;
         let controls = [TcpFlags::SYN, TcpFlags::FIN].map(|flag| i64::from(header.flags.has(flag)));
         let units = i64::from(segment.payload) + controls.iter().sum::<i64>();
-        self.position(header.seq).is_some_and(|position| position + units <= self.next)
+        self.sent.position(header.seq).is_some_and(|position| position + units <= self.sent.next)
     }
 
     /// Count a duplicate made by the capture.
     #[cold]
     pub(crate) fn find_copy(&mut self, segment: &Segment<'_>) -> Classification {
-        if segment.ip.ttl.checked_add(1) == Some(self.ttl) {
+        if segment.ip.ttl.checked_add(1) == Some(self.on_wire.ttl) {
             self.recovery_mut().rare_counts_mut().is_forwarded = true;
         }
         self.count_capture_duplicate(Evidence::Interface)
@@ -89,7 +89,7 @@ impl HalfConnection {
             RelativeAge::Newer => return Origin::Newer,
             RelativeAge::Unknown => {}
         }
-        match segment.tcp.options.timestamp.and_then(|stamp| self.stamp_order(stamp)) {
+        match segment.tcp.options.timestamp.and_then(|stamp| self.options.stamp_order(stamp)) {
             Some(Ordering::Less) => Origin::Older(Evidence::Timestamp),
             Some(Ordering::Greater) => Origin::Newer,
             Some(Ordering::Equal) | None => Origin::Unknown,
@@ -105,11 +105,11 @@ impl HalfConnection {
             return false;
         }
         let last_resent = self.recovery.as_ref().and_then(|recovery| recovery.resent.last());
-        let sent_ns = match (self.outstanding.newest_ns(pool), last_resent) {
+        let sent_ns = match (self.sent.outstanding.newest_ns(pool), last_resent) {
             (newest_ns, Some(resent)) if newest_ns <= Some(resent.time_ns) => {
                 (end == resent.end).then_some(resent.time_ns)
             }
-            (newest_ns, _) => newest_ns.filter(|_| end == self.next),
+            (newest_ns, _) => newest_ns.filter(|_| end == self.sent.next),
         };
         let longest_ns = self.path_ns().map_or(OVERTAKEN_NS, |path_ns| path_ns / 2);
         sent_ns.is_some_and(|sent_ns| (0..longest_ns).contains(&time_ns.saturating_sub(sent_ns)))
@@ -126,8 +126,8 @@ impl HalfConnection {
         segment: &Segment<'_>,
         pool: &Pool,
     ) -> bool {
-        let is_acknowledged = placed.start < self.acknowledged;
-        if self.refuses_sack || is_acknowledged || segment.tcp.options.timestamp.is_none() {
+        let is_acknowledged = placed.start < self.acknowledged.position;
+        if self.options.refuses_sack || is_acknowledged || segment.tcp.options.timestamp.is_none() {
             return false;
         }
         let recovery = self.recovery.as_deref();
@@ -135,7 +135,7 @@ impl HalfConnection {
             recovery.and_then(|recovery| recovery.episode).is_some_and(|episode| episode.is_timeout());
         let sent_ns = recovery
             .and_then(|recovery| recovery.resent_ns(placed.start))
-            .or_else(|| self.outstanding.sent_ns(placed.end as u32, pool));
+            .or_else(|| self.sent.outstanding.sent_ns(placed.end as u32, pool));
         let since_ns = sent_ns.map(|sent_ns| segment.time_ns.saturating_sub(sent_ns));
         !is_after_timeout
             && since_ns.zip(self.path_ns()).is_some_and(|(since_ns, path_ns)| since_ns < path_ns / 2)
@@ -150,13 +150,15 @@ impl HalfConnection {
         segment: &Segment<'_>,
         pool: &Pool,
     ) -> bool {
-        let Some(stamp) = segment.tcp.options.timestamp.filter(|&stamp| self.last_stamp() == Some(stamp))
+        let Some(stamp) =
+            segment.tcp.options.timestamp.filter(|&stamp| self.options.last_stamp() == Some(stamp))
         else {
             return false;
         };
         let Some(path_ns) = self.path_ns() else { return false };
-        let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
-        let (acknowledged, progress_ns, next) = (self.acknowledged, self.progress_ns, self.next);
+        let original_ns = self.sent.outstanding.sent_ns(placed.end as u32, pool);
+        let Acknowledged { position: acknowledged, progress_ns, .. } = self.acknowledged;
+        let next = self.sent.next;
         let recovery = self.recovery_mut();
         let from = recovery.stamped_from(next);
         let again = recovery.last_resent(placed.start);

@@ -15,10 +15,10 @@ impl HalfConnection {
     pub(crate) fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
         let syn = i64::from(flags.has(TcpFlags::SYN));
-        let Some(stream) = self.stream else {
+        let Some(stream) = self.sent.stream else {
             return self.begin(segment, syn, pool, outcome);
         };
-        let position = stream.position(SeqNumber(segment.tcp.seq), self.next);
+        let position = stream.position(SeqNumber(segment.tcp.seq), self.sent.next);
         outcome.position = position;
         let start = position + syn;
         let end = start + i64::from(segment.payload);
@@ -42,27 +42,26 @@ impl HalfConnection {
     fn begin(&mut self, segment: &Segment<'_>, syn: i64, pool: &mut Pool, outcome: &mut Outcome) {
         // Without a SYN the first byte seen is position 1, as if a SYN preceded it.
         let base = SeqNumber(segment.tcp.seq.wrapping_sub(1 - syn as u32));
-        self.stream = Some(Unwrapper::new(base));
         let position = 1 - syn;
         outcome.position = position;
-        self.start = position;
-        self.next = position;
-        self.acknowledged = position;
-        self.window_end = i64::MAX;
-        self.progress_ns = segment.time_ns;
-        self.capture_point = segment.ip.capture_point;
-        self.ttl = segment.ip.ttl;
+        (self.sent.stream, self.sent.start, self.sent.next) =
+            (Some(Unwrapper::new(base)), position, position);
+        self.acknowledged.position = position;
+        self.acknowledged.window_end = i64::MAX;
+        self.acknowledged.progress_ns = segment.time_ns;
+        self.on_wire.capture_point = segment.ip.capture_point;
+        self.on_wire.ttl = segment.ip.ttl;
         if syn == 0 {
-            self.assume_usual_length();
+            self.on_wire.assume_usual_length();
         }
         if segment.tcp.flags.has(TcpFlags::RST) {
             return;
         }
         outcome.new_bytes = segment.payload;
-        self.unique_bytes += u64::from(segment.payload);
+        self.sent.unique_bytes += u64::from(segment.payload);
         let fin = i64::from(segment.tcp.flags.has(TcpFlags::FIN));
         let occupied = 1 + i64::from(segment.payload) + fin;
-        self.segments = u32::from(segment.payload > 0);
+        self.sent.segments = u32::from(segment.payload > 0);
         if occupied > position {
             self.advance(occupied, segment, pool);
         }
@@ -76,11 +75,11 @@ impl HalfConnection {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let known = self.start..self.next;
+        let known = self.sent.start..self.sent.next;
         let older = (end.min(known.start) - start).max(0);
         if older > 0 {
             // Sent before the first segment of the capture.
-            self.start = start;
+            self.sent.start = start;
             if end < known.start {
                 self.open_hole(end, known.start, segment, pool);
             }
@@ -98,7 +97,7 @@ impl HalfConnection {
         let late_bytes = older as u32 + filled.bytes as u32;
         outcome.new_bytes = late_bytes + beyond as u32;
         outcome.repeated_bytes = segment.payload - outcome.new_bytes;
-        self.unique_bytes += u64::from(outcome.new_bytes);
+        self.sent.unique_bytes += u64::from(outcome.new_bytes);
         outcome.out_of_order = late_bytes > 0 && outcome.repeated_bytes == 0;
         // Without a finding requested, it still holds that of the previous segment.
         outcome.finding = None;
@@ -113,7 +112,7 @@ impl HalfConnection {
             outcome.finding = self.classify_control(segment, occupied, pool);
         }
         if segment.payload > 0 {
-            self.segments = self.segments.saturating_add(1);
+            self.sent.segments = self.sent.segments.saturating_add(1);
             self.note_size(segment.payload, end);
         }
         if occupied > known.end {
@@ -122,7 +121,7 @@ impl HalfConnection {
         // The acknowledgement of a duplicated packet is for the first of both.
         let is_duplicate = outcome.finding.is_some_and(|finding| finding.class == Class::NetworkDuplicate);
         if outcome.position < known.end && !is_duplicate {
-            let until = self.next;
+            let until = self.sent.next;
             self.recovery_mut().mark_ambiguous(outcome.position, until);
         }
     }
@@ -133,7 +132,7 @@ impl HalfConnection {
             time_ns: segment.time_ns,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
             ip_id: segment.ip.ip_id,
-            segments: self.segments,
+            segments: self.sent.segments,
         };
         self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
     }

@@ -211,7 +211,7 @@ impl DetailsByFlow {
             mine.end = Some(end - 1);
         }
         if tcp.flags.has(TcpFlags::ACK)
-            && let Some(position) = connection.half(side.other()).position(tcp.ack)
+            && let Some(position) = connection.half(side.other()).sent.position(tcp.ack)
         {
             // The SYN alone is not data.
             theirs.is_answered |= position > 1;

@@ -4,6 +4,7 @@ use super::{HalfConnection, elapsed};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::classify::ip_id_order::RelativeAge;
 use crate::flow::tcp::ecn::RoundMarks;
+use crate::flow::tcp::recovery::retransmission::Acknowledgement;
 use crate::flow::tcp::rounds::{Round, RoundEnd};
 use crate::flow::tcp::{Outcome, Segment};
 use crate::packet::event::TcpFlags;
@@ -27,13 +28,13 @@ impl HalfConnection {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        self.last_ack = segment.tcp.ack;
-        let Some(position) = self.position(segment.tcp.ack) else {
+        self.acknowledged.number = segment.tcp.ack;
+        let Some(position) = self.sent.position(segment.tcp.ack) else {
             return;
         };
-        let before = self.acknowledged;
+        let before = self.acknowledged.position;
         if position >= before {
-            self.window_end = acknowledger.window_end_from(position, segment.tcp.window);
+            self.acknowledged.window_end = acknowledger.window_end_from(position, segment.tcp.window);
         }
         let in_flight = self.outstanding_bytes();
         if position > before {
@@ -42,15 +43,15 @@ impl HalfConnection {
             if let Some((_, echo)) = segment.tcp.options.timestamp {
                 outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
             }
-            let bytes = self.acknowledged - before;
+            let bytes = self.acknowledged.position - before;
             if let Some(rtt_ns) = outcome.ack_rtt_ns
-                && self.acknowledged == self.next
+                && self.acknowledged.position == self.sent.next
                 && self.is_late(rtt_ns)
             {
                 outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, &segment.apart());
             }
         } else if position == before
-            && self.next > position
+            && self.sent.next > position
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
             && Some(segment.tcp.window) == acknowledger.windows.last()
@@ -58,20 +59,20 @@ impl HalfConnection {
         {
             // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not a
             // duplicate packet.
-            acknowledger.duplicate_acks += 1;
+            self.acknowledged.duplicates += 1;
             self.recovery_mut().on_duplicate_ack();
         }
-        if self.segments > MANY_SEGMENTS
+        if self.sent.segments > MANY_SEGMENTS
             && let Some((value, _)) = segment.tcp.options.timestamp
         {
-            let is_busy = segment.payload == 0 && self.acknowledged < self.next;
+            let is_busy = segment.payload == 0 && self.acknowledged.position < self.sent.next;
             let echoes = self.rare_state.get_or_insert_default().echoes.get_or_insert_default();
-            echoes.ask(value, segment.time_ns, self.segments, is_busy);
+            echoes.ask(value, segment.time_ns, self.sent.segments, is_busy);
         }
         self.note_recovery((before, position), acknowledger, segment);
         let left = in_flight - self.outstanding_bytes();
         if position > before {
-            if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
+            if self.flight.on_progress(left, self.acknowledged.position, segment.time_ns) {
                 let measured = (in_flight, outcome.ack_rtt_ns);
                 outcome.round = self.end_round(acknowledger, &segment.apart(), measured);
             }
@@ -93,11 +94,41 @@ impl HalfConnection {
         }
     }
 
+    #[inline(never)]
+    fn on_acknowledgement_in_recovery(
+        &mut self,
+        moved: (i64, i64),
+        acknowledger: &HalfConnection,
+        segment: &Segment<'_>,
+    ) {
+        let answer = Acknowledgement {
+            position: self.acknowledged.position,
+            time_ns: segment.time_ns,
+            blocks: self.blocks_of(segment),
+            has_blocks: !segment.sack.is_empty(),
+            is_copy: acknowledger.order.age(segment.ip.ip_id) == RelativeAge::Seen,
+            next: self.sent.next,
+            echo: segment.tcp.options.timestamp.map(|(_, echo)| echo),
+            earliest_ns: self.path.earliest_ack_ns(&acknowledger.path),
+            has_sack: !self.options.refuses_sack,
+        };
+        self.recovery_mut().on_acknowledgement(moved, &answer);
+    }
+
+    fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
+        let mut blocks = [None; 4];
+        for (block, (start, end)) in blocks.iter_mut().zip(segment.sack) {
+            let ends = self.sent.position(*start).zip(self.sent.position(*end));
+            *block = ends.filter(|(start, end)| start < end);
+        }
+        blocks
+    }
+
     /// End of the window that this side announces for data from `position` of the other's stream.
     /// If the scale is unknown there is none, except that a closed window is closed at any scale.
     #[inline(always)]
     fn window_end_from(&self, position: i64, window: u16) -> i64 {
-        match self.window_shift {
+        match self.options.window_shift {
             Some(shift) => position + (i64::from(window) << shift),
             None if window == 0 => position,
             None => i64::MAX,
@@ -107,26 +138,26 @@ impl HalfConnection {
     /// The acknowledgement advanced to `position`: its RTT, if it gives one.
     #[inline(always)]
     fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
-        let before = self.acknowledged;
-        let sent_ns = self.outstanding.pop_through(position as u32, pool);
+        let before = self.acknowledged.position;
+        let sent_ns = self.sent.outstanding.pop_through(position as u32, pool);
         // An acknowledgement of data that the capture never showed must not advance beyond the data
         // shown.
-        self.acknowledged = position.min(self.next);
-        self.progress_ns = time_ns;
+        self.acknowledged.position = position.min(self.sent.next);
+        self.acknowledged.progress_ns = time_ns;
         if let Some(recovery) = &mut self.recovery
-            && recovery.is_ambiguous(before, position, self.acknowledged)
+            && recovery.is_ambiguous(before, position, self.acknowledged.position)
         {
             return None;
         }
         let rtt_ns = elapsed(sent_ns?, time_ns)?;
-        self.round_trips.add_ack(rtt_ns);
+        self.path.round_trips.add_ack(rtt_ns);
         Some(rtt_ns)
     }
 
     /// Whether an RTT exceeds the smallest by at least a delayed-acknowledgement timer.
     #[inline(always)]
     fn is_late(&self, rtt_ns: u64) -> bool {
-        rtt_ns >= self.round_trips.min_ns().saturating_add(DELAYED_ACK_NS)
+        rtt_ns >= self.path.round_trips.min_ns().saturating_add(DELAYED_ACK_NS)
     }
 
     /// All outstanding `bytes` were acknowledged late: whether the receiver delayed the
@@ -162,7 +193,7 @@ impl HalfConnection {
             marks: self.take_marks(),
         };
         let outstanding = self.outstanding_bytes();
-        self.flight.end_round((self.acknowledged, self.next), outstanding, close)
+        self.flight.end_round((self.acknowledged.position, self.sent.next), outstanding, close)
     }
 
     /// The congestion marks since the last time.
@@ -182,9 +213,9 @@ impl HalfConnection {
     /// timestamp arrives.
     #[inline(always)]
     fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
-        let sent_ns = self.timestamps.pop_through(echo, pool)?;
+        let sent_ns = self.options.unechoed.pop_through(echo, pool)?;
         let rtt_ns = elapsed(sent_ns, time_ns)?;
-        self.round_trips.add_echo(rtt_ns);
+        self.path.round_trips.add_echo(rtt_ns);
         Some(rtt_ns)
     }
 }

@@ -6,7 +6,7 @@ use crate::flow::tcp::classify::class::{ClassCounts, Evidence};
 use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::recovery::recovery_state::{RareRecoveryCounts, RetransmissionCounts};
-use crate::flow::tcp::recovery::spurious::SpuriousRetransmission;
+use crate::flow::tcp::recovery::retransmission::SpuriousRetransmission;
 use crate::flow::tcp::recovery::upstream_loss::UpstreamLoss;
 use crate::flow::tcp::rounds::Rounds;
 
@@ -41,7 +41,7 @@ impl HalfConnection {
             self.upstream_loss().into_iter().flat_map(|upstream_loss| upstream_loss.holes.never_filled());
         holes.map(|(bytes, opening)| {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            (opening.time_ns, self.packets_of(bytes))
+            (opening.time_ns, self.on_wire.packets_of(bytes))
         })
     }
 
@@ -62,7 +62,7 @@ impl HalfConnection {
 
     /// Whether the ends of the peer's windows are known.
     pub fn knows_window_ends(&self) -> bool {
-        self.window_shift.is_some()
+        self.options.window_shift.is_some()
     }
 
     /// Bytes acknowledged and never seen.
@@ -72,8 +72,8 @@ impl HalfConnection {
 
     /// Data segments as the wire carried them; None if their length is unknown.
     pub fn wire_segments(&self) -> Option<u64> {
-        self.known_longest()?;
-        Some(u64::from(self.segments).saturating_add(self.rare_counts().extra_segments))
+        self.on_wire.known_longest()?;
+        Some(u64::from(self.sent.segments).saturating_add(self.rare_counts().extra_segments))
     }
 
     /// Evidence that retransmission `number` was spurious.
@@ -121,7 +121,7 @@ impl HalfConnection {
 
     /// Whether the trace shows fields of its IP headers.
     pub fn shows_ip_header(&self) -> bool {
-        self.ttl > 0 || self.is_simulated() || self.ecn().ect_packets() > 0
+        self.on_wire.ttl > 0 || self.is_simulated() || self.ecn().ect_packets() > 0
     }
 
     /// Marks on its packets as the other side counts them, if that is accurate ECN.

@@ -1,40 +1,14 @@
 //! Detects spurious retransmissions from the acknowledgements after them.
 
-use serde::{Deserialize, Serialize};
-
-use super::recovery_state::{RecoveryEpisode, RecoveryState, Retransmission};
+use super::episode::RecoveryEpisode;
+use super::recovery_state::RecoveryState;
+use super::retransmission::{Acknowledgement, SpuriousRetransmission};
 use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
 
 /// Limit of spurious retransmissions kept for the table of losses. Those beyond are only counted.
 const MAX_VERDICTS: usize = 4_096;
-
-#[derive(Clone, Copy, Debug)]
-pub struct Acknowledgement {
-    pub position: i64,
-    pub time_ns: i64,
-    /// The timestamp that it echoes.
-    pub echo: Option<u32>,
-    /// An acknowledgement sooner than this after a packet cannot be for it; 0 if unknown.
-    pub earliest_ns: i64,
-    /// Whether SACK blocks would report data received out of order.
-    pub has_sack: bool,
-}
-
-impl Acknowledgement {
-    /// Whether it arrives so soon after `resent` that it cannot be for it. False if the clock was
-    /// set back.
-    fn is_too_soon_for(&self, resent: &Retransmission) -> bool {
-        (0..self.earliest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
-    }
-
-    /// Whether enough time passed for `resent` to reach the receiver and its acknowledgement to
-    /// return.
-    fn is_late_enough_for(&self, resent: &Retransmission) -> bool {
-        self.earliest_ns > 0 && self.time_ns.saturating_sub(resent.time_ns) >= 2 * self.earliest_ns
-    }
-}
 
 impl RecoveryState {
     /// Evidence that retransmission `number` was spurious.
@@ -239,41 +213,5 @@ impl RecoveryState {
                 self.spurious_mut().push(*verdict);
             }
         }
-    }
-}
-
-/// A retransmission found to be spurious.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct SpuriousRetransmission {
-    /// Index of its classification.
-    pub number: u32,
-    pub segments: u32,
-    pub sent_ns: i64,
-    pub evidence: Evidence,
-    /// Whether it was counted, and only the evidence is new.
-    pub is_known: bool,
-    /// Whether it was counted as a loss before the capture.
-    pub is_before: bool,
-}
-
-impl Retransmission {
-    /// Mark it as not needed, unless it is already marked or the arrivals show that it was needed.
-    fn mark_spurious(&mut self, evidence: Evidence) -> Option<SpuriousRetransmission> {
-        let is_news = match self.spurious {
-            None => evidence == Evidence::Arrived || !self.shows_arrivals,
-            // Evidence that reached the sender replaces evidence that did not.
-            Some(Evidence::Arrived) => evidence != Evidence::Arrived && !self.shows_arrivals,
-            Some(_) => false,
-        };
-        is_news.then(|| {
-            let is_known = self.spurious.replace(evidence).is_some();
-            let Self { number, segments, time_ns: sent_ns, .. } = *self;
-            SpuriousRetransmission { number, segments, sent_ns, evidence, is_known, is_before: false }
-        })
-    }
-
-    /// Whether acknowledgements showed the sender that it was not needed.
-    fn is_concluded(&self) -> bool {
-        self.spurious.is_some_and(|evidence| evidence != Evidence::Arrived)
     }
 }

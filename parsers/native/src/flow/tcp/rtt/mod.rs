@@ -3,6 +3,7 @@
 //! Half of all directions only acknowledge, so only their SYN and FIN are acknowledged. Therefore
 //! the first samples are kept unchanged, and statistics begin when there are more.
 
+pub(crate) mod path_times;
 pub(crate) mod rto_timer;
 pub(crate) mod timestamp_echoes;
 

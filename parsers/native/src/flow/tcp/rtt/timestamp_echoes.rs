@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::rto_timer::MIN_VARIATION_NS;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange};
-use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::seq::SeqNumber;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -45,7 +44,7 @@ impl EchoTiming {
     /// with data to send is not silent for so much longer than `path_ns`, because its timer expires
     /// first.
     #[inline(always)]
-    fn waits_for_application(self, path_ns: impl FnOnce() -> i64) -> bool {
+    pub fn waits_for_application(self, path_ns: impl FnOnce() -> i64) -> bool {
         let beyond_ns = self.rtt_ns.saturating_sub(MIN_VARIATION_NS as u64);
         beyond_ns > 0 && self.segments == 1 && beyond_ns > path_ns() as u64
     }
@@ -106,22 +105,6 @@ impl TimestampEchoes {
     /// Median in ms; None without measurements.
     pub fn median_ms(&self) -> Option<f64> {
         self.sketch.percentile_ms(0.5, &self.rtt)
-    }
-}
-
-impl HalfConnection {
-    /// Data of this side echo the awaited `timestamp`.
-    #[inline(never)]
-    pub(crate) fn answer_echo(&mut self, timestamp: u32, time_ns: i64) {
-        let is_resent = self.recovery.as_deref().is_some_and(|recovery| recovery.resends(time_ns));
-        let sent = (self.segments, is_resent);
-        let answer = self.echoes_mut().and_then(|echoes| echoes.answer(timestamp, time_ns, sent));
-        if let Some(answer) = answer
-            && !answer.waits_for_application(|| self.path_ns().unwrap_or(0))
-            && let Some(echoes) = self.echoes_mut()
-        {
-            echoes.add(answer);
-        }
     }
 }
 

@@ -219,7 +219,7 @@ fn test_a_simulator_doubles_nothing() {
     for (sight, is_duplicate) in [(Sight::Alone, true), (Sight::Simulation, false)] {
         let mut script = Script::new();
         script.open();
-        script.connection.note_sight(Side::Low, sight);
+        script.connection.half_mut(Side::Low).sight = sight;
         script.data(30, 1, 1000);
         let again = class_of(script.data(31, 1, 1000));
         assert_eq!(

@@ -24,7 +24,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new() -> Self {
-        Self { connection: Connection::new(), pool: Pool::default() }
+        Self { connection: Connection::default(), pool: Pool::default() }
     }
 
     pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
@@ -109,7 +109,7 @@ fn test_retransmitted_data_give_no_rtt_by_karns_rule() {
     let again = script.data(106, 1001, 1000);
     assert_eq!((again.new_bytes, again.repeated_bytes), (0, 1000));
     assert_eq!(script.ack(156, 6001).ack_rtt_ns, None);
-    assert_eq!(script.connection.half(Side::High).duplicate_acks, 4);
+    assert_eq!(script.connection.half(Side::Low).acknowledged.duplicates, 4);
     assert_eq!(script.sender().tally().retransmitted_packets, 1);
 }
 
@@ -144,7 +144,7 @@ fn test_a_partial_retransmission_is_new_behind_what_was_seen() {
     let partial = script.data(150, 1, 2000);
     assert_eq!((partial.new_bytes, partial.repeated_bytes), (1000, 1000));
     assert_eq!(script.ack(250, 2001).ack_rtt_ns, None);
-    assert_eq!(script.sender().unique_bytes, 2000);
+    assert_eq!(script.sender().sent.unique_bytes, 2000);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
 fn test_a_connection_takes_little_memory() {
     let of_trouble = (
         size_of::<super::recovery::recovery_state::RecoveryState>(),
-        size_of::<super::recovery::recovery_state::Retransmission>(),
+        size_of::<super::recovery::retransmission::Retransmission>(),
     );
     assert_eq!((size_of::<HalfConnection>(), size_of::<Connection>(), of_trouble), (240, 520, (272, 72)));
 }

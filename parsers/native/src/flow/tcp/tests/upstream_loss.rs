@@ -47,7 +47,7 @@ fn test_a_timeout_is_one_though_the_acknowledgement_passed_the_capture() {
     for (refuses_sack, expected) in [(true, Class::Rto), (false, Class::TailLossProbe)] {
         let mut script = Script::new();
         script.open();
-        script.connection.halves[Side::Low as usize].refuses_sack = refuses_sack;
+        script.connection.halves[Side::Low as usize].options.refuses_sack = refuses_sack;
         for segment in 0..3 {
             script.data(21 + segment, 1 + 1000 * segment as u32, 1000);
         }
