@@ -1,12 +1,74 @@
 //! Collects bins and samples beside the flows.
 
-use super::{Analysis, LossSample, Options, RoundSample, RttMethod, RttSample};
+use super::Options;
 use crate::flow::Found;
 use crate::flow::bins::BinnedPacket;
 use crate::flow::bounded_samples::BoundedSamples;
-use crate::flow::tcp::Outcome;
+use crate::flow::tcp::classify::class::Classification;
+use crate::flow::tcp::{Outcome, Round};
 use crate::packet::event::{Network, Packet};
+use crate::packet::key::Side;
 use crate::packet::plain::PlainSegment;
+
+named_enum! {
+    /// How an RTT was measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RttMethod {
+        /// Data and its acknowledgement, by Karn's rule.
+        Ack = "ack",
+        /// Timestamp and its echo.
+        Timestamp = "timestamp",
+        /// SYN to final ACK.
+        Handshake = "handshake",
+        /// The window counter of CCID 3 (RFC 4342 section 8.1).
+        Counter = "ccval",
+        /// A value echoed by a receiver's report, less the time it was held.
+        Report = "report",
+        /// Edges of QUIC's spin bit (RFC 9000 section 17.4).
+        SpinBit = "spin",
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RttSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side whose data were acknowledged.
+    pub side: Side,
+    pub time_ns: i64,
+    pub rtt_ns: u64,
+    pub method: RttMethod,
+    /// Whether it seems to have waited for a delayed-acknowledgement timer.
+    pub is_delayed_ack: bool,
+    /// Number of the acknowledging packet.
+    pub packet: u64,
+}
+
+/// One round of data in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent the data.
+    pub side: Side,
+    pub round: Round,
+}
+
+/// One data packet that was not simply the next.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent it.
+    pub side: Side,
+    pub time_ns: i64,
+    pub packet: u64,
+    pub position: i64,
+    pub payload_bytes: u32,
+    /// Bytes of it captured before.
+    pub repeated_bytes: u32,
+    pub finding: Classification,
+}
 
 /// What samples and bins need of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +115,9 @@ pub struct PacketSamples {
 impl PacketSamples {
     pub fn new(options: &Options) -> Self {
         Self {
-            rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
-            losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
-            rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
+            rtt: options.samples_of("rtt"),
+            losses: options.samples_of("losses"),
+            rounds: options.samples_of("rounds"),
         }
     }
 
@@ -96,7 +158,7 @@ impl PacketSamples {
 
     /// Collect the samples of the other direction that a packet gave.
     #[inline(always)]
-    fn collect_answers(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
+    pub(super) fn collect_answers(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
         if self.rtt.wanted {
             sample_rtt(&mut self.rtt, found, packet, outcome);
         }
@@ -104,33 +166,6 @@ impl PacketSamples {
             && let Some(round) = outcome.round
         {
             self.rounds.add(RoundSample { flow: found.flow, side: found.side.other(), round });
-        }
-    }
-}
-
-impl Analysis {
-    /// Collect what is wanted of a packet.
-    #[inline(always)]
-    pub(super) fn collect(&mut self, found: Found, packet: &Captured) {
-        if let Some(bins) = &mut self.bins
-            && !self.outcome.is_copy()
-        {
-            bins.add(found, &packet.binned(), &self.outcome);
-        }
-        self.samples.collect(found, packet, &self.outcome);
-        if let Some(spool) = &mut self.spool {
-            spool.add_answers(found, packet.time_ns, &self.outcome);
-        }
-    }
-
-    /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
-    pub(super) fn collect_rtt(&mut self, found: Found, packet: &Captured) {
-        if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, self.outcome.ack_rtt_ns) {
-            bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
-        }
-        self.samples.collect_answers(found, packet, &self.outcome);
-        if let Some(spool) = &mut self.spool {
-            spool.add_answers(found, packet.time_ns, &self.outcome);
         }
     }
 }

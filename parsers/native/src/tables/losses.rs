@@ -9,7 +9,7 @@ use crate::pass::{Analysis, LossSample};
 
 impl Sample for LossSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.losses.kept
+        &analysis.results.samples.losses.kept
     }
 
     fn place(&self) -> (u32, Side) {

@@ -240,7 +240,7 @@ impl<T: PassTable> Rows for PassRows<T> {
         let failed = |error: &io::Error| ArrowError::IoError(error.to_string(), error.kind().into());
         let table = self.table.as_ref().map_err(failed)?;
         let numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
-        let left = self.analysis.flows.load(numbers).map_err(|error| failed(&error))?;
+        let left = self.analysis.carried.flows.load(numbers).map_err(|error| failed(&error))?;
         let row = |row| table.row(Shown::new(&self.analysis, &left), row, self.first_flow);
         record_batch(&(start..end).filter_map(row).collect::<Vec<_>>(), wanted)
     }

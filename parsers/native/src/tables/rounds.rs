@@ -14,7 +14,7 @@ use crate::pass::{Analysis, RoundSample};
 /// The limit of a flight is only visible where all of it is: at the sender, unless the vantage is
 /// doubtful.
 pub(super) fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
-    let vantage = analysis.vantage(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
+    let vantage = analysis.options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
     vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
 }
 
@@ -193,7 +193,7 @@ impl<'a> FlowRow<'a> {
 
 impl Sample for RoundSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.rounds.kept
+        &analysis.results.samples.rounds.kept
     }
 
     fn place(&self) -> (u32, Side) {

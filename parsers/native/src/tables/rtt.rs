@@ -13,7 +13,7 @@ use crate::pass::{Analysis, RttSample};
 
 impl Sample for RttSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.rtt.kept
+        &analysis.results.samples.rtt.kept
     }
 
     fn place(&self) -> (u32, Side) {

@@ -11,11 +11,11 @@
 mod pair_packets;
 #[cfg(test)]
 mod tests;
-mod two_readings;
+pub(super) mod two_readings;
 
-use super::BoundedSamples;
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::flow::Found;
+use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::delivery::Delivery;
 use crate::flow::numbered_datagrams::NumberingDetector;
 use crate::input::stretch::Stretch;

@@ -1,8 +1,10 @@
 //! Passes a batch of packets to their flows: flow by flow, or queued until there are several of the
 //! same flow.
 
-use super::collect::Captured;
-use super::{Analysis, BATCHES, is_flow};
+use super::flow_ends::{end_flows, end_flows_before};
+use super::flows::is_flow;
+use super::follow_runs::{follow_runs, segment_at};
+use super::groups::group_settled;
 use crate::flow::{Found, LOOK_UPS};
 use crate::input::reading::BATCH;
 use crate::input::source_summary::SourceSummary;
@@ -10,44 +12,48 @@ use crate::packet::batch::{Batch, Item};
 use crate::packet::event::{Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
+use crate::pass::collect::Captured;
+use crate::pass::{Analysis, BATCHES};
 
 /// Number of flows whose state fits in the caches: up to here packets go to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
 
 impl Analysis {
     /// [`Analysis::take`] for many packets: batches that are full, but for the last one.
-    pub(super) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
-        self.runs.begin(batches.len() * BATCH);
-        self.end_flows_before(batches);
-        let is_careful = self.flows.is_careful();
+    pub(in crate::pass) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
+        self.working.runs.begin(batches.len() * BATCH);
+        end_flows_before(batches, &self.options, &mut self.carried, &mut self.working);
+        let is_careful = self.carried.flows.is_careful();
         for number in 0..batches.len() {
             if is_careful {
                 self.settle_runs(batches);
-                self.end_flows_before(&batches[number..=number]);
+                let next = &batches[number..=number];
+                end_flows_before(next, &self.options, &mut self.carried, &mut self.working);
             }
             self.take_batch(batches, number, summary);
         }
         self.settle_runs(batches);
-        self.group_settled();
+        group_settled(&self.options, &mut self.carried, &mut self.working);
     }
 
     /// The same for one of the batches. What waits is set aside if there are many flows and nothing
     /// is collected in the order of packets.
     fn take_batch(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
         let batch = &batches[number];
-        self.appended.begin(batch);
-        let is_by_flow =
-            !self.appended.concerns(batch) && !self.flows.is_careful() && !self.is_in_order(batch);
-        if is_by_flow && (self.collects || self.flows.live() < CACHED_FLOWS) {
+        self.carried.appended.begin(batch);
+        let is_by_flow = !self.carried.appended.concerns(batch)
+            && !self.carried.flows.is_careful()
+            && !self.is_in_order(batch);
+        if is_by_flow && (self.results.collects || self.carried.flows.live() < CACHED_FLOWS) {
             return self.take_batch_by_flow(batches, number, summary);
         }
         self.settle_runs(batches);
         let extras = batch.extras();
-        if self.appended.concerns(batch) {
+        if self.carried.appended.concerns(batch) {
             self.take_batch_in_doubt(batch, summary);
-        } else if self.flows.is_careful() {
+        } else if self.carried.flows.is_careful() {
             for item in batch.items() {
-                self.end_flows(item.time_ns(), item.time_ns(), 1);
+                self.end_flows_before(item.time_ns());
                 self.take_item(item, extras, summary);
             }
         } else if is_by_flow {
@@ -59,11 +65,64 @@ impl Analysis {
         }
     }
 
+    /// Take a batch in which packets may come again.
+    #[cold]
+    pub(super) fn take_batch_in_doubt(&mut self, batch: &Batch, summary: &mut SourceSummary) {
+        self.working.settle_backlog(&mut self.carried.flows);
+        let extras = batch.extras();
+        let mut latest_ns = batch.latest_before_step_back_ns().unwrap_or(i64::MIN);
+        for item in batch.items() {
+            let packet = item.to_packet();
+            let is_known = self.carried.appended.is_repeating(&packet, extras, latest_ns)
+                && self.take_again(&packet, extras);
+            if !is_known {
+                self.take(&packet, extras, summary);
+            }
+            latest_ns = latest_ns.max(packet.time_ns);
+        }
+    }
+
     /// Whether packets have to be followed in the order of the file.
     fn is_in_order(&self, batch: &Batch) -> bool {
-        self.details.is_some()
-            || self.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(BATCHES * BATCH))
+        self.results.details.is_some()
+            || self.results.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(BATCHES * BATCH))
             || self.is_all_sightings(batch)
+    }
+
+    /// Follow the segments that wait.
+    fn settle_runs(&mut self, batches: &[Batch]) {
+        if !self.working.runs.is_empty() {
+            let Self { options, carried, working, results } = self;
+            match results.collects {
+                true => follow_runs::<true>(batches, options, &mut carried.flows, working, results),
+                false => follow_runs::<false>(batches, options, &mut carried.flows, working, results),
+            }
+            working.runs.clear();
+            if let Some(groups) = &mut carried.groups {
+                groups.group_all_pieces(&mut carried.flows, options);
+            }
+        }
+        if self.results.collects {
+            self.results
+                .samples
+                .put_in_order(self.working.followers.iter_mut().map(|follower| &mut follower.samples));
+        }
+    }
+
+    /// Follow the segments of a flow that wait, before a packet that cannot.
+    fn settle_run(&mut self, flow: u32, batches: &[Batch]) {
+        let mut runs = std::mem::take(&mut self.working.runs);
+        for (index, side) in runs.take(flow) {
+            let (segment, extras) = segment_at(batches, index);
+            let found = Found { flow, side };
+            if self.results.collects {
+                self.results.samples.set_turn(Some(index as u16));
+                self.follow_plain::<true>(found, segment, extras);
+            } else {
+                self.follow_plain::<false>(found, segment, extras);
+            }
+        }
+        self.working.runs = runs;
     }
 
     /// Look up the flows in order, and let plain segments wait.
@@ -72,20 +131,24 @@ impl Analysis {
         for (index, item) in batch.items().enumerate() {
             let index = number * BATCH + index;
             match item {
-                Item::Plain(segment) => match self.flows.find_or_open_plain(segment, self.source) {
-                    Some(found) => self.runs.add(index, found, || self.flows.place(found.flow)),
-                    None => summary.untracked_packets += 1,
-                },
+                Item::Plain(segment) => {
+                    match self.carried.flows.find_or_open_plain(segment, self.carried.source) {
+                        Some(found) => {
+                            self.working.runs.add(index, found, || self.carried.flows.place(found.flow))
+                        }
+                        None => summary.untracked_packets += 1,
+                    }
+                }
                 Item::Other(packet) => {
-                    if !self.runs.is_empty() {
+                    if !self.working.runs.is_empty() {
                         self.settle_before(packet, batches);
                     }
-                    if self.collects {
-                        self.samples.set_turn(Some(index as u16));
+                    if self.results.collects {
+                        self.results.samples.set_turn(Some(index as u16));
                     }
                     self.take(packet, batch.extras(), summary);
-                    if self.collects {
-                        self.samples.set_turn(None);
+                    if self.results.collects {
+                        self.results.samples.set_turn(None);
                     }
                 }
             }
@@ -98,8 +161,8 @@ impl Analysis {
         if is_plain(packet, Transport::Udp) {
             return;
         }
-        if is_plain(packet, Transport::Tcp) && !self.flows.has_tunnels() {
-            if let Some(found) = self.flows.find(&packet.network) {
+        if is_plain(packet, Transport::Tcp) && !self.carried.flows.has_tunnels() {
+            if let Some(found) = self.carried.flows.find(&packet.network) {
                 self.settle_run(found.flow, batches);
             }
         } else {
@@ -116,27 +179,35 @@ impl Analysis {
         extras: &PacketExtras,
     ) {
         if COLLECTS {
-            self.outcome.clear();
+            self.working.outcome.clear();
         }
         self.reach_segment(found, segment.time_ns, segment.tcp.seq, segment.payload);
-        let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
+        let (flow, pool) = self.carried.flows.get_with_pool(found.flow);
+        flow.on_plain(found.side, segment, extras, pool, &mut self.working.outcome);
         if COLLECTS {
-            if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
-                && !self.outcome.is_copy()
+            if let (Some(details), Some(connection)) = (&mut self.results.details, &flow.tcp)
+                && !self.working.outcome.is_copy()
             {
                 let sack = extras.sack(segment.tcp.options.sack);
                 let place = (found.flow, found.side);
-                details.take(place, connection, &segment.to_packet(), sack, &self.outcome);
+                details.take(place, connection, &segment.to_packet(), sack, &self.working.outcome);
             }
-            self.collect(found, &Captured::plain(segment));
-            self.spool_plain(found, segment);
+            self.results.collect(found, &Captured::plain(segment), &self.working.outcome);
+            if let Some(spool) = &mut self.results.spool {
+                spool.add_plain(found, segment, self.carried.flows.get(found.flow));
+            }
         }
+    }
+
+    /// Prepare the flows for the next packet, of this time.
+    #[inline(always)]
+    pub(in crate::pass) fn end_flows_before(&mut self, time_ns: i64) {
+        end_flows((time_ns, time_ns), 1, &self.options, &mut self.carried, &mut self.working);
     }
 
     /// [`Analysis::take`] for a packet of any kind.
     #[inline(always)]
-    pub(super) fn take_item(
+    pub(in crate::pass) fn take_item(
         &mut self,
         item: Item<'_>,
         extras: &PacketExtras,
@@ -156,11 +227,11 @@ impl Analysis {
         extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
-        let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
+        let Some(found) = self.carried.flows.find_or_open_plain(segment, self.carried.source) else {
             summary.untracked_packets += 1;
             return None;
         };
-        if self.collects {
+        if self.results.collects {
             self.follow_plain::<true>(found, segment, extras);
         } else {
             self.follow_plain::<false>(found, segment, extras);
@@ -172,11 +243,11 @@ impl Analysis {
     fn take_batch_later(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let mut items = batch.items();
         let mut found = [None; LOOK_UPS];
-        while self.flows.find_each(items.clone(), &mut found) > 0 {
-            let flows_before = self.flows.len();
+        while self.carried.flows.find_each(items.clone(), &mut found) > 0 {
+            let flows_before = self.carried.flows.len();
             for (found, item) in found.into_iter().zip(items.by_ref()) {
                 // A flow opened since may have taken over the five-tuple.
-                let is_known = self.flows.len() == flows_before;
+                let is_known = self.carried.flows.len() == flows_before;
                 self.take_later(item, batch.extras(), found.filter(|_| is_known), summary);
             }
         }
@@ -185,7 +256,7 @@ impl Analysis {
     /// Whether none of the packets can be set aside or has to wait for any that were.
     fn is_all_sightings(&self, batch: &Batch) -> bool {
         let is_sighting = |item| matches!(item, Item::Other(packet) if packet.sighting.is_some());
-        self.backlog.is_empty() && batch.items().all(is_sighting)
+        self.working.backlog.is_empty() && batch.items().all(is_sighting)
     }
 
     /// Set a packet aside if its flow was `found` and it is of the usual kind, else take it.
@@ -205,15 +276,21 @@ impl Analysis {
         }
         if let Some(found) = found
             && can_wait(item)
-            && !self.flows.is_doubtful(found.flow)
-            && self.backlog.set_aside(item, found, extras, &mut self.flows, &self.threads)
+            && !self.carried.flows.is_doubtful(found.flow)
+            && self.working.backlog.set_aside(
+                item,
+                found,
+                extras,
+                &mut self.carried.flows,
+                &self.working.threads,
+            )
         {
             self.note_tunnel(found, item, extras);
             // Its number, if it has one, is not in the queued form, and can be counted at once.
             if let Item::Other(packet) = item
                 && packet.network.transport == Transport::Udp
             {
-                self.take_datagram(found, packet, extras);
+                self.datagrams().take_datagram(found, packet, extras);
             }
             return;
         }
@@ -224,12 +301,12 @@ impl Analysis {
     #[inline(never)]
     fn take_in_turn(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
         let found = match item {
-            Item::Plain(segment) => self.flows.find_endpoints(&segment.endpoints()),
-            Item::Other(packet) if packet.is_ip => self.flows.find_in_lane(&packet.network),
+            Item::Plain(segment) => self.carried.flows.find_endpoints(&segment.endpoints()),
+            Item::Other(packet) if packet.is_ip => self.carried.flows.find_in_lane(&packet.network),
             Item::Other(_) => None,
         };
         if let Some(found) = found {
-            self.backlog.settle(found.flow, &mut self.flows);
+            self.working.backlog.settle(found.flow, &mut self.carried.flows);
         }
         self.take_item(item, extras, summary);
     }

@@ -4,16 +4,15 @@
 //! after a close, is of another flow. That is exact, and costs nothing: from time to time a sweep removes the flows
 //! that are over and marks those that may be before the next one, and only these are looked at again.
 
-use std::io;
-
 use serde::{Deserialize, Serialize};
 
-use super::Analysis;
-use crate::error::{ProblemKind, ReadError};
-use crate::flow::Flow;
-use crate::flow::ends::{FlowEnd, Sweep};
+use super::groups::group_settled;
+use crate::flow::ends::Sweep;
 use crate::flow::tcp::TWO_MSL_NS;
 use crate::packet::batch::Batch;
+use crate::pass::Options;
+use crate::pass::finish::source_problems::note_gaps;
+use crate::pass::state::{Carried, Working};
 
 /// Packets of which the earliest time is the clock, so that a few wrong times do nothing.
 const OF_A_CLOCK: u32 = 256;
@@ -22,7 +21,7 @@ const OF_A_CLOCK: u32 = 256;
 const SWEEPS: i64 = 8;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct FlowEnds {
+pub(in crate::pass) struct FlowEnds {
     idle_ns: i64,
     /// No silence that ends a flow is shorter.
     shortest_ns: i64,
@@ -82,72 +81,75 @@ impl FlowEnds {
     }
 }
 
-impl Analysis {
-    /// How a flow ended; None if the trace has no packet of it.
-    pub fn end_of(&self, flow: &Flow) -> Option<FlowEnd> {
-        flow.end(self.options.idle_ns, self.end_ns)
+/// Prepare the flows for these batches.
+pub(super) fn end_flows_before(
+    batches: &[Batch],
+    options: &Options,
+    carried: &mut Carried,
+    working: &mut Working,
+) {
+    let times = || batches.iter().filter_map(Batch::times_ns);
+    let (earliest, latest) = (times().map(|times| times.0).min(), times().map(|times| times.1).max());
+    if let Some(times_ns) = earliest.zip(latest) {
+        let packets = batches.iter().map(|batch| batch.len() as u32).sum();
+        end_flows(times_ns, packets, options, carried, working);
     }
+}
 
-    /// Report that flows that are over could not be read.
-    pub(super) fn note_unread(&mut self, read: io::Result<()>) {
-        if let Err(error) = read {
-            let message = format!("flows that are over cannot be read: {error}");
-            self.bound(ReadError::whole(ProblemKind::ReadFailed, message));
-        }
+/// Prepare the flows for the next `packets`, the earliest and latest of which are of these times.
+#[inline(always)]
+pub(in crate::pass) fn end_flows(
+    times_ns: (i64, i64),
+    packets: u32,
+    options: &Options,
+    carried: &mut Carried,
+    working: &mut Working,
+) {
+    let (earliest_ns, latest_ns) = times_ns;
+    let ends = &mut carried.ends;
+    ends.horizon_ns = ends.horizon_ns.min(earliest_ns.saturating_add(ends.shortest_ns));
+    let is_near = latest_ns > ends.horizon_ns;
+    if is_near || carried.flows.is_careful() {
+        end_flows_near(times_ns, options, carried, working);
     }
+    carried.ends.note(earliest_ns, packets);
+}
 
-    /// Prepare the flows for these batches.
-    pub(super) fn end_flows_before(&mut self, batches: &[Batch]) {
-        let times = || batches.iter().filter_map(Batch::times_ns);
-        let (earliest, latest) = (times().map(|times| times.0).min(), times().map(|times| times.1).max());
-        if let Some((earliest_ns, latest_ns)) = earliest.zip(latest) {
-            let packets = batches.iter().map(|batch| batch.len() as u32).sum();
-            self.end_flows(earliest_ns, latest_ns, packets);
-        }
+#[cold]
+#[inline(never)]
+fn end_flows_near(times_ns: (i64, i64), options: &Options, carried: &mut Carried, working: &mut Working) {
+    let (earliest_ns, latest_ns) = times_ns;
+    if carried.ends.is_off {
+        return carried.flows.be_careful(false);
     }
-
-    /// Prepare the flows for the next `packets`, of these times.
-    #[inline(always)]
-    pub(super) fn end_flows(&mut self, earliest_ns: i64, latest_ns: i64, packets: u32) {
-        let ends = &mut self.ends;
-        ends.horizon_ns = ends.horizon_ns.min(earliest_ns.saturating_add(ends.shortest_ns));
-        let is_near = latest_ns > ends.horizon_ns;
-        if is_near || self.flows.is_careful() {
-            self.end_flows_near(earliest_ns, latest_ns);
-        }
-        self.ends.note(earliest_ns, packets);
+    if let Some(due) = carried.ends.next_sweep(latest_ns) {
+        sweep(due, options, carried, working);
+        let horizon_ns = earliest_ns.saturating_add(carried.ends.shortest_ns);
+        carried.ends.horizon_ns = carried.ends.horizon_ns.min(horizon_ns);
     }
-
-    #[cold]
-    #[inline(never)]
-    fn end_flows_near(&mut self, earliest_ns: i64, latest_ns: i64) {
-        if self.ends.is_off {
-            return self.flows.be_careful(false);
-        }
-        if let Some(sweep) = self.ends.next_sweep(latest_ns) {
-            self.sweep(sweep);
-            let horizon_ns = earliest_ns.saturating_add(self.ends.shortest_ns);
-            self.ends.horizon_ns = self.ends.horizon_ns.min(horizon_ns);
-        }
-        let is_careful = latest_ns > self.ends.horizon_ns;
-        if is_careful {
-            self.backlog.settle_all(&mut self.flows, &self.threads);
-        }
-        self.flows.be_careful(is_careful);
+    let is_careful = latest_ns > carried.ends.horizon_ns;
+    if is_careful {
+        working.settle_backlog(&mut carried.flows);
     }
+    carried.flows.be_careful(is_careful);
+}
 
-    fn sweep(&mut self, sweep: Sweep) {
-        self.backlog.settle_all(&mut self.flows, &self.threads);
-        self.group_settled();
-        let over = self.flows.sweep(sweep);
-        for &number in &over {
-            if self.flows.finish_leaving(number) {
-                self.note_gaps(number);
-                self.group_rest(number);
+fn sweep(due: Sweep, options: &Options, carried: &mut Carried, working: &mut Working) {
+    working.settle_backlog(&mut carried.flows);
+    group_settled(options, carried, working);
+    let Carried { flows, groups, gaps, .. } = carried;
+    let over = flows.sweep(due);
+    for &number in &over {
+        if flows.finish_leaving(number) {
+            note_gaps(gaps, number, flows.get(number));
+            if let Some(groups) = groups {
+                groups.group_rest(flows, number, options);
             }
         }
-        self.give_up_queries(&over);
-        over.into_iter().for_each(|number| self.flows.settle(number));
-        self.flows.shrink();
     }
+    if let Some(groups) = groups {
+        groups.give_up_queries(&over, flows);
+    }
+    over.into_iter().for_each(|number| flows.settle(number));
+    flows.shrink();
 }
