@@ -10,8 +10,8 @@ use std::io::{self, BufReader, Read, Write};
 
 use twox_hash::XxHash64;
 
-use super::state::Carried;
-use super::{Analysis, Options};
+use super::options::Options;
+use super::state::{Analysis, Carried};
 use crate::flow::ends::settled_flows::SettledFlows;
 use crate::join::order::LastFile;
 

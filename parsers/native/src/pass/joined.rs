@@ -1,6 +1,6 @@
 //! Several files of one trace, in the order of their packets.
 
-use super::Analysis;
+use super::state::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Found;
 use crate::input::filter::Compiler;
@@ -112,5 +112,5 @@ fn copies_in_overlap(names: &[String], at: usize, copies: u64, packets: u64) -> 
     let (are, count) = if copies == 1 { ("is", "counts") } else { ("are", "count") };
     let message = format!("{which} {are} in {others}, too, and {count} once");
     let error = ReadError::whole(ProblemKind::Overlap, message).hint(Hint::JoinedOverlap);
-    Problem { source: names[at].clone(), flows: Vec::new(), packet: None, packets_before: 0, error }
+    Problem::of_source(&names[at], error)
 }

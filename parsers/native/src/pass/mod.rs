@@ -1,7 +1,7 @@
 //! One pass over one source, or over several that are one trace.
 
 pub mod checkpoint;
-mod collect;
+pub mod collectors;
 pub mod datagram_layout;
 mod finish;
 pub mod joined;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
-use crate::input::reading::{BATCH, Reading};
+use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
 use crate::join::order::{Group, Open, Plan};
 use crate::packet::flow_totals::FlowTotals;
 use crate::pair::Tap;
-pub use collect::{LossSample, RoundSample, RttMethod, RttSample};
+pub use collectors::{RttMethod, RttSample};
 pub use finish::cut_flows::Cut;
 use joined::JoinedGroup;
 use log_owners::LogFacts;
@@ -31,22 +31,9 @@ pub use options::Options;
 use pair::two_readings::read_captures;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use spool::Spool;
-use stages::groups::group_settled;
-use stages::runs::Runs;
+use stages::batches::BATCHES;
 use state::Working;
-pub use state::{Carried, Results};
-
-/// Batches that are taken together: enough for several threads.
-const BATCHES: usize = 8;
-const _: () = assert!(BATCHES * BATCH <= Runs::MOST);
-
-/// A pass, and its results.
-pub struct Analysis {
-    pub options: Options,
-    pub carried: Carried,
-    working: Working,
-    pub results: Results,
-}
+pub use state::{Analysis, Carried, Results};
 
 impl Analysis {
     pub fn new(options: Options) -> Self {
@@ -92,7 +79,7 @@ impl Analysis {
         }
         reading.for_some_batches(compiler, BATCHES, |batches| self.take_batches(batches, &mut summary))?;
         self.working.settle_backlog(&mut self.carried.flows);
-        group_settled(&self.options, &mut self.carried, &mut self.working);
+        self.working.group_settled(&mut self.carried, &self.options);
         self.working.threads.stop();
         let packets = reading.packets();
         self.close(reading, summary);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::collectors::NewCollector;
 use super::datagram_layout::DatagramLayout;
 use super::log_owners::LogOwner;
 use crate::flow::Flow;
@@ -25,6 +26,8 @@ const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
 pub struct Options {
     /// Tables to collect beside those that every pass fills (`tables::TABLES`).
     pub collect: HashSet<String>,
+    /// Collectors of those of them that sample what packets of TCP do.
+    pub collectors: Vec<NewCollector>,
     pub bin_width: BinWidth,
     /// TFRC rules against which a capture is checked.
     pub tfrc_profile: Profile,
@@ -62,11 +65,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Collect these tables, with default options.
-    pub fn collecting(tables: &[&str]) -> Self {
-        Self { collect: tables.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
-    }
-
     pub(super) fn collects(&self, table: &str) -> bool {
         self.collect.contains(table)
     }
@@ -116,6 +114,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             collect: HashSet::new(),
+            collectors: Vec::new(),
             bin_width: BinWidth::Adaptive,
             tfrc_profile: Profile::default(),
             tfrc: Parameters::default(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::collect::{Captured, PacketSamples};
+use super::collectors::PacketSamples;
 use super::finish::borrowed_rtt::RttSources;
 use super::finish::cut_flows::CutFlows;
 use super::finish::source_problems::GapsOfSources;
@@ -29,9 +29,18 @@ use crate::flow::{FlowBatches, FlowTable, Found, Fragments};
 use crate::groups::Groups;
 use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::OutsideFlows;
+use crate::packet::captured::Captured;
 use crate::packet::logged_variables::VariableSample;
 use crate::pair::hops::Hops;
 use crate::threads::Threads;
+
+/// A pass, and its results.
+pub struct Analysis {
+    pub options: Options,
+    pub carried: Carried,
+    pub(super) working: Working,
+    pub results: Results,
+}
 
 /// What a pass carries from one source to the next. It is all that a checkpoint holds.
 #[derive(Serialize, Deserialize)]
@@ -125,6 +134,15 @@ impl Working {
     pub fn settle_backlog(&mut self, flows: &mut FlowTable) {
         self.backlog.settle_all(flows, &self.threads);
     }
+
+    /// Group what queued packets counted in intervals that ended.
+    pub fn group_settled(&mut self, carried: &mut Carried, options: &Options) {
+        if self.backlog.has_settled()
+            && let Some(groups) = &mut carried.groups
+        {
+            groups.group_all_pieces(&mut carried.flows, options);
+        }
+    }
 }
 
 /// What is collected beside the flows, and what is found at the end.
@@ -157,9 +175,9 @@ pub struct Results {
 impl Results {
     pub fn new(options: &Options) -> Self {
         Self {
-            collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
+            collects: options.collects("bins") || options.collects("tcp") || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
-            samples: PacketSamples::new(options),
+            samples: PacketSamples::new(&options.collectors, options.max_samples),
             details: options.collects("tcp").then(DetailsByFlow::default),
             tfrc: TfrcSamples {
                 feedback: options.samples_of("feedback"),
@@ -184,7 +202,7 @@ impl Results {
             || self.spool.is_some()
             || self.bins.is_some()
             || self.details.is_some()
-            || self.left_out().iter().any(|(_, left_out)| *left_out > 0)
+            || self.left_out().next().is_some()
             || self.link_samples.wanted
             || !self.variables.kept.is_empty()
             || self.tfrc.wants_any()
@@ -196,9 +214,9 @@ impl Results {
         if let Some(bins) = &mut self.bins
             && !outcome.is_copy()
         {
-            bins.add(found, &packet.binned(), outcome);
+            bins.add(found, packet, outcome);
         }
-        self.samples.collect(found, packet, outcome);
+        self.samples.collect(found, packet, outcome, true);
         if let Some(spool) = &mut self.spool {
             spool.add_answers(found, packet.time_ns, outcome);
         }
@@ -209,7 +227,7 @@ impl Results {
         if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, outcome.ack_rtt_ns) {
             bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
         }
-        self.samples.collect_answers(found, packet, outcome);
+        self.samples.collect(found, packet, outcome, false);
         if let Some(spool) = &mut self.spool {
             spool.add_answers(found, packet.time_ns, outcome);
         }
@@ -222,11 +240,8 @@ impl Results {
     }
 
     /// Samples beyond the limit, by kind.
-    pub(super) fn left_out(&self) -> [(&'static str, u64); 12] {
-        [
-            ("RTT samples", self.samples.rtt.left_out),
-            ("loss samples", self.samples.losses.left_out),
-            ("rounds", self.samples.rounds.left_out),
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let others = [
             ("frames", self.link_samples.left_out),
             ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
             ("packets on hops", self.hops().map_or(0, |hops| hops.left_out)),
@@ -236,6 +251,7 @@ impl Results {
             ("findings", self.tfrc.findings.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
-        ]
+        ];
+        self.samples.left_out().chain(others).filter(|(_, left_out)| *left_out > 0)
     }
 }

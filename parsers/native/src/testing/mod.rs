@@ -17,7 +17,7 @@ use crate::input::source::InputFormat;
 use crate::join::order::plan;
 use crate::packet::key::Side;
 use crate::pair::Tap;
-use crate::pass::{Analysis, Options};
+use crate::pass::{Analysis, Options, RttSample};
 use crate::tables::TABLES;
 
 /// Bounds small enough that a test reaches them.
@@ -86,12 +86,11 @@ pub fn analyse_captures_of_bytes(captures: &[Vec<u8>]) -> Analysis {
 /// Options that collect every table, with bounds that a test reaches.
 pub(crate) fn everything() -> Options {
     Options {
-        collect: TABLES.iter().map(|table| table.name.to_owned()).collect(),
         rtt_s: Some(0.05),
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
-        ..Options::default()
+        ..Options::default().with_tables(TABLES.iter().map(|table| table.name.to_owned()).collect())
     }
 }
 
@@ -105,7 +104,7 @@ fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
 /// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
     assert!(analysis.carried.flows.live() <= MAX_FLOWS as usize);
-    assert!(analysis.results.samples.rtt.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.results.samples.kept::<RttSample>().len() <= MAX_SAMPLES);
     assert!(analysis.results.variables.kept.len() <= MAX_SAMPLES);
     assert!(analysis.results.tfrc.findings.kept.len() <= MAX_SAMPLES);
     for report in &analysis.results.tfrc.feedback.kept {

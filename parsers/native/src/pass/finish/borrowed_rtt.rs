@@ -8,7 +8,7 @@ use std::io;
 use crate::flow::{Flow, FlowTable};
 use crate::packet::event::{Address, Family};
 use crate::packet::key::Side;
-use crate::pass::Options;
+use crate::pass::options::Options;
 
 type HostPair = (Family, Address, Address);
 

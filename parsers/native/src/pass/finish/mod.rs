@@ -8,7 +8,9 @@ pub(super) mod source_problems;
 use std::collections::HashMap;
 use std::io;
 
-use super::{Analysis, Options};
+use super::collectors::RttSample;
+use super::options::Options;
+use super::state::{Analysis, Carried};
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::delivery::Deliveries;
 use crate::flow::ends::FlowEnd;
@@ -43,8 +45,8 @@ impl Analysis {
         let (rtt_sources, read) = RttSources::find(&carried.flows, options);
         results.rtt_sources = rtt_sources;
         self.note_unread(read);
-        let problems = source_problems(&mut self.carried);
-        self.carried.problems.extend(problems);
+        let Carried { flows, gaps, sources, problems, .. } = &mut self.carried;
+        problems.extend(source_problems(flows, gaps, sources));
         self.report_bounds();
         if self.carried.flows.live() > MOST_UNPACKED {
             self.carried.flows.settle_rest();
@@ -92,7 +94,9 @@ impl Analysis {
         self.results.end_ns = end_ns.unwrap_or(i64::MIN);
         self.results.has_times = packets < 2 || start_ns != end_ns;
         if !self.results.has_times {
-            self.results.samples.rtt.kept.clear();
+            if let Some(rtt) = self.results.samples.of_mut::<RttSample>() {
+                rtt.kept.clear();
+            }
             let message = format!("all {packets} packets have the same time");
             self.bound(ReadError::whole(ProblemKind::ClockStill, message).hint(Hint::ClockStill));
         }
@@ -144,7 +148,7 @@ impl Analysis {
             );
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::GroupLimit));
         }
-        for (what, left_out) in self.results.left_out().into_iter().filter(|(_, left_out)| *left_out > 0) {
+        for (what, left_out) in self.results.left_out().collect::<Vec<_>>() {
             let message =
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::SampleLimit));
@@ -160,15 +164,10 @@ impl Analysis {
     }
 
     fn bound(&mut self, error: ReadError) {
-        let first = self.carried.sources.first().map(|source| source.source.clone()).unwrap_or_default();
+        let first = self.carried.sources.first().map_or("", |source| &source.source);
         let packets_before = self.carried.sources.iter().map(|source| source.packets).sum();
-        self.carried.problems.push(Problem {
-            source: first,
-            flows: Vec::new(),
-            packet: None,
-            packets_before,
-            error,
-        });
+        let problem = Problem { packets_before, ..Problem::of_source(first, error) };
+        self.carried.problems.push(problem);
     }
 }
 

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowTable};
 use crate::input::source_summary::SourceSummary;
 use crate::input::time_order::ClockSteps;
 use crate::packet::event::{Layer, Numbering, Stop};
 use crate::packet::key::Side;
-use crate::pass::state::Carried;
 use crate::plural::counted;
 
 /// Steps back that need no step of the clock: captures on several queues write records out of order,
@@ -32,8 +31,11 @@ pub(in crate::pass) struct CaptureGaps {
 pub(in crate::pass) type GapsOfSources = BTreeMap<u32, CaptureGaps>;
 
 /// What the sources show of themselves, after the last one.
-pub(super) fn source_problems(carried: &mut Carried) -> Vec<Problem> {
-    let Carried { flows, gaps, sources, .. } = carried;
+pub(super) fn source_problems(
+    flows: &FlowTable,
+    gaps: &mut GapsOfSources,
+    sources: &[SourceSummary],
+) -> Vec<Problem> {
     flows.here().for_each(|number| note_gaps(gaps, number, flows.get(number)));
     let mut found = Vec::new();
     for (at, source) in sources.iter().enumerate() {
@@ -86,7 +88,7 @@ fn placed(source: &SourceSummary, mut error: ReadError, position: Option<u64>) -
     let is_text = source.lines > 0;
     error.line = position.filter(|_| is_text);
     let packet = position.filter(|_| !is_text);
-    Problem { source: source.source.clone(), flows: Vec::new(), packet, packets_before: 0, error }
+    Problem { packet, ..Problem::of_source(&source.source, error) }
 }
 
 fn capture_drops(dropped: u64, interface: Option<&str>) -> ReadError {

@@ -7,6 +7,7 @@ use super::{CaptureNetwork, CapturePair, PairOutcome};
 use crate::flow::Found;
 use crate::flow::transits::PathOutcome;
 use crate::input::source_summary::SourceSummary;
+use crate::packet::captured::Captured;
 use crate::packet::event::{Packet, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
@@ -19,10 +20,9 @@ use crate::pair::outside_loss::Arrival;
 use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pair::{RouteEnds, Tap};
-use crate::pass::Analysis;
-use crate::pass::collect::Captured;
-use crate::pass::stages::flows::{is_flow, outer_fragment};
+use crate::pass::stages::flows::outer_fragment;
 use crate::pass::stages::frames;
+use crate::pass::state::Analysis;
 
 impl CapturePair {
     /// Follow the packets on the wire on their way past the captures of a network.
@@ -95,7 +95,7 @@ impl PairedReading<'_> {
             _ => None,
         };
         let has_identity = matches!(network.transport, Transport::Tcp | Transport::Udp | Transport::Dccp);
-        if !has_identity || !is_flow(network) {
+        if !has_identity || !network.is_flow() {
             // An error or later fragment counts where it passes first, as in a single capture.
             if end == Some(PathEnd::Near) {
                 self.take_alone(tap, packet, extras, summary);

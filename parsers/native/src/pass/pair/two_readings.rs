@@ -10,7 +10,7 @@ use crate::packet::key::Side;
 use crate::pair::first_reading::FirstReading;
 use crate::pair::merge::for_each_packet;
 use crate::pair::{MOST_CAPTURES, Tap};
-use crate::pass::Analysis;
+use crate::pass::state::Analysis;
 
 /// The captures of a path or network while they are read again, and the pass that their packets are of.
 pub(super) struct PairedReading<'a> {
@@ -79,10 +79,12 @@ impl PairedReading<'_> {
         let caveat = pairing.caveat().map(|error| (1, error));
         let losses =
             (0..readings.len()).filter_map(|capture| Some((capture, pairing.losses_of(Tap(capture as u8))?)));
-        analysis.carried.problems.extend(caveat.into_iter().chain(losses).map(|(capture, error)| {
-            let source = readings[capture].source().to_owned();
-            Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error }
-        }));
+        analysis.carried.problems.extend(
+            caveat
+                .into_iter()
+                .chain(losses)
+                .map(|(capture, error)| Problem::of_source(readings[capture].source(), error)),
+        );
         for (reading, summary) in readings.into_iter().zip(summaries) {
             analysis.close(reading, summary);
         }
@@ -110,7 +112,7 @@ fn refuse(readings: Vec<Reading>, found: &mut Vec<Problem>) {
         if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
             let message = format!("a pair needs captures, and this is a {} trace", summary.format);
             let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
-            problems.push(Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error });
+            problems.push(Problem::of_source(&source, error));
         }
         found.extend(problems);
     }
@@ -135,7 +137,7 @@ fn no_common_packets(names: &[String], pairing: &CapturePair) -> Problem {
             (0, message)
         }
     };
-    let source = names.get(place).cloned().unwrap_or_default();
+    let source = names.get(place).map_or("", String::as_str);
     let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
-    Problem { source, flows: Vec::new(), packet: None, packets_before: 0, error }
+    Problem::of_source(source, error)
 }

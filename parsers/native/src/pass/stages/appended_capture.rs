@@ -60,13 +60,8 @@ impl AppendedCapture {
             "the capture was appended to itself: {} came again with the same times, and count as duplicates",
             counted(packets, "packet[s]")
         );
-        (packets > 0).then(|| Problem {
-            source: source.to_owned(),
-            flows: Vec::new(),
-            packet: None,
-            packets_before: 0,
-            error: ReadError::whole(ProblemKind::Imprecise, message),
-        })
+        let error = ReadError::whole(ProblemKind::Imprecise, message);
+        (packets > 0).then(|| Problem::of_source(source, error))
     }
 }
 

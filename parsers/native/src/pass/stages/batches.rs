@@ -1,19 +1,27 @@
 //! Passes a batch of packets to their flows: flow by flow, or queued until there are several of the
 //! same flow.
 
-use super::flow_ends::{end_flows, end_flows_before};
-use super::flows::is_flow;
-use super::follow_runs::{follow_runs, segment_at};
-use super::groups::group_settled;
-use crate::flow::{Found, LOOK_UPS};
+use super::follow_runs::{Follower, Share, segment_at};
+use super::runs::Runs;
+use super::sweeps::{end_flows, end_flows_before};
+use crate::flow::bins::AddedBins;
+use crate::flow::{FlowTable, Found, LOOK_UPS};
 use crate::input::reading::BATCH;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::{Batch, Item};
+use crate::packet::captured::Captured;
 use crate::packet::event::{Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
-use crate::pass::collect::Captured;
-use crate::pass::{Analysis, BATCHES};
+use crate::pass::options::Options;
+use crate::pass::state::{Analysis, Results, Working};
+
+/// Batches that are taken together: enough for several threads.
+pub(in crate::pass) const BATCHES: usize = 8;
+const _: () = assert!(BATCHES * BATCH <= Runs::MOST);
+
+/// Fewer segments are followed by one thread: to wake others would take longer.
+const MOST_OF_ONE_THREAD: usize = 1_024;
 
 /// Number of flows whose state fits in the caches: up to here packets go to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
@@ -33,7 +41,7 @@ impl Analysis {
             self.take_batch(batches, number, summary);
         }
         self.settle_runs(batches);
-        group_settled(&self.options, &mut self.carried, &mut self.working);
+        self.working.group_settled(&mut self.carried, &self.options);
     }
 
     /// The same for one of the batches. What waits is set aside if there are many flows and nothing
@@ -116,7 +124,7 @@ impl Analysis {
             let (segment, extras) = segment_at(batches, index);
             let found = Found { flow, side };
             if self.results.collects {
-                self.results.samples.set_turn(Some(index as u16));
+                self.results.samples.turn = Some(index as u16);
                 self.follow_plain::<true>(found, segment, extras);
             } else {
                 self.follow_plain::<false>(found, segment, extras);
@@ -144,11 +152,11 @@ impl Analysis {
                         self.settle_before(packet, batches);
                     }
                     if self.results.collects {
-                        self.results.samples.set_turn(Some(index as u16));
+                        self.results.samples.turn = Some(index as u16);
                     }
                     self.take(packet, batch.extras(), summary);
                     if self.results.collects {
-                        self.results.samples.set_turn(None);
+                        self.results.samples.turn = None;
                     }
                 }
             }
@@ -312,6 +320,54 @@ impl Analysis {
     }
 }
 
+/// Follow the segments that wait: group of flows by group of flows, several threads at a time.
+#[inline(never)]
+fn follow_runs<const COLLECTS: bool>(
+    batches: &[Batch],
+    options: &Options,
+    flows: &mut FlowTable,
+    working: &mut Working,
+    results: &mut Results,
+) {
+    let Working { runs, followers, threads, .. } = working;
+    let Results { bins, spool, .. } = results;
+    let segments: Vec<usize> = (0..runs.groups().len()).map(|group| runs.segments(group)).collect();
+    flows.share_room(|place, _| segments.get(place).copied().unwrap_or(0));
+    let before = flows.groups_before();
+    let groups = before + runs.groups().len();
+    let mut bins_of = bins.as_mut().map(|bins| bins.by_group(groups).skip(before));
+    let mut spool_of = spool.as_mut().map(|spool| spool.by_group(groups).skip(before));
+    let shares = flows.groups_mut().iter_mut().zip(runs.groups()).map(move |(flows, runs)| Share {
+        flows,
+        runs,
+        bins: bins_of.as_mut().and_then(Iterator::next),
+        spool: spool_of.as_mut().and_then(Iterator::next),
+    });
+    followers.resize_with(threads.count(), || Follower::new(options));
+    let at_work = if segments.iter().sum::<usize>() > MOST_OF_ONE_THREAD { threads.count() } else { 1 };
+    threads.share(
+        shares.filter(|share| !share.runs.is_empty()),
+        &mut followers[..at_work],
+        |share, follower| {
+            follower.follow::<COLLECTS>(share, runs, batches);
+        },
+    );
+    if COLLECTS {
+        let mut added = AddedBins::default();
+        let mut spooled_bytes = 0;
+        for follower in followers {
+            added = added.and(std::mem::take(&mut follower.bins));
+            spooled_bytes += std::mem::take(&mut follower.spooled_bytes);
+        }
+        if let Some(bins) = bins {
+            bins.settle(added);
+        }
+        if let Some(spool) = spool {
+            spool.count_buffered(spooled_bytes);
+        }
+    }
+}
+
 /// Whether a packet of this transport is whole, and seen by a capture outside of frames.
 fn is_plain(packet: &Packet, transport: Transport) -> bool {
     let network = &packet.network;
@@ -328,7 +384,7 @@ fn can_wait(item: Item<'_>) -> bool {
     match item {
         Item::Plain(_) => true,
         Item::Other(packet) => {
-            packet.is_ip && packet.sighting.is_none() && packet.frame.is_none() && is_flow(&packet.network)
+            packet.is_ip && packet.sighting.is_none() && packet.frame.is_none() && packet.network.is_flow()
         }
     }
 }

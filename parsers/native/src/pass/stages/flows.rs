@@ -5,11 +5,11 @@ use super::frames;
 use crate::flow::Found;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::Item;
+use crate::packet::captured::Captured;
 use crate::packet::event::{Network, Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::tunnel::OuterFragment;
-use crate::pass::Analysis;
-use crate::pass::collect::Captured;
+use crate::pass::state::Analysis;
 
 impl Analysis {
     /// Pass a packet to its flow, which is returned. `summary` gets counts that only the flow
@@ -49,7 +49,7 @@ impl Analysis {
         }
         let network = &packet.network;
         match network.transport {
-            Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if is_flow(network) => {
+            Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if network.is_flow() => {
                 let Some(found) = self.find_or_open(packet, network, extras) else {
                     summary.untracked_packets += 1;
                     return None;
@@ -75,9 +75,9 @@ impl Analysis {
                 self.take_by_reference(packet, network, extras, summary)
             }
             _ => {
-                summary.portless_packets += u64::from(has_flows(network));
+                summary.portless_packets += u64::from(network.has_flows());
                 if let Some(groups) = &mut self.carried.groups
-                    && is_icmp(network)
+                    && network.is_icmp()
                 {
                     groups.on_icmp(packet, extras, self.carried.source);
                 }
@@ -107,7 +107,7 @@ impl Analysis {
         let known = self.carried.fragments.resolve(&mut network);
         let Some(found) = known.filter(|found| !self.carried.flows.is_over_at(found.flow, packet.time_ns))
         else {
-            summary.portless_packets += u64::from(has_flows(&network));
+            summary.portless_packets += u64::from(network.has_flows());
             self.carried.fragments.keep_early(packet);
             return None;
         };
@@ -127,7 +127,7 @@ impl Analysis {
     fn take_early_fragments(&mut self, first: &Packet, extras: &PacketExtras, summary: &mut SourceSummary) {
         for packet in self.carried.fragments.take_early(first, outer_fragment(&first.network, extras)) {
             let found = self.take_by_reference(&packet, &packet.network, &PacketExtras::default(), summary);
-            summary.portless_packets -= u64::from(found.is_some() && has_flows(&packet.network));
+            summary.portless_packets -= u64::from(found.is_some() && packet.network.has_flows());
         }
     }
 
@@ -172,7 +172,9 @@ impl Analysis {
         network: &Network,
         extras: &PacketExtras,
     ) -> bool {
-        let is_copy = self.carried.copies.is_copy_in_flow(packet, network, extras);
+        let has_identity =
+            matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
+        let is_copy = has_identity && self.carried.copies.is_copy(packet, network, extras);
         if is_copy {
             self.carried.flows.get_mut(found.flow).on_copy(found.side);
         }
@@ -190,7 +192,7 @@ impl Analysis {
     pub(super) fn take_again(&mut self, packet: &Packet, extras: &PacketExtras) -> bool {
         let network = &packet.network;
         let is_whole = packet.is_ip && packet.sighting.is_none() && packet.frame.is_none();
-        if !is_whole || !is_flow(network) {
+        if !is_whole || !network.is_flow() {
             return false;
         }
         let Some(found) = self.carried.flows.find_in_lane(network) else { return false };
@@ -287,20 +289,4 @@ pub(in crate::pass) fn outer_fragment<'a>(
     extras: &'a PacketExtras,
 ) -> Option<&'a OuterFragment> {
     extras.tunnel(network.tunnel)?.outer_fragment.as_ref()
-}
-
-/// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.
-#[inline(always)]
-pub(in crate::pass) fn is_flow(network: &Network) -> bool {
-    network.has_ports && has_flows(network)
-}
-
-/// Messages of ICMP and ICMPv6.
-fn is_icmp(network: &Network) -> bool {
-    matches!(network.endpoints.protocol, 1 | 58)
-}
-
-#[inline(always)]
-pub(super) fn has_flows(network: &Network) -> bool {
-    matches!(network.endpoints.protocol, 6 | 17 | 33)
 }

@@ -1,6 +1,5 @@
 //! Packets in 802.11 frames.
 
-use super::flows::has_flows;
 use crate::flow::{FlowTable, Found};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Packet, Transport};
@@ -35,7 +34,7 @@ pub(in crate::pass) fn take_repeat(
 ) -> Option<Found> {
     let network = &packet.network;
     let is_error = network.transport == Transport::IcmpError;
-    if !packet.is_ip || is_error || !has_flows(network) {
+    if !packet.is_ip || is_error || !network.has_flows() {
         return None;
     }
     summary.repeated_packets += 1;

@@ -61,14 +61,6 @@ impl InterfaceDuplicates {
         identity.is_some_and(|identity| self.see(identity, shown))
     }
 
-    /// The same for a packet of a flow: TCP finds its duplicates itself.
-    #[inline]
-    pub fn is_copy_in_flow(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
-        let has_identity =
-            matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
-        has_identity && self.is_copy(packet, network, extras)
-    }
-
     #[inline(never)]
     fn see(&mut self, identity: u64, packet: FirstSighting) -> bool {
         if let Some(shown) = self.shown.get(&identity) {

@@ -12,3 +12,4 @@ pub(super) mod interface_duplicates;
 mod media;
 pub(super) mod runs;
 mod simulator;
+mod sweeps;

@@ -4,10 +4,10 @@ use crate::flow::Found;
 use crate::flow::tfrc::from_simulation::PacketEvent;
 use crate::flow::transits::{SightingMeaning, TransitCounters};
 use crate::input::source_summary::SourceSummary;
+use crate::packet::captured::Captured;
 use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting};
 use crate::packet::extras::PacketExtras;
-use crate::pass::Analysis;
-use crate::pass::collect::Captured;
+use crate::pass::state::Analysis;
 
 impl Analysis {
     /// Process a packet that a simulator saw. It counts for its flow where it was sent, where it

@@ -7,9 +7,10 @@ use crate::flow::Found;
 use crate::flow::dccp::ccid::CcidAssumptions;
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
+use crate::pass::collectors::{RttMethod, RttSample};
 use crate::pass::datagram_layout::DatagramLayout;
+use crate::pass::options::Options;
 use crate::pass::state::{Carried, Results};
-use crate::pass::{Options, RttMethod, RttSample};
 
 /// What datagrams change.
 pub(in crate::pass::stages) struct Datagrams<'a> {
@@ -31,20 +32,8 @@ impl Datagrams<'_> {
         let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.results.tfrc) else {
             return;
         };
-        if self.results.samples.rtt.wanted {
-            let rtt_ns = (rtt * 1e9).round() as u64;
-            let (method, is_delayed_ack) = (RttMethod::Counter, false);
-            let &Packet { time_ns, number: packet, .. } = packet;
-            self.results.samples.rtt.add(RttSample {
-                flow,
-                side,
-                time_ns,
-                rtt_ns,
-                method,
-                is_delayed_ack,
-                packet,
-            });
-        }
+        let rtt_ns = (rtt * 1e9).round() as u64;
+        self.results.samples.offer(RttSample::of_packet(found, packet, rtt_ns, RttMethod::Counter));
     }
 
     /// Examine the payload of a datagram.

@@ -4,7 +4,7 @@ use super::Datagrams;
 use crate::flow::quic::{AnswerBy, Datagram, Findings};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::Packet;
-use crate::pass::{RttMethod, RttSample};
+use crate::pass::collectors::{RttMethod, RttSample};
 use crate::wire::quic::may_begin;
 
 impl Datagrams<'_> {
@@ -44,17 +44,8 @@ impl Datagrams<'_> {
             self.collect_answer_rtt(Found { flow, side: answer.side }, packet, answer.rtt_ns, method);
         }
         if let Some((side, rtt_ns)) = findings.handshake {
-            let Packet { time_ns, number: packet, .. } = *packet;
-            let method = RttMethod::Handshake;
-            self.results.samples.rtt.offer(RttSample {
-                flow,
-                side,
-                time_ns,
-                rtt_ns,
-                method,
-                is_delayed_ack: false,
-                packet,
-            });
+            let sample = RttSample::of_packet(Found { flow, side }, packet, rtt_ns, RttMethod::Handshake);
+            self.results.samples.offer(sample);
         }
     }
 }

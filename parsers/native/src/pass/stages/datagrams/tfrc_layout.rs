@@ -10,7 +10,7 @@ use crate::flow::tfrc_layout::EchoedPacket;
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
-use crate::pass::RttMethod;
+use crate::pass::collectors::RttMethod;
 use crate::tfrc::DataPacket;
 use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};

@@ -12,8 +12,7 @@ use crate::flow::{FlowTable, Found};
 use crate::groups::{Grouping, Groups};
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
-use crate::pass::Options;
-use crate::pass::state::{Carried, Working};
+use crate::pass::options::Options;
 use dns_queries::DnsQueries;
 use echo_requests::EchoRequests;
 
@@ -122,15 +121,6 @@ impl GroupStage {
             hide_unseen(&mut piece, vantage.map(|(vantage, _)| vantage));
             self.groups.take(&piece, (number, of));
         }
-    }
-}
-
-/// Group what queued packets counted in intervals that ended.
-pub fn group_settled(options: &Options, carried: &mut Carried, working: &mut Working) {
-    if working.backlog.has_settled()
-        && let Some(groups) = &mut carried.groups
-    {
-        groups.group_all_pieces(&mut carried.flows, options);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::flow::tfrc::{FeedbackSample, PacketRef};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::key::Side;
-use crate::pass::{RttMethod, RttSample};
+use crate::pass::collectors::{RttMethod, RttSample};
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
 use crate::wire::rtcp::{self as wire_rtcp, ReportBlock, ReportBlocks, Rtcp};
@@ -264,20 +264,10 @@ impl Datagrams<'_> {
         rtt_ns: u64,
         method: RttMethod,
     ) {
-        let Found { flow, side } = data;
         if let Some(bins) = &mut self.results.bins {
-            bins.add_rtt(flow, side, packet.time_ns, rtt_ns);
+            bins.add_rtt(data.flow, data.side, packet.time_ns, rtt_ns);
         }
-        let Packet { time_ns, number: packet, .. } = *packet;
-        self.results.samples.rtt.offer(RttSample {
-            flow,
-            side,
-            time_ns,
-            rtt_ns,
-            method,
-            is_delayed_ack: false,
-            packet,
-        });
+        self.results.samples.offer(RttSample::of_packet(data, packet, rtt_ns, method));
     }
 }
 
