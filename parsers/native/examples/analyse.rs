@@ -45,11 +45,11 @@ fn report(outcome: &Result<(), String>) {
 }
 
 fn describe(analysis: &Analysis) {
-    for source in &analysis.sources {
+    for source in &analysis.carried.sources {
         println!("{}: {} packets", source.source, source.packets);
     }
-    println!("{} flows", analysis.flows.len());
-    for problem in &analysis.problems {
+    println!("{} flows", analysis.carried.flows.len());
+    for problem in &analysis.carried.problems {
         println!("  {}", problem.error.message);
     }
 }

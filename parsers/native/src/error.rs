@@ -111,76 +111,40 @@ named_enum! {
     }
 }
 
-/// What the user can do about a problem. `tfrctrace/base/hints.py` has the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Hint {
-    CutShort,
-    LinesLeftOut,
-    DocumentCut,
-    NameFormat,
-    LinkTypes,
-    CaptureFilter,
-    DecompressionLimit,
-    FlowLimit,
-    NoSpool,
-    LinkLimit,
-    GroupLimit,
-    SampleLimit,
-    EmptyLayer,
-    PairOfSimulation,
-    PacketsChanged,
-    ImpossibleOffset,
-    ClockStep,
-    CaptureLoss,
-    PairOfCopies,
-    JoinedOverlap,
-    JoinedGap,
-    ReadAsOther,
-    CaptureDrops,
-    CaptureGap,
-    ClockBack,
-    OutOfOrder,
-    ClockAhead,
-    ClockStill,
-    Undecoded,
-    NoFlow,
-}
-
-impl Hint {
-    /// Stable code, looked up by Python.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::CutShort => "cut_short",
-            Self::LinesLeftOut => "lines_left_out",
-            Self::DocumentCut => "document_cut",
-            Self::NameFormat => "name_format",
-            Self::LinkTypes => "link_types",
-            Self::CaptureFilter => "capture_filter",
-            Self::DecompressionLimit => "decompression_limit",
-            Self::FlowLimit => "flow_limit",
-            Self::NoSpool => "no_spool",
-            Self::LinkLimit => "link_limit",
-            Self::GroupLimit => "group_limit",
-            Self::SampleLimit => "sample_limit",
-            Self::EmptyLayer => "empty_layer",
-            Self::PairOfSimulation => "pair_of_simulation",
-            Self::PacketsChanged => "packets_changed",
-            Self::ImpossibleOffset => "impossible_offset",
-            Self::ClockStep => "clock_step",
-            Self::CaptureLoss => "capture_loss",
-            Self::PairOfCopies => "pair_of_copies",
-            Self::JoinedOverlap => "joined_overlap",
-            Self::JoinedGap => "joined_gap",
-            Self::ReadAsOther => "read_as_other",
-            Self::CaptureDrops => "capture_drops",
-            Self::CaptureGap => "capture_gap",
-            Self::ClockBack => "clock_back",
-            Self::OutOfOrder => "out_of_order",
-            Self::ClockAhead => "clock_ahead",
-            Self::ClockStill => "clock_still",
-            Self::Undecoded => "undecoded",
-            Self::NoFlow => "no_flow",
-        }
+named_enum! {
+    /// What the user can do about a problem. `tfrctrace/base/hints.py` has the words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Hint {
+        CutShort = "cut_short",
+        LinesLeftOut = "lines_left_out",
+        DocumentCut = "document_cut",
+        NameFormat = "name_format",
+        LinkTypes = "link_types",
+        CaptureFilter = "capture_filter",
+        DecompressionLimit = "decompression_limit",
+        FlowLimit = "flow_limit",
+        NoSpool = "no_spool",
+        LinkLimit = "link_limit",
+        GroupLimit = "group_limit",
+        SampleLimit = "sample_limit",
+        EmptyLayer = "empty_layer",
+        PairOfSimulation = "pair_of_simulation",
+        PacketsChanged = "packets_changed",
+        ImpossibleOffset = "impossible_offset",
+        ClockStep = "clock_step",
+        CaptureLoss = "capture_loss",
+        PairOfCopies = "pair_of_copies",
+        JoinedOverlap = "joined_overlap",
+        JoinedGap = "joined_gap",
+        ReadAsOther = "read_as_other",
+        CaptureDrops = "capture_drops",
+        CaptureGap = "capture_gap",
+        ClockBack = "clock_back",
+        OutOfOrder = "out_of_order",
+        ClockAhead = "clock_ahead",
+        ClockStill = "clock_still",
+        Undecoded = "undecoded",
+        NoFlow = "no_flow",
     }
 }
 
@@ -247,4 +211,11 @@ pub struct Problem {
     pub packets_before: u64,
     /// The error of the reader.
     pub error: ReadError,
+}
+
+impl Problem {
+    /// A problem of a whole source.
+    pub fn of_source(source: &str, error: ReadError) -> Self {
+        Self { source: source.to_owned(), flows: Vec::new(), packet: None, packets_before: 0, error }
+    }
 }

@@ -8,8 +8,6 @@ pub struct BoundedSamples<T> {
     /// Whether they are collected.
     pub wanted: bool,
     limit: usize,
-    /// Turn of the packet that gives samples, if packets are not followed in the order of the file.
-    pub turn: Option<u16>,
     /// Samples that came out of turn, each with its turn.
     out_of_turn: Vec<(u16, T)>,
     /// Samples beyond the limit.
@@ -19,15 +17,24 @@ pub struct BoundedSamples<T> {
 impl<T: Copy> BoundedSamples<T> {
     /// Empty, with a capacity of `limit`.
     pub fn new(wanted: bool, limit: usize) -> Self {
-        Self { kept: Vec::new(), wanted, limit, turn: None, out_of_turn: Vec::new(), left_out: 0 }
+        Self { kept: Vec::new(), wanted, limit, out_of_turn: Vec::new(), left_out: 0 }
     }
 
-    /// Keep `sample` if the limit allows, or let it wait for [`BoundedSamples::put_in_order`].
+    /// Keep `sample` if the limit allows.
     pub fn add(&mut self, sample: T) {
-        match self.turn {
+        if self.kept.len() < self.limit {
+            self.kept.push(sample);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// The same, or let it wait for [`BoundedSamples::put_in_order`] if packets are not followed in the order of the
+    /// file, but its own came at a `turn`.
+    pub fn add_in_turn(&mut self, turn: Option<u16>, sample: T) {
+        match turn {
             Some(turn) => self.out_of_turn.push((turn, sample)),
-            None if self.kept.len() < self.limit => self.kept.push(sample),
-            None => self.left_out += 1,
+            None => self.add(sample),
         }
     }
 

@@ -303,14 +303,7 @@ struct Words<'a> {
 impl Words<'_> {
     fn say(&mut self, kind: ProblemKind, message: String, hint: Hint) {
         let error = ReadError::whole(kind, message).hint(hint);
-        let source = self.source.to_owned();
-        self.plan.problems.push(Problem {
-            source,
-            flows: Vec::new(),
-            packet: None,
-            packets_before: 0,
-            error,
-        });
+        self.plan.problems.push(Problem::of_source(self.source, error));
     }
 
     fn of_overlap(&mut self, common: &CommonPackets, overlap_ns: i64) {

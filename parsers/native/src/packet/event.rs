@@ -486,6 +486,23 @@ pub struct Network {
 }
 
 impl Network {
+    /// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.
+    #[inline(always)]
+    pub fn is_flow(&self) -> bool {
+        self.has_ports && self.has_flows()
+    }
+
+    /// Whether its protocol is TCP, UDP or DCCP.
+    #[inline(always)]
+    pub fn has_flows(&self) -> bool {
+        matches!(self.endpoints.protocol, 6 | 17 | 33)
+    }
+
+    /// Messages of ICMP and ICMPv6.
+    pub fn is_icmp(&self) -> bool {
+        matches!(self.endpoints.protocol, 1 | 58)
+    }
+
     /// Forget the last packet, as far as the next one's decoders do not overwrite it.
     #[inline(always)]
     pub fn clear(&mut self) {

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod batch;
+pub mod captured;
 pub mod dccp;
 pub mod encapsulation;
 pub mod event;

@@ -8,24 +8,11 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, BufReader, Read, Write};
 
-use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use super::appended_capture::AppendedCapture;
-use super::flow_ends::FlowEnds;
-use super::groups::dns_queries::DnsQueries;
-use super::groups::echo_requests::EchoRequests;
-use super::interface_duplicates::InterfaceDuplicates;
-use super::source_problems::GapsOfSources;
-use super::wifi_links::WifiLinks;
-use super::{Analysis, Options};
-use crate::error::Problem;
+use super::options::Options;
+use super::state::{Analysis, Carried};
 use crate::flow::ends::settled_flows::SettledFlows;
-use crate::flow::quic::client_hellos::ClientHellos;
-use crate::flow::rtp::sessions::Sessions;
-use crate::flow::{FlowTable, Fragments};
-use crate::groups::Groups;
-use crate::input::source_summary::SourceSummary;
 use crate::join::order::LastFile;
 
 /// The first bytes.
@@ -68,185 +55,53 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// What a pass carries from one file to the next.
-#[derive(Serialize, Deserialize)]
-struct Carried {
-    flows: FlowTable,
-    /// Flows that look-ups find by their five-tuple.
-    registered: Vec<u32>,
-    ends: FlowEnds,
-    gaps: GapsOfSources,
-    fragments: Fragments,
-    shown_again: InterfaceDuplicates,
-    appended: AppendedCapture,
-    groups: Option<Groups>,
-    dns_queries: DnsQueries,
-    echo_requests: EchoRequests,
-    sessions: Sessions,
-    client_hellos: ClientHellos,
-    links: WifiLinks,
-    source: u32,
-    packets: u64,
-    planned_problems: usize,
-    sources: Vec<SourceSummary>,
-    problems: Vec<Problem>,
-}
-
 impl Carried {
-    /// Take out what a pass carries, which must be between two files.
-    fn of(pass: Analysis) -> Self {
-        let Analysis {
-            flows,
-            ends,
-            gaps,
-            fragments,
-            shown_again,
-            appended,
-            groups,
-            dns_queries,
-            echo_requests,
-            sessions,
-            client_hellos,
-            links,
-            source,
-            packets,
-            planned_problems,
-            sources,
-            problems,
-            // Set by the options.
-            options: _,
-            collects: _,
-            // Used within a file.
-            runs: _,
-            followers: _,
-            threads: _,
-            backlog: _,
-            outcome: _,
-            path_outcomes: _,
-            // Found at the end.
-            lenders: _,
-            cut_flows: _,
-            end_ns: _,
-            has_times: _,
-            // `Analysis::refusal` knows them to be empty.
-            crossings: _,
-            bins: _,
-            samples: _,
-            details: _,
-            tfrc: _,
-            link_samples: _,
-            variables: _,
-            pairing: _,
-            spool: _,
-            outside: _,
-        } = pass;
-        let registered = flows.registered();
-        Self {
-            flows,
-            registered,
-            ends,
-            gaps,
-            fragments,
-            shown_again,
-            appended,
-            groups,
-            dns_queries,
-            echo_requests,
-            sessions,
-            client_hellos,
-            links,
-            source,
-            packets,
-            planned_problems,
-            sources,
-            problems,
-        }
-    }
-
-    /// The pass that goes on with it.
-    fn into_pass(self, options: Options) -> Analysis {
-        Analysis {
-            flows: self.flows,
-            ends: self.ends,
-            gaps: self.gaps,
-            fragments: self.fragments,
-            shown_again: self.shown_again,
-            appended: self.appended,
-            groups: self.groups,
-            dns_queries: self.dns_queries,
-            echo_requests: self.echo_requests,
-            sessions: self.sessions,
-            client_hellos: self.client_hellos,
-            links: self.links,
-            source: self.source,
-            packets: self.packets,
-            planned_problems: self.planned_problems,
-            sources: self.sources,
-            problems: self.problems,
-            ..Analysis::new(options)
-        }
-    }
-
     /// Complete what was read back; false if it contradicts itself.
-    fn restore(&mut self, settled: SettledFlows) -> bool {
+    fn restore(&mut self, settled: SettledFlows, registered: &[u32]) -> bool {
         let flows = &mut self.flows;
         self.links.restore();
-        flows.restore(settled, &self.registered)
+        flows.restore(settled, registered)
             && self.planned_problems <= self.problems.len()
             && self.fragments.flows().all(|flow| (flow as usize) < flows.len())
-            && self.sessions.flows().chain(self.dns_queries.flows()).all(|flow| flows.has(flow))
-            && self.groups.as_ref().is_none_or(Groups::is_sound)
+            && self.sessions.flows().all(|flow| flows.has(flow))
+            && self.groups.as_ref().is_none_or(|groups| groups.is_sound(flows))
     }
 }
 
-impl Analysis {
-    /// Why the state of this pass cannot be saved.
-    fn refusal(&self) -> Option<Refusal> {
-        let has_samples = self.collects
-            || self.spool.is_some()
-            || self.bins.is_some()
-            || self.details.is_some()
-            || self.left_out().iter().any(|(_, left_out)| *left_out > 0)
-            || self.link_samples.wanted
-            || !self.variables.kept.is_empty()
-            || self.tfrc.wants_any();
-        let what = if has_samples {
-            "samples"
-        } else if !self.crossings.is_empty() || self.pairing.is_some() {
-            "two ends of a path"
-        } else if self.options.stretch.is_some() {
-            "a stretch of time"
-        } else if self.flows.spool_failure().is_some() {
-            "a spool that failed"
-        } else {
-            return None;
-        };
-        Some(Refusal::NotSaved(what))
-    }
+/// Why the state of this pass cannot be saved.
+fn refusal(pass: &Analysis) -> Option<Refusal> {
+    let Analysis { options, carried, working, results } = pass;
+    let what = if results.has_samples() {
+        "samples"
+    } else if !working.transits.is_empty() || results.pairing.is_some() {
+        "two ends of a path"
+    } else if options.stretch.is_some() {
+        "a stretch of time"
+    } else if carried.flows.spool_failure().is_some() {
+        "a spool that failed"
+    } else {
+        return None;
+    };
+    Some(Refusal::NotSaved(what))
+}
 
-    /// Write a checkpoint behind the last file, and return the pass.
-    pub fn save(self, stamp: &str, last: &LastFile, to: impl Write) -> (Self, Result<(), Refusal>) {
-        if let Some(refusal) = self.refusal() {
-            return (self, Err(refusal));
-        }
-        let options = self.options.clone();
-        let carried = Carried::of(self);
-        let written = write(&carried, stamp, last, to);
-        (carried.into_pass(options), written)
+/// Write a checkpoint of a pass that is between two files, `last` and the next one.
+pub fn save(pass: &Analysis, stamp: &str, last: &LastFile, to: impl Write) -> Result<(), Refusal> {
+    match refusal(pass) {
+        Some(refusal) => Err(refusal),
+        None => write(&pass.carried, stamp, last, to),
     }
+}
 
-    /// The pass that goes on from a checkpoint, and the last file before it.
-    pub fn resume(options: Options, stamp: &str, from: File) -> Result<(Self, LastFile), Refusal> {
-        let (mut carried, last, settled) = read(stamp, from)?;
-        if !carried.restore(settled) {
-            return Err(Refusal::Damaged);
-        }
-        Ok((carried.into_pass(options), last))
-    }
+/// The pass that goes on from a checkpoint, and the last file before it.
+pub fn resume(options: Options, stamp: &str, from: File) -> Result<(Analysis, LastFile), Refusal> {
+    let (carried, last) = read(stamp, from)?;
+    Ok((Analysis { carried, ..Analysis::new(options) }, last))
 }
 
 fn write(carried: &Carried, stamp: &str, last: &LastFile, to: impl Write) -> Result<(), Refusal> {
-    let state = postcard::to_stdvec(&(carried, last)).map_err(|_| Refusal::NotSaved("a simulation"))?;
+    let state = postcard::to_stdvec(&(carried, carried.flows.registered(), last))
+        .map_err(|_| Refusal::NotSaved("a simulation"))?;
     let settled = &carried.flows.settled;
     let mut to = Hashed { inner: to, hash: XxHash64::with_seed(0) };
     to.write_all(MAGIC)?;
@@ -261,7 +116,7 @@ fn write(carried: &Carried, stamp: &str, last: &LastFile, to: impl Write) -> Res
     Ok(to.flush()?)
 }
 
-fn read(stamp: &str, from: File) -> Result<(Carried, LastFile, SettledFlows), Refusal> {
+fn read(stamp: &str, from: File) -> Result<(Carried, LastFile), Refusal> {
     let length = from.metadata()?.len();
     let mut from = Hashed { inner: BufReader::with_capacity(BLOCK, from), hash: XxHash64::with_seed(0) };
     let mut magic = *MAGIC;
@@ -298,8 +153,12 @@ fn read(stamp: &str, from: File) -> Result<(Carried, LastFile, SettledFlows), Re
     if u64::from_le_bytes(written) != sum {
         return Err(Refusal::Damaged);
     }
-    let (carried, last) = postcard::from_bytes(&state).map_err(|_| Refusal::Damaged)?;
-    Ok((carried, last, settled))
+    let (mut carried, registered, last): (Carried, Vec<u32>, LastFile) =
+        postcard::from_bytes(&state).map_err(|_| Refusal::Damaged)?;
+    if !carried.restore(settled, &registered) {
+        return Err(Refusal::Damaged);
+    }
+    Ok((carried, last))
 }
 
 /// Hashes the bytes that pass.

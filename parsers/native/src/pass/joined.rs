@@ -1,53 +1,17 @@
 //! Several files of one trace, in the order of their packets.
 
-use super::Analysis;
+use super::state::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Found;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
 use crate::join::merge::{MergedFiles, PacketsOfOne};
-use crate::join::order::{Group, Open, Plan};
+use crate::join::order::{Group, Open};
 use crate::packet::batch::Item;
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
 use crate::plural::counted;
-
-impl Analysis {
-    /// Read files as one trace, as planned. An error is one of the filter, in libpcap's words.
-    pub fn read_planned(
-        &mut self,
-        plan: Plan,
-        open: Open<'_>,
-        compiler: Option<&dyn Compiler>,
-    ) -> Result<(), String> {
-        let planned = self.planned_problems;
-        self.planned_problems += plan.problems.len();
-        self.problems.splice(planned..planned, plan.problems);
-        for group in plan.groups {
-            if let [member] = group.members[..] {
-                self.begin_group(&group);
-                let mut reading = open(member.file);
-                reading.number_after(self.packets);
-                self.packets += self.read_from(reading, compiler)?;
-                continue;
-            }
-            let mut merging = JoinedGroup::begin(self, group, self.packets);
-            while merging.take_next(self, open, compiler, |_, _, _, _| ())? {}
-            self.packets = merging.close(self);
-        }
-        Ok(())
-    }
-
-    fn begin_group(&mut self, group: &Group) {
-        if group.is_cut_off {
-            self.flows.forget_times();
-        }
-        if group.follows_gap {
-            self.flows.leave_gap();
-        }
-    }
-}
 
 /// Files that are read as one, and what each held.
 pub struct JoinedGroup {
@@ -64,7 +28,7 @@ impl JoinedGroup {
         Self {
             merged: MergedFiles::new(group, packets_before),
             summaries: Vec::new(),
-            sources_before: analysis.source,
+            sources_before: analysis.carried.source,
         }
     }
 
@@ -81,8 +45,8 @@ impl JoinedGroup {
             self.summaries.push(SourceSummary::new(file.reading.source()));
         }
         if let Some((packet, extras)) = self.merged.packet(at) {
-            analysis.source = self.sources_before + at as u32;
-            analysis.end_flows(packet.time_ns, packet.time_ns, 1);
+            analysis.carried.source = self.sources_before + at as u32;
+            analysis.end_flows_before(packet.time_ns);
             let found = analysis.take(packet, extras, &mut self.summaries[at]);
             work(packet, extras, found, (analysis, &self.merged.files[at].reading));
         }
@@ -111,7 +75,7 @@ impl JoinedGroup {
             self.summaries.push(SourceSummary::new(reading.source()));
         }
         for item in items {
-            analysis.end_flows(item.time_ns(), item.time_ns(), 1);
+            analysis.end_flows_before(item.time_ns());
             let found = analysis.take_item(item, extras, &mut self.summaries[0]);
             work(item, extras, found, (analysis, reading));
         }
@@ -122,14 +86,14 @@ impl JoinedGroup {
     pub fn close(self, analysis: &mut Analysis) -> u64 {
         let packets = self.merged.packets();
         let Self { merged, mut summaries, sources_before } = self;
-        analysis.source = sources_before;
+        analysis.carried.source = sources_before;
         let names: Vec<String> = merged.files.iter().map(|file| file.reading.source().to_owned()).collect();
         summaries.extend(names[summaries.len()..].iter().map(|name| SourceSummary::new(name)));
         for ((at, file), summary) in merged.files.into_iter().enumerate().zip(summaries) {
             let (copies, packets) = (file.copies, file.reading.packets());
             analysis.close(file.reading, summary);
             if copies > 0 {
-                analysis.problems.push(copies_in_overlap(&names, at, copies, packets));
+                analysis.carried.problems.push(copies_in_overlap(&names, at, copies, packets));
             }
         }
         packets
@@ -148,5 +112,5 @@ fn copies_in_overlap(names: &[String], at: usize, copies: u64, packets: u64) -> 
     let (are, count) = if copies == 1 { ("is", "counts") } else { ("are", "count") };
     let message = format!("{which} {are} in {others}, too, and {count} once");
     let error = ReadError::whole(ProblemKind::Overlap, message).hint(Hint::JoinedOverlap);
-    Problem { source: names[at].clone(), flows: Vec::new(), packet: None, packets_before: 0, error }
+    Problem::of_source(&names[at], error)
 }

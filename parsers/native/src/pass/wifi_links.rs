@@ -60,7 +60,7 @@ impl SignalLevel {
 }
 
 /// Everything that one station sent to another over the air.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Link {
     /// Which of two captures shows it; 0 unless a pair is read.
     pub capture: u8,
@@ -102,19 +102,9 @@ impl Link {
             capture,
             transmitter: frame.transmitter,
             receiver: frame.receiver,
-            bssid: None,
-            frames: 0,
-            data_frames: 0,
-            retries: 0,
-            repeats: 0,
-            bytes: 0,
             start_ns: i64::MAX,
             end_ns: i64::MIN,
-            signal_dbm: SignalLevel::default(),
-            noise_dbm: SignalLevel::default(),
-            rate_kbps: SignalLevel::default(),
-            channel_mhz: None,
-            numberings: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::{Analysis, run};
 use crate::input::filter::Compiler;
 use crate::join::order::{LastFile, Plan, plan_behind};
-use crate::pass::checkpoint::Refusal;
+use crate::pass::checkpoint::{self, Refusal};
 use crate::pass::{Analysis as Core, Options};
 
 /// The path of a checkpoint, and what it has to be made of.
@@ -69,7 +69,7 @@ fn go_on(
     let max_flows = options.max_flows;
     let Some((path, stamp)) = resume else { return sources.plan(compiler, max_flows).map(Ok) };
     let resumed =
-        File::open(path).map_err(Refusal::from).and_then(|file| Core::resume(options, &stamp, file));
+        File::open(path).map_err(Refusal::from).and_then(|file| checkpoint::resume(options, &stamp, file));
     let last = match resumed {
         Ok((resumed, last)) => {
             *core = resumed;
@@ -107,10 +107,7 @@ fn read_and_save(
     Ok(saved)
 }
 
-fn save_to(core: &mut Core, last: &LastFile, path: OsString, stamp: &str) -> Result<(), Refusal> {
+fn save_to(core: &Core, last: &LastFile, path: OsString, stamp: &str) -> Result<(), Refusal> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let pass = std::mem::replace(core, Core::new(Options::default()));
-    let (pass, saved) = pass.save(stamp, last, BufWriter::with_capacity(1 << 20, file));
-    *core = pass;
-    saved
+    checkpoint::save(core, stamp, last, BufWriter::with_capacity(1 << 20, file))
 }

@@ -55,24 +55,24 @@ impl Analysis {
 
     #[getter]
     fn clock<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let pairing = self.core.pairing.as_ref().filter(|pairing| pairing.network.is_none());
+        let pairing = self.core.results.pairing.as_ref().filter(|pairing| pairing.network.is_none());
         pairing.map(|pairing| clock_to_python(py, pairing)).transpose()
     }
 
     #[getter]
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        sources_to_python(py, &self.core.sources)
+        sources_to_python(py, &self.core.carried.sources)
     }
 
     #[getter]
     fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        problems_to_python(py, &self.core.problems, self.first_flow)
+        problems_to_python(py, &self.core.carried.problems, self.first_flow)
     }
 
     /// Flows that began before the stretch of time, and those that went on behind it.
     #[getter]
     fn cut_flows(&self) -> (usize, usize) {
-        self.core.count_cut_flows()
+        self.core.results.cut_flows.count()
     }
 
     /// What was kept for a replay.
@@ -191,7 +191,7 @@ fn run(
         Some(compiler) => compiler.exception(words),
         None => PyRuntimeError::new_err(words),
     })?;
-    check_cancelled(&core.problems)?;
+    check_cancelled(&core.carried.problems)?;
     Ok(Analysis { core: Arc::new(core), spool: spool?.map(Arc::new), first_flow: 1 })
 }
 

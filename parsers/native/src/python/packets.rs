@@ -44,10 +44,10 @@ impl PacketReader {
         let sources = Sources::new(sources, &options, progress);
         // The table of packets shows every layer.
         let mut core = Core::new(Options { layer: None, vantage: None, ..options });
-        let max_flows = core.options().max_flows;
+        let max_flows = core.options.max_flows;
         let plan = py.detach(|| sources.plan(as_compiler(filter.as_ref()), max_flows));
         let plan = plan.map_err(|words| exception(filter.as_ref(), words))?;
-        core.problems.extend(plan.problems);
+        core.carried.problems.extend(plan.problems);
         let reading = PlannedReading {
             groups: plan.groups.into(),
             current: None,
@@ -66,23 +66,23 @@ impl PacketReader {
     /// Number of flows so far.
     #[getter]
     fn flow_count(&self) -> usize {
-        self.core.flows.len()
+        self.core.carried.flows.len()
     }
 
     /// As of an analysis; known at the end.
     #[getter]
     fn cut_flows(&self) -> (usize, usize) {
-        self.core.count_cut_flows()
+        self.core.results.cut_flows.count()
     }
 
     #[getter]
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        sources_to_python(py, &self.core.sources)
+        sources_to_python(py, &self.core.carried.sources)
     }
 
     #[getter]
     fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        problems_to_python(py, &self.core.problems, 1)
+        problems_to_python(py, &self.core.carried.problems, 1)
     }
 }
 
@@ -101,7 +101,7 @@ impl PacketReader {
         if batch.is_empty() {
             *slot = None;
             self.core.finish();
-            check_cancelled(&self.core.problems)?;
+            check_cancelled(&self.core.carried.problems)?;
             return Ok(None);
         }
         Ok(Some(batch))
@@ -144,7 +144,7 @@ impl PlannedReading {
             let (most, node_names) = (n - rows.len(), &mut self.node_names);
             let is_taken =
                 group.take_some(core, open, compiler, most, |item, extras, found, (core, reading)| {
-                    let flows = &core.flows;
+                    let flows = &core.carried.flows;
                     let mut shown = PacketRows { first_flow, flows, reading, node_names: &mut *node_names };
                     rows.push(shown.row(item, extras, found));
                 })?;

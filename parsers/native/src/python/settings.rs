@@ -118,7 +118,7 @@ impl Settings {
         if bin_ns.is_some_and(|width| width <= 0) {
             return Err(PyValueError::new_err("bin_ns must be positive"));
         }
-        self.options.collect = collect;
+        self.options = self.options.with_tables(collect);
         self.options.bin_width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
         Ok(self)
     }

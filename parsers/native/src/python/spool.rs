@@ -45,7 +45,7 @@ pub(super) struct FilledSpool {
 impl FilledSpool {
     /// Take over the spool of a pass that is at its end; None if there is none.
     pub(super) fn of(analysis: &mut Analysis) -> io::Result<Option<Self>> {
-        let Some(mut spool) = analysis.spool.take() else { return Ok(None) };
+        let Some(mut spool) = analysis.results.spool.take() else { return Ok(None) };
         match spool.take_error() {
             Some(error) => Err(error),
             None => Ok(Some(Self { spool, sides: FlowSides::of_all(analysis)? })),

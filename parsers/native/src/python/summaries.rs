@@ -128,7 +128,7 @@ pub(super) fn problems_to_python<'py>(
         dict.set_item("byte", error.byte)?;
         dict.set_item("line", error.line)?;
         dict.set_item("message", &error.message)?;
-        dict.set_item("hint", error.hint.map(Hint::code))?;
+        dict.set_item("hint", error.hint.map(Hint::name))?;
         dict.set_item("packets_before", problem.packets_before)?;
         list.append(dict)?;
     }

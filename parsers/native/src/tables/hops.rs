@@ -19,9 +19,9 @@ impl PassTable for Hops {
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut hops = Vec::new();
-        let is_network = analysis.pairing.as_ref().is_some_and(|pairing| pairing.network.is_some());
-        for flow in 0..if is_network { analysis.flows.len() as u32 } else { 0 } {
-            let forward = analysis.flows.get(flow).forward();
+        let is_network = analysis.results.pairing.as_ref().is_some_and(|pairing| pairing.network.is_some());
+        for flow in 0..if is_network { analysis.carried.flows.len() as u32 } else { 0 } {
+            let forward = analysis.carried.flows.get(flow).forward();
             for side in [forward, forward.other()] {
                 hops.extend((0..of_direction(analysis, flow, side).len()).map(|hop| (flow, side, hop)));
             }
@@ -37,14 +37,14 @@ impl PassTable for Hops {
         let &(flow, side, number) = self.0.get(row)?;
         let analysis = shown.analysis;
         let hop = of_direction(analysis, flow, side).get(number)?;
-        let route = analysis.pairing.as_ref()?.network.as_ref()?.way(flow, side)?;
+        let route = analysis.results.pairing.as_ref()?.network.as_ref()?.way(flow, side)?;
         let &[from, to] = route.get(number..=number + 1)? else { return None };
         Some(HopRow { analysis, flow, first_flow, side, number, from, to, hop })
     }
 }
 
 fn of_direction(analysis: &Analysis, flow: u32, side: Side) -> &[Hop] {
-    analysis.hops().map_or(&[], |hops| hops.of(flow, side))
+    analysis.results.hops().map_or(&[], |hops| hops.of(flow, side))
 }
 
 /// A hop of one direction.
@@ -61,11 +61,11 @@ pub(super) struct HopRow<'a> {
 
 impl<'a> HopRow<'a> {
     fn direction(&self) -> &'static str {
-        direction_name(self.side, self.analysis.flows.get(self.flow).forward())
+        direction_name(self.side, self.analysis.carried.flows.get(self.flow).forward())
     }
 
     fn capture(&self, tap: Tap) -> &'a str {
-        self.analysis.sources.get(tap.index()).map_or("", |source| &source.source)
+        self.analysis.carried.sources.get(tap.index()).map_or("", |source| &source.source)
     }
 }
 

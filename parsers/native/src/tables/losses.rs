@@ -1,15 +1,43 @@
 //! The table of retransmissions and late packets, in order of arrival.
 
 use super::column::column;
-use super::samples::{Sample, SampleRow};
+use super::samples::SampleRow;
 use super::{Column, Row};
-use crate::flow::tcp::classify::class::{Class, Evidence};
+use crate::flow::Found;
+use crate::flow::tcp::Outcome;
+use crate::flow::tcp::classify::class::{Class, Classification, Evidence};
+use crate::packet::captured::Captured;
 use crate::packet::key::Side;
-use crate::pass::{Analysis, LossSample};
+use crate::pass::collectors::PacketSample;
 
-impl Sample for LossSample {
-    fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.losses.kept
+/// One data packet that was not simply the next.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent it.
+    pub side: Side,
+    pub time_ns: i64,
+    pub packet: u64,
+    pub position: i64,
+    pub payload_bytes: u32,
+    /// Bytes of it captured before.
+    pub repeated_bytes: u32,
+    pub finding: Classification,
+}
+
+impl PacketSample for LossSample {
+    const NAME: &'static str = "loss samples";
+    const IS_OF_ANSWER: bool = false;
+
+    #[inline(always)]
+    fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
+        if let Some(finding) = outcome.finding {
+            let Found { flow, side } = found;
+            let &Captured { time_ns, number: packet, payload_bytes, .. } = packet;
+            let &Outcome { position, repeated_bytes, .. } = outcome;
+            add(Self { flow, side, time_ns, packet, position, payload_bytes, repeated_bytes, finding });
+        }
     }
 
     fn place(&self) -> (u32, Side) {

@@ -27,6 +27,7 @@ mod transits;
 mod variables;
 mod wifi_links;
 
+use std::collections::HashSet;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -34,13 +35,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
+use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::tfrc::LossEventSample;
 use crate::flow::tfrc::findings::FindingSample;
-use crate::pass::{Analysis, LossSample, RoundSample, RttSample, Transit};
+use crate::pass::collectors::{NewCollector, PacketSample};
+use crate::pass::{Analysis, Options, RttSample, Transit};
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
 pub use column::{Column, Description, Row};
-use samples::Samples;
+use samples::{SampleRow, Samples};
 use shown::Shown;
 
 /// The rows of a pass, with flows numbered from this number.
@@ -54,6 +57,8 @@ pub struct Table {
     columns: fn() -> Vec<(Description, DataType)>,
     empty: fn() -> Box<dyn Rows>,
     rows: Option<RowsOf>,
+    /// What collects its samples, if packets of TCP give them.
+    collector: Option<NewCollector>,
 }
 
 /// All tables, in the order of the documentation.
@@ -65,7 +70,7 @@ pub const TABLES: &[Table] = &[
         "bins",
         "each bin of time with packets or round-trip times of a direction",
     ),
-    Table::of_pass::<Samples<RttSample>>("rtt", "each RTT sample"),
+    Table::of_packets::<RttSample>("rtt", "each RTT sample"),
     Table::of_pass::<rtt::RttBuckets>(
         "rtt_buckets",
         "each bucket of round-trip times that has samples, of a flow and direction",
@@ -78,8 +83,11 @@ pub const TABLES: &[Table] = &[
         "group_buckets",
         "each bucket of durations that has samples, of a direction of a group in an interval",
     ),
-    Table::of_pass::<Samples<LossSample>>("losses", "each retransmitted, late or duplicate packet"),
-    Table::of_pass::<Samples<RoundSample>>("rounds", "each round of data in flight, a round-trip time long"),
+    Table::of_packets::<losses::LossSample>("losses", "each retransmitted, late or duplicate packet"),
+    Table::of_packets::<rounds::RoundSample>(
+        "rounds",
+        "each round of data in flight, a round-trip time long",
+    ),
     Table::of_pass::<variables::Variables>(
         "variables",
         "each value that a sender logged itself, in a log or among the packets of a simulation",
@@ -117,12 +125,22 @@ impl Table {
             columns: descriptions::<T::Row<'static>>,
             empty: empty::<T::Row<'static>>,
             rows: Some(rows),
+            collector: None,
         }
+    }
+
+    /// A table of samples that packets of TCP give.
+    const fn of_packets<S: PacketSample>(name: &'static str, row: &'static str) -> Self
+    where
+        for<'a> SampleRow<'a, S>: Row<'a>,
+    {
+        let collector: NewCollector = |limit| Box::new(BoundedSamples::<S>::new(true, limit));
+        Self { collector: Some(collector), ..Self::of_pass::<Samples<S>>(name, row) }
     }
 
     /// A table that does not come from an [`Analysis`].
     const fn of_rows<R: Row<'static>>(name: &'static str, row: &'static str) -> Self {
-        Self { name, row, columns: descriptions::<R>, empty: empty::<R>, rows: None }
+        Self { name, row, columns: descriptions::<R>, empty: empty::<R>, rows: None, collector: None }
     }
 
     /// The table without rows.
@@ -148,6 +166,20 @@ impl Table {
     /// Its rows, with flows numbered from `first_flow`.
     pub fn rows(&self, analysis: &Arc<Analysis>, first_flow: u32) -> Option<Box<dyn Rows>> {
         self.rows.map(|rows| rows(analysis, first_flow))
+    }
+}
+
+impl Options {
+    /// The same, but these tables are collected.
+    pub fn with_tables(self, names: HashSet<String>) -> Self {
+        let wanted = TABLES.iter().filter(|table| names.contains(table.name));
+        let collectors = wanted.filter_map(|table| table.collector).collect();
+        Self { collect: names, collectors, ..self }
+    }
+
+    /// Collect these tables, with default options.
+    pub fn collecting(tables: &[&str]) -> Self {
+        Self::default().with_tables(tables.iter().map(|&name| name.to_owned()).collect())
     }
 }
 
@@ -240,7 +272,7 @@ impl<T: PassTable> Rows for PassRows<T> {
         let failed = |error: &io::Error| ArrowError::IoError(error.to_string(), error.kind().into());
         let table = self.table.as_ref().map_err(failed)?;
         let numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
-        let left = self.analysis.flows.load(numbers).map_err(|error| failed(&error))?;
+        let left = self.analysis.carried.flows.load(numbers).map_err(|error| failed(&error))?;
         let row = |row| table.row(Shown::new(&self.analysis, &left), row, self.first_flow);
         record_batch(&(start..end).filter_map(row).collect::<Vec<_>>(), wanted)
     }
@@ -322,8 +354,6 @@ impl Rows for RowRange {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     #[test]

@@ -202,7 +202,8 @@ impl<'a> FlowRow<'a> {
 
     /// None in a trace that shows both ends of a path: it has each packet several times by design.
     fn capture_duplicates(&self) -> Option<u64> {
-        let is_known = self.half.is_some() || self.analysis.pairing.is_some() || !self.flow.shows_path();
+        let is_known =
+            self.half.is_some() || self.analysis.results.pairing.is_some() || !self.flow.shows_path();
         is_known.then_some(self.flow.rarities(self.side).copies.into())
     }
 

@@ -2,19 +2,47 @@
 
 use super::column::column;
 use super::flows::FlowRow;
-use super::samples::{Sample, SampleRow};
+use super::samples::SampleRow;
 use super::{Column, Row};
-use crate::flow::Flow;
 use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
-use crate::flow::tcp::{HalfConnection, Limit, Round, Rounds};
+use crate::flow::tcp::{HalfConnection, Limit, Outcome, Round, Rounds};
+use crate::flow::{Flow, Found};
+use crate::packet::captured::Captured;
 use crate::packet::key::Side;
-use crate::pass::{Analysis, RoundSample};
+use crate::pass::Analysis;
+use crate::pass::collectors::PacketSample;
+
+/// One round of data in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent the data.
+    pub side: Side,
+    pub round: Round,
+}
+
+impl PacketSample for RoundSample {
+    const NAME: &'static str = "rounds";
+    const IS_OF_ANSWER: bool = true;
+
+    #[inline(always)]
+    fn on_outcome(found: Found, _: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
+        if let Some(round) = outcome.round {
+            add(Self { flow: found.flow, side: found.side.other(), round });
+        }
+    }
+
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
+    }
+}
 
 /// The limit of a flight is only visible where all of it is: at the sender, unless the vantage is
 /// doubtful.
 pub(super) fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
-    let vantage = analysis.vantage(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
+    let vantage = analysis.options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
     vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
 }
 
@@ -189,16 +217,6 @@ impl<'a> FlowRow<'a> {
         .null_when("as max_flight_bytes")
         .u64(|row| Some(row.rounds().and(row.half)?.delayed_acks().into())),
     ];
-}
-
-impl Sample for RoundSample {
-    fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.rounds.kept
-    }
-
-    fn place(&self) -> (u32, Side) {
-        (self.flow, self.side)
-    }
 }
 
 impl<'a> Row<'a> for SampleRow<'a, RoundSample> {

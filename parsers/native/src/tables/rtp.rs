@@ -30,8 +30,8 @@ impl PassTable for RtpSources {
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut places = Vec::new();
         // Those with media stay.
-        for number in analysis.flows.here() {
-            let flow = analysis.flows.get(number);
+        for number in analysis.carried.flows.here() {
+            let flow = analysis.carried.flows.get(number);
             let Some(rtp) = flow.transport.rtp() else { continue };
             for side in [flow.forward(), flow.forward().other()] {
                 let sources = rtp.direction(side).sources().len();

@@ -4,16 +4,45 @@ use std::io;
 
 use super::column::column;
 use super::flows::FlowRow;
-use super::samples::{Sample, SampleRow};
+use super::samples::SampleRow;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
+use crate::flow::Found;
 use crate::flow::rtt_statistics::Bucket;
+use crate::flow::tcp::Outcome;
+use crate::packet::captured::Captured;
 use crate::packet::key::Side;
-use crate::pass::{Analysis, RttSample};
+use crate::pass::collectors::PacketSample;
+use crate::pass::{Analysis, RttMethod, RttSample};
 
-impl Sample for RttSample {
-    fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.samples.rtt.kept
+impl PacketSample for RttSample {
+    const NAME: &'static str = "RTT samples";
+    const IS_OF_ANSWER: bool = true;
+
+    #[inline(always)]
+    fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
+        let found_rtts = [
+            (outcome.ack_rtt_ns, RttMethod::Ack),
+            (outcome.timestamp_rtt_ns, RttMethod::Timestamp),
+            (outcome.handshake_rtt_ns, RttMethod::Handshake),
+        ];
+        for (rtt_ns, method) in found_rtts {
+            let Some(rtt_ns) = rtt_ns else { continue };
+            // The handshake belongs to the side that began it; it also sent the final ACK.
+            let side = match method {
+                RttMethod::Handshake => found.side,
+                _ => found.side.other(),
+            };
+            add(RttSample {
+                flow: found.flow,
+                side,
+                time_ns: packet.time_ns,
+                rtt_ns,
+                method,
+                is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
+                packet: packet.number,
+            });
+        }
     }
 
     fn place(&self) -> (u32, Side) {

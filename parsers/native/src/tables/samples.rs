@@ -8,6 +8,7 @@ use super::{PassTable, Row};
 use crate::flow::direction_name;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
+use crate::pass::collectors::PacketSample;
 
 /// A sample of a direction of a flow, kept in order.
 pub(super) trait Sample: Sized + Send + Sync + 'static {
@@ -15,6 +16,16 @@ pub(super) trait Sample: Sized + Send + Sync + 'static {
 
     /// Its flow, from 0, and direction.
     fn place(&self) -> (u32, Side);
+}
+
+impl<S: PacketSample> Sample for S {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        analysis.results.samples.kept()
+    }
+
+    fn place(&self) -> (u32, Side) {
+        PacketSample::place(self)
+    }
 }
 
 /// A sample with its flow.

@@ -26,7 +26,7 @@ impl<'a> Shown<'a> {
     pub fn flow(self, number: u32) -> &'a Flow {
         match self.left.get(&number) {
             Some(settled) => &settled.flow,
-            None => self.analysis.flows.get(number),
+            None => self.analysis.carried.flows.get(number),
         }
     }
 
@@ -34,7 +34,7 @@ impl<'a> Shown<'a> {
     pub fn tunnel(self, number: u32, side: Side) -> Option<&'a Tunnel> {
         match self.left.get(&number) {
             Some(settled) => settled.tunnels[side as usize].as_deref(),
-            None => self.analysis.flows.tunnel(number, side),
+            None => self.analysis.carried.flows.tunnel(number, side),
         }
     }
 }
@@ -49,10 +49,10 @@ impl Deref for Shown<'_> {
 
 /// Give all flows, some at a time and in order, to `take`.
 pub fn each_flow(analysis: &Analysis, mut take: impl FnMut(Shown<'_>, u32)) -> io::Result<()> {
-    let flows = analysis.flows.len() as u32;
+    let flows = analysis.carried.flows.len() as u32;
     for start in (0..flows).step_by(TOGETHER as usize) {
         let numbers = start..start.saturating_add(TOGETHER).min(flows);
-        let left = analysis.flows.load(numbers.clone())?;
+        let left = analysis.carried.flows.load(numbers.clone())?;
         numbers.for_each(|number| take(Shown::new(analysis, &left), number));
     }
     Ok(())

@@ -71,7 +71,7 @@ pub struct FlowSides {
 impl FlowSides {
     /// Those of all flows.
     pub fn of_all(analysis: &Analysis) -> io::Result<Vec<Self>> {
-        let mut sides = Vec::with_capacity(analysis.flows.len());
+        let mut sides = Vec::with_capacity(analysis.carried.flows.len());
         each_flow(analysis, |shown, number| {
             let flow = shown.flow(number);
             let sees_limits = [Side::Low, Side::High].map(|side| sees_limits(analysis, flow, side));

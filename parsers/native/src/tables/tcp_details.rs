@@ -49,8 +49,9 @@ impl PassTable for Details {
     type Row<'a> = DetailRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let has_some = |flow: &u32| analysis.details.as_ref().is_some_and(|all| all.get(*flow).is_some());
-        Ok(Self { flows: (0..analysis.flows.len() as u32).filter(has_some).collect() })
+        let has_some =
+            |flow: &u32| analysis.results.details.as_ref().is_some_and(|all| all.get(*flow).is_some());
+        Ok(Self { flows: (0..analysis.carried.flows.len() as u32).filter(has_some).collect() })
     }
 
     fn len(&self, _: &Analysis) -> usize {
@@ -64,7 +65,7 @@ impl PassTable for Details {
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<DetailRow<'a>> {
         let &number = self.flows.get(row / 2)?;
         let flow = FlowRow::at(shown, 2 * number as usize + row % 2, first_flow);
-        let details = shown.analysis.details.as_ref()?.get(number)?.get(flow.side as usize)?;
+        let details = shown.analysis.results.details.as_ref()?.get(number)?.get(flow.side as usize)?;
         Some(DetailRow { flow, details })
     }
 }

@@ -80,7 +80,7 @@ impl ArrivalVisibility {
     fn of<S: Sample>(analysis: &Analysis) -> Self {
         let mut shown = HashMap::new();
         for (flow, side) in S::kept(analysis).iter().map(Sample::place) {
-            let shows = || analysis.shows_arrivals(analysis.flows.get(flow), side);
+            let shows = || analysis.options.shows_arrivals(analysis.carried.flows.get(flow), side);
             shown.entry((flow, side)).or_insert_with(shows);
         }
         Self(shown)
@@ -102,7 +102,7 @@ pub struct FeedbackRow<'a> {
 
 impl Sample for FeedbackSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.tfrc.feedback.kept
+        &analysis.results.tfrc.feedback.kept
     }
 
     fn place(&self) -> (u32, Side) {
@@ -289,7 +289,7 @@ impl<'a> FeedbackRow<'a> {
 
 impl Sample for LossEventSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.tfrc.loss_events.kept
+        &analysis.results.tfrc.loss_events.kept
     }
 
     fn place(&self) -> (u32, Side) {
@@ -323,7 +323,7 @@ impl<'a> Row<'a> for SampleRow<'a, LossEventSample> {
 
 impl Sample for FindingSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.tfrc.findings.kept
+        &analysis.results.tfrc.findings.kept
     }
 
     fn place(&self) -> (u32, Side) {
@@ -366,7 +366,7 @@ pub struct LossIntervalRow<'a> {
 
 impl Sample for LossIntervalSample {
     fn kept(analysis: &Analysis) -> &[Self] {
-        &analysis.tfrc.loss_intervals.kept
+        &analysis.results.tfrc.loss_intervals.kept
     }
 
     fn place(&self) -> (u32, Side) {

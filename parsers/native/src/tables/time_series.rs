@@ -41,7 +41,7 @@ impl PassTable for TimeBins {
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut lanes = Vec::new();
         let mut total = 0;
-        if let Some(bins) = &analysis.bins {
+        if let Some(bins) = &analysis.results.bins {
             each_flow(analysis, |shown, flow| {
                 let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
@@ -66,7 +66,7 @@ impl PassTable for TimeBins {
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<BinRow> {
         let &(number, side, before) = self.lane_of(row)?;
-        let (bins, flow) = (shown.analysis.bins.as_ref()?, shown.flow(number));
+        let (bins, flow) = (shown.analysis.results.bins.as_ref()?, shown.flow(number));
         let bin = bins.lane(number, side)?.get(row - before)?;
         Some(BinRow {
             flow: number + first_flow,

@@ -12,7 +12,7 @@ use crate::pass::{Analysis, CapturePair, Transit};
 
 impl Sample for Transit {
     fn kept(analysis: &Analysis) -> &[Self] {
-        analysis.pairing.as_ref().map_or(&[], |pairing| &pairing.transits.kept)
+        analysis.results.pairing.as_ref().map_or(&[], |pairing| &pairing.transits.kept)
     }
 
     fn place(&self) -> (u32, Side) {
@@ -63,7 +63,7 @@ impl<'a> Row<'a> for SampleRow<'a, Transit> {
 impl SampleRow<'_, Transit> {
     fn delay_ns(&self) -> Option<i64> {
         let (near, far) = self.sample.near.zip(self.sample.far)?;
-        let has_delays = self.analysis.pairing.as_ref().is_some_and(|pairing| pairing.has_delays());
+        let has_delays = self.analysis.results.pairing.as_ref().is_some_and(|pairing| pairing.has_delays());
         has_delays.then(|| far.0.saturating_sub(near.0))
     }
 }

@@ -26,7 +26,7 @@ impl Variables {
             let (key, side) = FlowKey::of(&sample.endpoints);
             Some(Found { flow: *self.over.get(&key)?, side })
         };
-        analysis.flows.find_endpoints(&sample.endpoints).or_else(over)
+        analysis.carried.flows.find_endpoints(&sample.endpoints).or_else(over)
     }
 }
 
@@ -41,7 +41,7 @@ impl PassTable for Variables {
     type Row<'a> = VariableRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let logged = analysis.variables.kept.iter().map(|sample| FlowKey::of(&sample.endpoints).0);
+        let logged = analysis.results.variables.kept.iter().map(|sample| FlowKey::of(&sample.endpoints).0);
         let logged: HashSet<FlowKey> = logged.collect();
         let mut over = HashMap::new();
         if !logged.is_empty() {
@@ -56,16 +56,16 @@ impl PassTable for Variables {
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        analysis.variables.kept.len()
+        analysis.results.variables.kept.len()
     }
 
     fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
-        Some(self.found(analysis, analysis.variables.kept.get(row)?)?.flow)
+        Some(self.found(analysis, analysis.results.variables.kept.get(row)?)?.flow)
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<VariableRow<'a>> {
         let analysis = shown.analysis;
-        let sample = analysis.variables.kept.get(row)?;
+        let sample = analysis.results.variables.kept.get(row)?;
         let flow = self.found(analysis, sample).map(|found| {
             let forward = shown.flow(found.flow).forward();
             (found.flow + first_flow, direction_name(found.side, forward))
@@ -101,7 +101,7 @@ impl<'a> Row<'a> for VariableRow<'a> {
 
 impl VariableRow<'_> {
     fn address(&self, address: Address) -> String {
-        let mut notations = self.analysis.sources.iter().map(SourceSummary::notation);
+        let mut notations = self.analysis.carried.sources.iter().map(SourceSummary::notation);
         let first = notations.next().unwrap_or_default();
         let notation = match self.sample.endpoints.family {
             Family::Name if first.hosts.is_empty() => {

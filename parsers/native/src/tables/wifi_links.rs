@@ -20,13 +20,13 @@ impl PassTable for Links {
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        analysis.links.all.len()
+        analysis.carried.links.all.len()
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, _: u32) -> Option<LinkRow<'a>> {
         let analysis = shown.analysis;
-        let link = analysis.links.all.get(row)?;
-        let source = analysis.sources.get(usize::from(link.capture));
+        let link = analysis.carried.links.all.get(row)?;
+        let source = analysis.carried.sources.get(usize::from(link.capture));
         Some(LinkRow { link, source: source.map_or("", |source| &source.source) })
     }
 }
@@ -95,11 +95,11 @@ impl PassTable for LinkSamples {
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        analysis.link_samples.kept.len()
+        analysis.results.link_samples.kept.len()
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, _: u32) -> Option<&'a LinkSample> {
-        shown.analysis.link_samples.kept.get(row)
+        shown.analysis.results.link_samples.kept.get(row)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::input::source::InputFormat;
 use crate::join::order::plan;
 use crate::packet::key::Side;
 use crate::pair::Tap;
-use crate::pass::{Analysis, Options};
+use crate::pass::{Analysis, Options, RttSample};
 use crate::tables::TABLES;
 
 /// Bounds small enough that a test reaches them.
@@ -78,7 +78,7 @@ pub fn analyse_captures_of_bytes(captures: &[Vec<u8>]) -> Analysis {
     let outcome = analysis.read_pair_from(captures.len(), &open, None, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
-    let transits = analysis.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());
+    let transits = analysis.results.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());
     assert!(transits <= MAX_SAMPLES);
     analysis
 }
@@ -86,12 +86,11 @@ pub fn analyse_captures_of_bytes(captures: &[Vec<u8>]) -> Analysis {
 /// Options that collect every table, with bounds that a test reaches.
 pub(crate) fn everything() -> Options {
     Options {
-        collect: TABLES.iter().map(|table| table.name.to_owned()).collect(),
         rtt_s: Some(0.05),
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
-        ..Options::default()
+        ..Options::default().with_tables(TABLES.iter().map(|table| table.name.to_owned()).collect())
     }
 }
 
@@ -104,17 +103,17 @@ fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
 /// Make every table, and check invariants of any capture: limits hold, no packet is lost, and the
 /// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
-    assert!(analysis.flows.live() <= MAX_FLOWS as usize);
-    assert!(analysis.samples.rtt.kept.len() <= MAX_SAMPLES);
-    assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
-    assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
-    for report in &analysis.tfrc.feedback.kept {
+    assert!(analysis.carried.flows.live() <= MAX_FLOWS as usize);
+    assert!(analysis.results.samples.kept::<RttSample>().len() <= MAX_SAMPLES);
+    assert!(analysis.results.variables.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.results.tfrc.findings.kept.len() <= MAX_SAMPLES);
+    for report in &analysis.results.tfrc.feedback.kept {
         let rates = [report.p, report.inferred_p.map(|(p, _)| p), report.reported_p];
         assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)), "{report:?}");
         let taken = report.taken.iter().flat_map(|taken| [taken.r, taken.t_rto, taken.x]);
         assert!(taken.into_iter().all(|value| value.is_finite() && value >= 0.0), "{report:?}");
     }
-    for source in &analysis.sources {
+    for source in &analysis.carried.sources {
         let ip = source.tcp_packets
             + source.udp_packets
             + source.dccp_packets
@@ -128,10 +127,10 @@ pub fn check_tables(analysis: Analysis) {
         let batch = rows.batch(0, rows.len());
         assert!(batch.is_ok_and(|batch| batch.num_rows() == rows.len()));
     }
-    let flows = analysis.flows.here().map(|number| analysis.flows.get(number));
+    let flows = analysis.carried.flows.here().map(|number| analysis.carried.flows.get(number));
     let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries()).collect();
     // A simulator's trace shows a packet several times.
-    let is_capture = analysis.sources.iter().all(|source| source.lines == 0);
+    let is_capture = analysis.carried.sources.iter().all(|source| source.lines == 0);
     if is_capture && deliveries.is_empty() {
         check_sums(&analysis);
     }
@@ -153,7 +152,7 @@ fn check_sums(analysis: &Analysis) {
     let mut in_flows = (0, 0);
     let mut in_bins = (0, 0);
     let mut copies = 0;
-    let read = analysis.flows.for_each(|number, flow| {
+    let read = analysis.carried.flows.for_each(|number, flow| {
         for side in [flow.forward(), flow.forward().other()] {
             let direction = flow.direction(side);
             in_flows.0 += direction.packets;
@@ -164,8 +163,12 @@ fn check_sums(analysis: &Analysis) {
             if let Some(half) = captured.map(|tcp| tcp.half(side)) {
                 assert!(half.sent.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
             }
-            for bin in
-                analysis.bins.iter().filter_map(|bins| bins.lane(number, side)).flat_map(PackedBins::iter)
+            for bin in analysis
+                .results
+                .bins
+                .iter()
+                .filter_map(|bins| bins.lane(number, side))
+                .flat_map(PackedBins::iter)
             {
                 in_bins.0 += bin.packets;
                 in_bins.1 += bin.wire_bytes;
@@ -175,10 +178,11 @@ fn check_sums(analysis: &Analysis) {
     assert!(read.is_ok());
     assert_eq!(in_flows, in_bins);
     // A simulator shows the same packet at many places, and only where it is sent it counts.
-    if analysis.sources.iter().any(|source| source.lines > 0) {
+    if analysis.carried.sources.iter().any(|source| source.lines > 0) {
         return;
     }
     let counted: u64 = analysis
+        .carried
         .sources
         .iter()
         .map(|source| {
@@ -188,7 +192,8 @@ fn check_sums(analysis: &Analysis) {
         .sum();
     let taken = in_flows.0 + copies;
     // What several of the joined files have is in the summary of each.
-    let has_overlap = analysis.problems.iter().any(|problem| problem.error.kind == ProblemKind::Overlap);
+    let has_overlap =
+        analysis.carried.problems.iter().any(|problem| problem.error.kind == ProblemKind::Overlap);
     assert!(taken == counted || has_overlap && taken < counted, "{taken} of {counted} packets");
 }
 

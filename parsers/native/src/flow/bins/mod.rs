@@ -8,6 +8,7 @@ use crate::flow::Found;
 use crate::flow::flow_places::{FLOWS, index_by_group, index_in_group};
 use crate::flow::tcp::Outcome;
 use crate::flow::tcp::ecn::{CE, ECT_1};
+use crate::packet::captured::Captured;
 use crate::packet::key::Side;
 
 const FIRST_WIDTH_NS: i64 = 1_000_000;
@@ -58,8 +59,8 @@ pub struct Bin {
 impl Bin {
     /// Bin `index` with one packet.
     #[inline(always)]
-    fn of_packet(index: i64, packet: &BinnedPacket, outcome: &Outcome) -> Self {
-        let BinnedPacket { wire_bytes, payload_bytes, ecn, .. } = *packet;
+    fn of_packet(index: i64, packet: &Captured, outcome: &Outcome) -> Self {
+        let Captured { wire_bytes, payload_bytes, ecn, .. } = *packet;
         Self {
             index,
             packets: 1,
@@ -113,16 +114,6 @@ impl Bin {
             self.delay_sum_ns = self.delay_sum_ns.saturating_add(other.delay_sum_ns);
         }
     }
-}
-
-/// What bins count of a packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BinnedPacket {
-    pub time_ns: i64,
-    pub wire_bytes: u32,
-    pub payload_bytes: u32,
-    /// Codepoint of its IP header.
-    pub ecn: u8,
 }
 
 /// Bins of all flows, with the same width and start time.
@@ -189,7 +180,7 @@ impl Bins {
     /// Add a packet sent by `side` of `flow`, and the RTT sample of the other side's data that it
     /// gave.
     #[inline(always)]
-    pub fn add(&mut self, found: Found, packet: &BinnedPacket, outcome: &Outcome) {
+    pub fn add(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
         let Found { flow, side } = found;
         let index = self.index(packet.time_ns);
         self.put(lane_index(flow, side), Bin::of_packet(index, packet, outcome));
@@ -325,7 +316,7 @@ impl AddedBins {
 impl BinsOfGroup<'_> {
     /// [`Bins::add`] for a flow of the group.
     #[inline(always)]
-    pub fn add(&mut self, found: Found, packet: &BinnedPacket, outcome: &Outcome, added: &mut AddedBins) {
+    pub fn add(&mut self, found: Found, packet: &Captured, outcome: &Outcome, added: &mut AddedBins) {
         let Found { flow, side } = found;
         let index = packet.time_ns.saturating_sub(self.origin_ns).div_euclid(self.width_ns);
         self.put(flow, side, Bin::of_packet(index, packet, outcome), added);
@@ -376,8 +367,8 @@ mod tests {
         all.fold((0, 0, 0), |sum, bin| (sum.0 + bin.packets, sum.1 + bin.wire_bytes, sum.2 + bin.rtt_samples))
     }
 
-    fn packet(time_ns: i64, wire_bytes: u32) -> BinnedPacket {
-        BinnedPacket { time_ns, wire_bytes, ..BinnedPacket::default() }
+    fn packet(time_ns: i64, wire_bytes: u32) -> Captured {
+        Captured { time_ns, wire_bytes, ..Captured::default() }
     }
 
     #[test]

@@ -11,11 +11,11 @@
 mod pair_packets;
 #[cfg(test)]
 mod tests;
-mod two_readings;
+pub(super) mod two_readings;
 
-use super::BoundedSamples;
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::flow::Found;
+use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::delivery::Delivery;
 use crate::flow::numbered_datagrams::NumberingDetector;
 use crate::input::stretch::Stretch;
@@ -36,34 +36,22 @@ use crate::plural::counted;
 /// Packets with the same time in both captures that show that one is a copy.
 const LEAST_COPIES: usize = 20;
 
-/// Outcome of a packet between the captures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairOutcome {
-    /// Both captures have it.
-    Arrived,
-    /// It passed the first and not the second.
-    Lost,
-    /// Missing at the second capture, which was not running when it should have come.
-    Unknown,
-    /// The second missed it: its receiver acknowledged data that only the first has.
-    Missed,
-    /// It reached the second again.
-    Duplicate,
-    /// Only the second has it: the first missed it, or it was made in between.
-    Unsent,
-}
-
-impl PairOutcome {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Arrived => "arrived",
-            Self::Lost => "lost",
-            Self::Unknown => "unknown",
-            Self::Missed => "missed",
-            Self::Duplicate => "duplicate",
-            Self::Unsent => "unsent",
-        }
+named_enum! {
+    /// Outcome of a packet between the captures.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PairOutcome {
+        /// Both captures have it.
+        Arrived = "arrived",
+        /// It passed the first and not the second.
+        Lost = "lost",
+        /// Missing at the second capture, which was not running when it should have come.
+        Unknown = "unknown",
+        /// The second missed it: its receiver acknowledged data that only the first has.
+        Missed = "missed",
+        /// It reached the second again.
+        Duplicate = "duplicate",
+        /// Only the second has it: the first missed it, or it was made in between.
+        Unsent = "unsent",
     }
 }
 

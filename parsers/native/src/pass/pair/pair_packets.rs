@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::two_readings::PairedReading;
 use super::{CaptureNetwork, CapturePair, PairOutcome};
 use crate::flow::transits::PathOutcome;
 use crate::flow::{Found, Seen};
 use crate::input::source_summary::SourceSummary;
+use crate::packet::captured::Captured;
 use crate::packet::event::{Packet, PathPoint, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
@@ -18,8 +20,9 @@ use crate::pair::outside_loss::Arrival;
 use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pair::{RouteEnds, Tap};
-use crate::pass::collect::Captured;
-use crate::pass::{Analysis, is_flow, outer_fragment};
+use crate::pass::stages::flows::outer_fragment;
+use crate::pass::stages::frames;
+use crate::pass::state::Analysis;
 
 impl CapturePair {
     /// Follow the packets on the wire on their way past the captures of a network.
@@ -70,21 +73,20 @@ enum PieceTotals {
     Copy,
 }
 
-impl Analysis {
+impl PairedReading<'_> {
     /// Pass a packet of one of the captures to its flow.
     pub(super) fn take_paired(
         &mut self,
-        pairing: &mut CapturePair,
         tap: Tap,
         packet: &Packet,
         extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) {
-        while let Some(alone) = pairing.waiting.take_expired(packet.time_ns) {
-            self.give_up(pairing, alone);
+        while let Some(alone) = self.pairing.waiting.take_expired(packet.time_ns) {
+            self.give_up(alone);
         }
         let network = &packet.network;
-        let Some(ends) = pairing.route_ends(&network.endpoints).filter(|_| packet.is_ip) else {
+        let Some(ends) = self.pairing.route_ends(&network.endpoints).filter(|_| packet.is_ip) else {
             return self.take_alone(tap, packet, extras, summary);
         };
         let end = match tap {
@@ -93,7 +95,7 @@ impl Analysis {
             _ => None,
         };
         let has_identity = matches!(network.transport, Transport::Tcp | Transport::Udp | Transport::Dccp);
-        if !has_identity || !is_flow(network) {
+        if !has_identity || !network.is_flow() {
             // An error or later fragment counts where it passes first, as in a single capture.
             if end == Some(PathEnd::Near) {
                 self.take_alone(tap, packet, extras, summary);
@@ -101,73 +103,77 @@ impl Analysis {
             return;
         }
         if let Some(aside) = packet.frame
-            && self.take_frame(packet, extras.frame(aside))
+            && let Some(frame) = extras.frame(aside)
+            && frames::take(packet, frame, &mut self.analysis.carried, &mut self.analysis.results)
         {
-            self.take_repeat(packet, summary);
+            frames::take_repeat(packet, &mut self.analysis.carried.flows, summary);
             return;
         }
-        let Some(found) = self.flows.find_or_open(packet, network, u32::from(tap.0)) else {
+        let Some(found) = self.analysis.carried.flows.find_or_open(packet, network, u32::from(tap.0)) else {
             summary.untracked_packets += 1;
             return;
         };
         if network.fragment.is_some() && end == Some(PathEnd::Near) {
-            self.fragments.remember(network, outer_fragment(network, extras), found);
+            self.analysis.carried.fragments.remember(network, outer_fragment(network, extras), found);
         }
         let head = payload_head(network, extras);
-        if network.transport == Transport::Udp && pairing.is_end_of_test(found, end, packet, head) {
+        if network.transport == Transport::Udp && self.pairing.is_end_of_test(found, end, packet, head) {
             if let Some(end) = end {
                 self.pass(found, end, packet, extras);
             }
             return;
         }
-        pairing.follow(found, tap, packet, head);
+        self.pairing.follow(found, tap, packet, head);
         let Some(end) = end else { return };
-        let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end, ends), packet, head);
+        let (seen, sent_ns) = self.match_pieces(found, (tap, end, ends), packet, head);
         if seen == PieceTotals::Copy {
-            return self.flows.get_mut(found.flow).on_copy(found.side);
+            return self.analysis.carried.flows.get_mut(found.flow).on_copy(found.side);
         }
         self.pass(found, end, packet, extras);
         let is_tcp = network.transport == Transport::Tcp;
         if is_tcp && seen == PieceTotals::First {
-            self.look_for_outside_loss(pairing, found, (end, sent_ns), packet, extras);
+            self.look_for_outside_loss(found, (end, sent_ns), packet, extras);
         }
     }
 
     /// Pass a packet that only one capture can have to its flow, as in a single capture.
     fn take_alone(&mut self, tap: Tap, packet: &Packet, extras: &PacketExtras, summary: &mut SourceSummary) {
-        let first = std::mem::replace(&mut self.source, u32::from(tap.0));
-        self.take(packet, extras, summary);
-        self.source = first;
+        let first = std::mem::replace(&mut self.analysis.carried.source, u32::from(tap.0));
+        self.analysis.take(packet, extras, summary);
+        self.analysis.carried.source = first;
     }
 
     /// Update the flow, as seen at the end where it is observed.
     fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, extras: &PacketExtras) {
         let Found { flow, side } = found;
         let network = &packet.network;
-        self.reach(flow, packet.time_ns);
-        let outcome = &mut self.outcome;
+        let Analysis { options, carried, working, results } = &mut *self.analysis;
+        if let Some(groups) = &mut carried.groups {
+            groups.reach(&mut carried.flows, flow, packet.time_ns, options);
+        }
+        let outcome = &mut working.outcome;
         outcome.clear();
-        let (watched, pool) = self.flows.get_with_pool(flow);
+        let captured = Captured::of(packet, network);
+        let (watched, pool) = carried.flows.get_with_pool(flow);
         let point = if end == PathEnd::Near { PathPoint::Source } else { PathPoint::Destination };
         watched.on(&Seen { side, packet, network, extras }, Some(point), pool, outcome);
         match end {
-            _ if !self.collects => {}
-            PathEnd::Near => self.collect(found, &Captured::of(packet, network)),
-            PathEnd::Far => self.collect_rtt(found, &Captured::of(packet, network)),
+            _ if !results.collects => {}
+            PathEnd::Near => results.collect(found, &captured, outcome),
+            PathEnd::Far => results.collect_rtt(found, &captured, outcome),
         }
-        let flow = self.flows.get(flow);
+        let flow = carried.flows.get(flow);
         if (end == PathEnd::Near) == (Some(side) == flow.watched())
-            && let (Some(details), Some(connection)) = (&mut self.details, &flow.transport.tcp)
+            && let (Some(details), Some(connection)) = (&mut results.details, &flow.transport.tcp)
         {
             let sack = extras.sack(network.tcp.options.sack);
-            details.take((found.flow, side), connection, packet, sack, &self.outcome);
+            details.take((found.flow, side), connection, packet, sack, outcome);
         }
     }
 
     /// Check whether a segment shows losses outside of the path between the captures.
     fn look_for_outside_loss(
         &mut self,
-        pairing: &mut CapturePair,
         found: Found,
         (end, sent_ns): (PathEnd, Option<i64>),
         packet: &Packet,
@@ -175,18 +181,19 @@ impl Analysis {
     ) {
         let &Packet { time_ns, ref network, .. } = packet;
         let Found { flow, side } = found;
-        let outside = &mut pairing.outside;
+        let outside = &mut self.pairing.outside;
         if end == PathEnd::Near {
             // The capture that this side's packets pass first is the last one of the other side's.
             let blocks = extras.sack(network.tcp.options.sack);
             let acknowledgement = (&network.tcp, time_ns);
             let taken_back = outside.on_acknowledgement(flow, side.other(), acknowledgement, blocks);
             if taken_back > 0 {
-                let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side.other());
+                let delivery =
+                    self.analysis.carried.flows.get_mut(flow).deliveries_mut().of_mut(side.other());
                 delivery.lost_behind = delivery.lost_behind.map(|lost| lost.saturating_sub(taken_back));
             }
         }
-        let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side);
+        let delivery = self.analysis.carried.flows.get_mut(flow).deliveries_mut().of_mut(side);
         let payload = network.payload_bytes.unwrap_or(0);
         if payload == 0 && !network.tcp.flags.has(TcpFlags::SYN) {
             return;
@@ -202,7 +209,7 @@ impl Analysis {
                 let arrival = outside.arrival(flow, side, &network.tcp, payload);
                 *delivery.lost_behind.get_or_insert_default() += u64::from(arrival == Arrival::OfLost);
                 if let (Arrival::Needless, Some(sent_ns)) = (arrival, sent_ns) {
-                    self.flows.get_mut(flow).on_needless_arrival(side, network, sent_ns);
+                    self.analysis.carried.flows.get_mut(flow).on_needless_arrival(side, network, sent_ns);
                 }
             }
         }
@@ -211,7 +218,6 @@ impl Analysis {
     /// Match the packets on the wire with the other capture; also return when the first was sent.
     fn match_pieces(
         &mut self,
-        pairing: &mut CapturePair,
         found: Found,
         (tap, end, ends): (Tap, PathEnd, RouteEnds),
         packet: &Packet,
@@ -222,7 +228,7 @@ impl Analysis {
         let Found { flow, side } = found;
         let network = &packet.network;
         let header_bytes = packet.wire_bytes.saturating_sub(network.payload_bytes.unwrap_or(0));
-        let wire_payload = wire_payload(&pairing.surveys, network);
+        let wire_payload = wire_payload(&self.pairing.surveys, network);
         for piece in pieces(network, head, wire_payload) {
             let passing = PacketAtCapture {
                 identity: piece.identity,
@@ -238,22 +244,22 @@ impl Analysis {
                 wire_bytes: header_bytes.saturating_add(piece.payload_bytes),
                 payload_bytes: piece.payload_bytes,
             };
-            let sight = pairing.waiting.see(passing);
+            let sight = self.pairing.waiting.see(passing);
             pieces_seen += 1;
             copies += u32::from(sight == MatchResult::Copy);
             match sight {
                 MatchResult::Copy | MatchResult::Waits => {}
                 MatchResult::Meets(other) => {
                     let (near, far) = if end == PathEnd::Near { (passing, other) } else { (other, passing) };
-                    self.arrive(pairing, near, far);
+                    self.arrive(near, far);
                     sent_ns.get_or_insert(near.time_ns);
                     let part = (offset, piece.payload_bytes);
-                    self.flows.get_mut(flow).on_arrival(side, network, part, near.time_ns);
+                    self.analysis.carried.flows.get_mut(flow).on_arrival(side, network, part, near.time_ns);
                 }
                 MatchResult::Again => {
                     is_again = true;
-                    self.flows.get_mut(flow).deliveries_mut().of_mut(side).duplicates += 1;
-                    pairing.keep(PairOutcome::Duplicate, None, Some(passing));
+                    self.analysis.carried.flows.get_mut(flow).deliveries_mut().of_mut(side).duplicates += 1;
+                    self.pairing.keep(PairOutcome::Duplicate, None, Some(passing));
                 }
             }
             offset += piece.payload_bytes;
@@ -267,71 +273,76 @@ impl Analysis {
     }
 
     /// Process a packet that is in both captures.
-    fn arrive(&mut self, pairing: &mut CapturePair, near: PacketAtCapture, far: PacketAtCapture) {
-        let delivery = self.flows.get_mut(near.flow).deliveries_mut().of_mut(near.side);
+    fn arrive(&mut self, near: PacketAtCapture, far: PacketAtCapture) {
+        let delivery = self.analysis.carried.flows.get_mut(near.flow).deliveries_mut().of_mut(near.side);
         delivery.missed.get_or_insert_default();
         delivery.sent += 1;
         delivery.received += 1;
         delivery.received_bytes += u64::from(near.wire_bytes);
         delivery.on_delay(near.time_ns, far.time_ns);
         let delay_ns = far.time_ns.saturating_sub(near.time_ns);
-        pairing.met += 1;
-        pairing.longest_ns = pairing.longest_ns.max(delay_ns);
-        let arrived_ns = pairing.arrived_ns.get_or_insert_with(near.flow, near.side, || (i64::MAX, i64::MIN));
+        self.pairing.met += 1;
+        self.pairing.longest_ns = self.pairing.longest_ns.max(delay_ns);
+        let arrived_ns =
+            self.pairing.arrived_ns.get_or_insert_with(near.flow, near.side, || (i64::MAX, i64::MIN));
         let (first_ns, last_ns) = arrived_ns;
         (*first_ns, *last_ns) = (near.time_ns.min(*first_ns), near.time_ns.max(*last_ns));
-        if let Some(bins) = &mut self.bins
+        if let Some(bins) = &mut self.analysis.results.bins
             && let Ok(delay_ns) = u64::try_from(delay_ns)
-            && pairing.has_delays()
+            && self.pairing.has_delays()
         {
             bins.add_delay(near.flow, near.side, near.time_ns, delay_ns);
         }
         self.note_outcome(near, Some(far.time_ns));
-        pairing.keep(PairOutcome::Arrived, Some(near), Some(far));
+        self.pairing.keep(PairOutcome::Arrived, Some(near), Some(far));
     }
 
     /// Group what became of a packet that was sent at the `near` capture.
     fn note_outcome(&mut self, near: PacketAtCapture, received_ns: Option<i64>) {
-        if self.groups.is_none() {
-            return;
+        let Analysis { carried, working, .. } = &mut *self.analysis;
+        if let Some(groups) = &mut carried.groups {
+            let found = Found { flow: near.flow, side: near.side };
+            let outcome = PathOutcome { found, sent_ns: near.time_ns, received_ns, is_segment: false };
+            working.path_outcomes.push(outcome);
+            groups.group_outcomes(&mut working.path_outcomes, &carried.flows);
         }
-        let found = Found { flow: near.flow, side: near.side };
-        self.path_outcomes.push(PathOutcome { found, sent_ns: near.time_ns, received_ns, is_segment: false });
-        self.group_outcomes();
     }
 
     /// Process a packet that is in one capture only.
-    pub(super) fn give_up(&mut self, pairing: &mut CapturePair, alone: PacketAtCapture) {
-        let delivery = self.flows.get_mut(alone.flow).deliveries_mut().of_mut(alone.side);
+    pub(super) fn give_up(&mut self, alone: PacketAtCapture) {
+        let delivery = self.analysis.carried.flows.get_mut(alone.flow).deliveries_mut().of_mut(alone.side);
         if alone.end == PathEnd::Far {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(alone.wire_bytes);
-            if pairing.was_running(alone.other, alone.time_ns) {
-                pairing.note_missed(alone.other, delivery);
+            if self.pairing.was_running(alone.other, alone.time_ns) {
+                self.pairing.note_missed(alone.other, delivery);
             }
-            pairing.keep(PairOutcome::Unsent, None, Some(alone));
+            self.pairing.keep(PairOutcome::Unsent, None, Some(alone));
             return;
         }
         delivery.sent += 1;
-        if pairing.outside.was_missed(&alone) {
+        if self.pairing.outside.was_missed(&alone) {
             delivery.received += 1;
             delivery.received_bytes += u64::from(alone.wire_bytes);
-            pairing.note_missed(alone.other, delivery);
-            pairing.keep(PairOutcome::Missed, Some(alone), None);
+            self.pairing.note_missed(alone.other, delivery);
+            self.pairing.keep(PairOutcome::Missed, Some(alone), None);
             return;
         }
-        let fate =
-            if pairing.was_expected(&alone, delivery) { PairOutcome::Lost } else { PairOutcome::Unknown };
+        let fate = if self.pairing.was_expected(&alone, delivery) {
+            PairOutcome::Lost
+        } else {
+            PairOutcome::Unknown
+        };
         if fate == PairOutcome::Lost {
             delivery.lost += 1;
-            if let Some(bins) = &mut self.bins {
+            if let Some(bins) = &mut self.analysis.results.bins {
                 bins.add_loss(alone.flow, alone.side, alone.time_ns);
             }
             self.note_outcome(alone, None);
         } else {
             delivery.in_flight += 1;
         }
-        pairing.keep(fate, Some(alone), None);
+        self.pairing.keep(fate, Some(alone), None);
     }
 }

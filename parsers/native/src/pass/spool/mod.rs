@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Analysis;
 use crate::flow::ends::nameless_file::nameless_file;
 use crate::flow::flow_places::{FLOWS, index_by_group, index_in_group};
 use crate::flow::tcp::Outcome;
@@ -228,6 +227,23 @@ impl Spool {
         self.count_buffered(bytes);
     }
 
+    /// Keep what a replay needs of a packet that its flow has taken.
+    #[cold]
+    #[inline(never)]
+    pub fn add_taken(&mut self, found: Found, packet: &Packet, extras: &PacketExtras, flow: &Flow) {
+        if let Some(spooled) = SpooledPacket::of(packet, extras, found, flow) {
+            self.add_packet(found, &spooled);
+        }
+    }
+
+    /// The same of a plain segment.
+    #[inline(always)]
+    pub fn add_plain(&mut self, found: Found, segment: &PlainSegment, flow: &Flow) {
+        if let Some(packet) = plain_packet(found, segment, flow) {
+            self.add_packet(found, &packet);
+        }
+    }
+
     /// Keep what a packet of the flow and side showed of the other direction.
     #[inline]
     pub fn add_answers(&mut self, found: Found, time_ns: i64, outcome: &Outcome) {
@@ -365,28 +381,6 @@ impl<T: Spooled> Cursor<T> {
         self.place = bytes.len() - rest.len();
         self.records += 1;
         Some(record)
-    }
-}
-
-impl Analysis {
-    /// Keep what a replay needs of a packet that its flow has taken.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn spool_packet(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
-        let Some(spool) = &mut self.spool else { return };
-        if let Some(spooled) = SpooledPacket::of(packet, extras, found, self.flows.get(found.flow)) {
-            spool.add_packet(found, &spooled);
-        }
-    }
-
-    /// The same of a plain segment.
-    #[inline(always)]
-    pub(super) fn spool_plain(&mut self, found: Found, segment: &PlainSegment) {
-        if let Some(spool) = &mut self.spool
-            && let Some(packet) = plain_packet(found, segment, self.flows.get(found.flow))
-        {
-            spool.add_packet(found, &packet);
-        }
     }
 }
 

@@ -57,9 +57,9 @@ impl<'a> FlowRow<'a> {
         let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
         let half = read.map(|tcp| tcp.half(side));
         let round_trips = half.map(|half| half.path.round_trips.measured());
-        let source = analysis.analysis.sources.get(flow.source as usize);
+        let source = analysis.analysis.carried.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        let tap = analysis.vantage(flow, side).filter(|_| {
+        let tap = analysis.options.vantage_of(flow, side).filter(|_| {
             read.is_some()
                 || flow.transport.tcp.is_none() && (flow.transport.has_vantage() || flow.is_simulated())
         });
@@ -102,7 +102,7 @@ impl<'a> FlowRow<'a> {
 
     pub(super) fn duration_s(&self) -> Option<f64> {
         let duration_ns = self.direction.end_ns.saturating_sub(self.direction.start_ns);
-        self.seen(duration_ns as f64 / 1e9).filter(|_| self.analysis.has_times)
+        self.seen(duration_ns as f64 / 1e9).filter(|_| self.analysis.results.has_times)
     }
 
     pub(super) fn payload_bytes(&self) -> Option<u64> {
@@ -183,7 +183,7 @@ impl<'a> FlowRow<'a> {
 
     /// RTT of this direction's packets by their acknowledgement.
     pub(super) fn rtt(&self) -> Option<(&RttStatistics, &LogHistogram)> {
-        if !self.analysis.has_times {
+        if !self.analysis.results.has_times {
             return None;
         }
         match &self.round_trips {
@@ -197,12 +197,12 @@ impl<'a> FlowRow<'a> {
     }
 
     fn interface(&self) -> Option<&str> {
-        let source = self.analysis.sources.get(self.flow.source as usize)?;
+        let source = self.analysis.carried.sources.get(self.flow.source as usize)?;
         source.interfaces.get(self.flow.interface()? as usize)?.0.name.as_deref()
     }
 
     fn source(&self) -> Option<&str> {
-        let source = self.analysis.sources.get(self.flow.source as usize)?;
+        let source = self.analysis.carried.sources.get(self.flow.source as usize)?;
         Some(source.source.as_str())
     }
 
@@ -212,7 +212,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn timestamp_rtt(&self) -> Option<&RttRange> {
-        self.half.filter(|half| half.options.has_timestamps && self.analysis.has_times)?;
+        self.half.filter(|half| half.options.has_timestamps && self.analysis.results.has_times)?;
         self.round_trips.as_ref().map(|measured| &measured.by_echo)
     }
 
@@ -222,7 +222,7 @@ impl<'a> FlowRow<'a> {
             (None, Some(quic)) => quic.handshake_rtt_ns(),
             (None, None) => self.connection?.handshake_rtt_ns(),
         };
-        handshake_rtt_ns.filter(|_| self.analysis.has_times).map(|rtt_ns| rtt_ns as f64 / 1e6)
+        handshake_rtt_ns.filter(|_| self.analysis.results.has_times).map(|rtt_ns| rtt_ns as f64 / 1e6)
     }
 
     pub(super) fn syn_rtt_ms(&self) -> Option<f64> {
@@ -230,7 +230,7 @@ impl<'a> FlowRow<'a> {
             Some(quic) => quic.direction(self.side).first_rtt_ns,
             None => self.connection?.syn_rtt_ns(self.side),
         };
-        let rtt_ns = rtt_ns.filter(|_| self.analysis.has_times)?;
+        let rtt_ns = rtt_ns.filter(|_| self.analysis.results.has_times)?;
         Some(rtt_ns as f64 / 1e6)
     }
 
@@ -240,7 +240,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn shows_arrivals(&self) -> bool {
-        self.analysis.shows_arrivals(self.flow, self.side)
+        self.analysis.options.shows_arrivals(self.flow, self.side)
     }
 
     pub(super) fn notes(&self) -> Option<String> {
@@ -252,13 +252,13 @@ impl<'a> FlowRow<'a> {
         } else if other.packets == 0 && self.connection.is_some() {
             notes.push("only this direction in the capture: no RTT".into());
         }
-        if let Some(pairing) = &self.analysis.pairing
+        if let Some(pairing) = &self.analysis.results.pairing
             && self.vantage().is_some()
         {
             notes.extend(note_on_pair(
                 pairing,
                 &self.flow.key().endpoints(self.side),
-                &self.analysis.sources,
+                &self.analysis.carried.sources,
             ));
         }
         notes.extend(self.note_on_missing_ends());
@@ -304,8 +304,9 @@ impl<'a> FlowRow<'a> {
                 notes.push("the place of the capture is not known: p leaves out losses behind it".into());
             }
         }
-        if let Some(lender) = self.analysis.lender(self.flow, self.side) {
-            let (flow, rtt_ms) = (lender.flow + self.first_flow, lender.rtt_ms);
+        let rtt_sources = &self.analysis.results.rtt_sources;
+        if let Some(other) = rtt_sources.source_for(self.flow, self.side, &self.analysis.options) {
+            let (flow, rtt_ms) = (other.flow + self.first_flow, other.rtt_ms);
             notes.push(format!(
                 "no loss events: round-trip time unknown; flow {flow} between the same hosts has \
                  `rtt={rtt_ms:.3}ms`"
@@ -385,7 +386,7 @@ impl PassTable for Flows {
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        2 * analysis.flows.len()
+        2 * analysis.carried.flows.len()
     }
 
     fn flow(&self, _: &Analysis, row: usize) -> Option<u32> {
@@ -774,7 +775,7 @@ impl<'a> FlowRow<'a> {
         column("outside", "", "where the flow has packets outside of the stretch of time that was read")
             .one_of(|| Cut::ALL.map(Cut::name).to_vec())
             .null_when("none outside, or none chosen")
-            .name(|row| Some(row.analysis.cut_flows.get(&row.index())?.name())),
+            .name(|row| Some(row.analysis.results.cut_flows.get(row.index())?.name())),
         column("ip_fragments", "", "packets that were fragments of a larger datagram")
             .u64(|row| Some(row.flow.rarities(row.side).fragments.into())),
         column("icmp_errors", "", "ICMP errors that quote a packet of this direction")

@@ -96,7 +96,7 @@ impl<'a> FlowRow<'a> {
         let spin = self.quic()?.spin()?;
         let is_shown =
             matches!(spin.verdict(self.side), Some(SpinVerdict::Plausible | SpinVerdict::ApplicationLimited));
-        is_shown.then(|| spin.direction(self.side)).filter(|_| self.analysis.has_times)
+        is_shown.then(|| spin.direction(self.side)).filter(|_| self.analysis.results.has_times)
     }
 
     fn spin_rtt(&self) -> Option<&'a (RttStatistics, LogHistogram)> {

@@ -30,7 +30,7 @@ impl PassTable for GroupBuckets {
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut buckets = Vec::new();
-        let Some(groups) = analysis.groups.as_ref().filter(|_| analysis.has_times) else {
+        let Some(groups) = analysis.carried.groups().filter(|_| analysis.results.has_times) else {
             return Ok(Self { buckets });
         };
         let measures = measures();

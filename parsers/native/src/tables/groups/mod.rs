@@ -25,7 +25,7 @@ impl PassTable for GroupTable {
     type Row<'a> = GroupTableRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        Ok(Self { order: analysis.groups.as_ref().map_or_else(Vec::new, Groups::in_order) })
+        Ok(Self { order: analysis.carried.groups().map_or_else(Vec::new, Groups::in_order) })
     }
 
     fn len(&self, _: &Analysis) -> usize {
@@ -47,12 +47,12 @@ pub(in crate::tables) struct GroupTableRow<'a> {
 
 impl<'a> GroupTableRow<'a> {
     fn at(analysis: &'a Analysis, number: u32, first_flow: u32) -> Option<Self> {
-        let groups = analysis.groups.as_ref()?;
+        let groups = analysis.carried.groups()?;
         Some(Self { analysis, groups, row: groups.row(number)?, first_flow })
     }
 
     fn group(&self) -> Option<String> {
-        let source = |number: u32| self.analysis.sources.get(number as usize);
+        let source = |number: u32| self.analysis.carried.sources.get(number as usize);
         match self.groups.key(self.row) {
             GroupKey::Link => source(0).map(|source| source.source.clone()),
             GroupKey::Flow(number) => Some((number + self.first_flow).to_string()),
@@ -106,7 +106,7 @@ impl<'a> GroupTableRow<'a> {
 
     /// The samples of a histogram, if the trace has times.
     fn timed<'b>(&self, samples: &'b LogHistogram) -> Option<&'b LogHistogram> {
-        Some(samples).filter(|_| self.analysis.has_times)
+        Some(samples).filter(|_| self.analysis.results.has_times)
     }
 
     fn rtt(&self) -> Option<&LogHistogram> {
@@ -129,7 +129,7 @@ impl<'a> GroupTableRow<'a> {
 
     fn samples(&self, what: Duration) -> Option<u64> {
         let samples = self.row.durations(what).map_or(0, LogHistogram::count);
-        Some(samples).filter(|_| self.analysis.has_times)
+        Some(samples).filter(|_| self.analysis.results.has_times)
     }
 
     fn percentile_ms(&self, what: Duration, share: f64) -> Option<f64> {

@@ -28,7 +28,7 @@ pub fn filter(bytes: &[u8]) {
         (Ok(program), Ok(analysis)) => {
             let is_refused = |packet: &&&[u8]| !program.accepts(packet, packet.len() as u32);
             let refused = packets.iter().filter(is_refused).count() as u64;
-            let filtered: u64 = analysis.sources.iter().map(|source| source.filtered_packets).sum();
+            let filtered: u64 = analysis.carried.sources.iter().map(|source| source.filtered_packets).sum();
             assert_eq!(refused, filtered);
             check_tables(analysis);
         }

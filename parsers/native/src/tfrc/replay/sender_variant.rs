@@ -9,29 +9,18 @@ use crate::tfrc::sender::{Sender, Step};
 /// times, which a trace rounds.
 const SAME_RATE: f64 = 1e-5;
 
-/// Limit in force on the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// No loss event yet.
-    SlowStart,
-    Equation,
-    /// Limited by the receive rate.
-    ReceiveLimited,
-    NoFeedback,
-    /// Reports are missing because nothing is sent.
-    Idle,
-}
-
-impl Mode {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SlowStart => "slow_start",
-            Self::Equation => "equation",
-            Self::ReceiveLimited => "receive_limited",
-            Self::NoFeedback => "no_feedback",
-            Self::Idle => "idle",
-        }
+named_enum! {
+    /// Limit in force on the rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// No loss event yet.
+        SlowStart = "slow_start",
+        Equation = "equation",
+        /// Limited by the receive rate.
+        ReceiveLimited = "receive_limited",
+        NoFeedback = "no_feedback",
+        /// Reports are missing because nothing is sent.
+        Idle = "idle",
     }
 }
 

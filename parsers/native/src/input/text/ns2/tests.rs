@@ -285,7 +285,7 @@ fn test_variables_of_all_forms() {
 /// Delivery of the first flow's first direction.
 fn delivery(text: &str) -> crate::flow::delivery::Delivery {
     let analysis = analyse_bytes(text.as_bytes().to_vec());
-    let flow = analysis.flows.get(0);
+    let flow = analysis.carried.flows.get(0);
     flow.deliveries().unwrap().of(flow.watched().unwrap()).clone()
 }
 

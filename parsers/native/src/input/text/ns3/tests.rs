@@ -103,7 +103,7 @@ fn test_a_drop_at_the_source_is_of_a_packet_that_was_sent() {
         udp("d", "1.3", "0/1", FORTH, 2),
     ];
     let analysis = analyse_bytes_as(lines.join("\n").into_bytes(), "ns3");
-    let flow = analysis.flows.get(0);
+    let flow = analysis.carried.flows.get(0);
     let delivery = flow.deliveries().unwrap().of(flow.forward());
     assert_eq!((delivery.sent, delivery.received, delivery.dropped, delivery.lost), (3, 1, 2, 2));
     assert_eq!(delivery.drop_words().as_deref(), Some("link queue 2"));
@@ -118,11 +118,11 @@ fn test_the_file_of_one_device_is_like_a_capture() {
     };
     let lines = [line("+", 1), line("-", 1), line("d", 2), line("r", 3)].join("\n");
     let analysis = analyse_bytes_as(lines.into_bytes(), "ns3");
-    let flow = analysis.flows.get(0);
+    let flow = analysis.carried.flows.get(0);
     assert!(flow.deliveries().is_none());
     assert_eq!(flow.direction(flow.forward()).packets, 2);
-    assert_eq!((analysis.sources[0].other_lines, analysis.sources[0].bad_lines), (2, 0));
-    assert!(analysis.problems.iter().any(|problem| problem.error.message.contains("drops")));
+    assert_eq!((analysis.carried.sources[0].other_lines, analysis.carried.sources[0].bad_lines), (2, 0));
+    assert!(analysis.carried.problems.iter().any(|problem| problem.error.message.contains("drops")));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn test_wrong_lines_are_counted_and_others_read() {
         udp("r", "1.5\0", "2/1", FORTH, 1),
     ];
     let analysis = analyse_bytes_as(text.join("\r\n").into_bytes(), "ns3");
-    let source = &analysis.sources[0];
+    let source = &analysis.carried.sources[0];
     assert_eq!((source.packets, source.bad_lines, source.other_lines, source.non_ip_packets), (2, 4, 1, 1));
 }
 

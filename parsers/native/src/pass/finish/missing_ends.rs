@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 
-use super::Analysis;
 use crate::flow::delivery::Delivery;
 use crate::flow::observation::MissingEnds;
 use crate::flow::{Flow, FlowTable};
@@ -87,15 +86,13 @@ fn address(flow: &Flow, side: Side) -> Address {
     flow.key().end(side).0
 }
 
-impl Analysis {
-    /// Find out which ends a simulator's trace does not show.
-    pub(super) fn find_missing_ends(&mut self) {
-        let ends = ShownEnds::of(&self.flows, &self.sources);
-        for flow in self.flows.iter_mut().filter(|flow| flow.is_simulated()) {
-            let missing = [Side::Low, Side::High].map(|side| (side, ends.missing(flow, side)));
-            for (side, missing) in missing {
-                flow.deliveries_mut().of_mut(side).missing = missing;
-            }
+/// Find out which ends a simulator's trace does not show.
+pub(super) fn find_missing_ends(flows: &mut FlowTable, sources: &[SourceSummary]) {
+    let ends = ShownEnds::of(flows, sources);
+    for flow in flows.iter_mut().filter(|flow| flow.is_simulated()) {
+        let missing = [Side::Low, Side::High].map(|side| (side, ends.missing(flow, side)));
+        for (side, missing) in missing {
+            flow.deliveries_mut().of_mut(side).missing = missing;
         }
     }
 }

@@ -11,8 +11,6 @@ use hashbrown::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Analysis;
-use crate::flow::Found;
 use crate::packet::event::{Network, Packet, Transport};
 use crate::packet::extras::PacketExtras;
 use crate::packet::ip_fields::IpFields;
@@ -36,7 +34,7 @@ struct FirstSighting {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct InterfaceDuplicates {
+pub(in crate::pass) struct InterfaceDuplicates {
     /// Capture point of the first packet.
     capture_point: Option<u16>,
     has_several: bool,
@@ -83,26 +81,6 @@ impl InterfaceDuplicates {
         self.shown.insert(identity, packet);
         self.order.push_back((identity, packet.number));
         false
-    }
-}
-
-impl Analysis {
-    /// Whether a packet of a non-TCP flow is a duplicate, which is then counted only as such.
-    #[inline]
-    pub(super) fn take_copy(
-        &mut self,
-        found: Found,
-        packet: &Packet,
-        network: &Network,
-        extras: &PacketExtras,
-    ) -> bool {
-        let has_identity =
-            matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
-        let is_copy = has_identity && self.shown_again.is_copy(packet, network, extras);
-        if is_copy {
-            self.flows.get_mut(found.flow).on_copy(found.side);
-        }
-        is_copy
     }
 }
 

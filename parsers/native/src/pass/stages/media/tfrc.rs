@@ -8,20 +8,20 @@ use crate::flow::tfrc::from_capture::{CarrierSetup, Reported};
 use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::Packet;
-use crate::pass::Analysis;
+use crate::pass::stages::datagrams::Datagrams;
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::{Profile, ReceiverProfile};
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::feedback::TfrcReport;
 
-impl Analysis {
+impl Datagrams<'_> {
     pub(super) fn take_tfrc_report(&mut self, from: ReportPacket<'_>, report: &TfrcReport) {
-        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
+        let media = self.carried.sessions.find(report.media, from.found, from.endpoints(), false);
         let Some(media) = media else {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).transport.non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(media.flow).transport.non_tcp_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;
@@ -48,7 +48,7 @@ impl Analysis {
         let Found { flow, side } = media;
         let place = PacketRef { flow, side, time_ns, packet };
         if let Some(ends) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known(side)) {
-            ends.on_report(place, &reported, &mut self.tfrc);
+            ends.on_report(place, &reported, &mut self.results.tfrc);
         }
         if let Some(sample) = sample {
             self.on_media_rtt(media, from.packet, sample);
@@ -56,14 +56,14 @@ impl Analysis {
     }
 
     /// The follower of the packets found at `found`.
-    pub(in crate::pass) fn follower(&self, found: Found) -> TfrcFollower {
+    pub(in crate::pass::stages) fn follower(&self, found: Found) -> TfrcFollower {
         TfrcFollower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
     }
 }
 
 /// Passes numbered packets to TFRC's ends.
 #[derive(Clone, Copy)]
-pub(in crate::pass) struct TfrcFollower {
+pub(in crate::pass::stages) struct TfrcFollower {
     profile: Profile,
     /// The user's round-trip time, seconds.
     rtt: Option<f64>,
@@ -72,19 +72,19 @@ pub(in crate::pass) struct TfrcFollower {
 
 impl TfrcFollower {
     /// Setup of ends with numbers of `seq_bits` bits and a first payload of `bytes`.
-    pub(in crate::pass) fn setup(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
+    pub(in crate::pass::stages) fn setup(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
         CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
     }
 
     /// The place of a packet of the data.
-    pub(in crate::pass) fn place(&self, time_ns: i64, packet: u64) -> PacketRef {
+    pub(in crate::pass::stages) fn place(&self, time_ns: i64, packet: u64) -> PacketRef {
         let Found { flow, side } = self.found;
         PacketRef { flow, side, time_ns, packet }
     }
 
     /// Process a datagram numbered by a generator. Only the user knows its round-trip time.
-    pub(in crate::pass) fn follow_numbered(
+    pub(in crate::pass::stages) fn follow_numbered(
         &self,
         tfrc: &mut Option<Box<TfrcFlow>>,
         numbered: &NumberedDatagram,

@@ -1,5 +1,6 @@
 //! Passes datagrams with a user-defined layout to TFRC's ends.
 
+use super::Datagrams;
 use crate::flow::sequences::NumberArrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
@@ -9,12 +10,12 @@ use crate::flow::tfrc_layout::EchoedPacket;
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
-use crate::pass::{Analysis, RttMethod};
+use crate::pass::collectors::RttMethod;
 use crate::tfrc::DataPacket;
 use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
 
-impl Analysis {
+impl Datagrams<'_> {
     /// Process a datagram from or to `port`, which has this layout.
     pub(super) fn take_layout(
         &mut self,
@@ -27,6 +28,7 @@ impl Analysis {
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let way = PortMatch { is_from_port: src_port == port, is_to_port: dst_port == port };
         let half = self
+            .carried
             .flows
             .get_mut(found.flow)
             .transport
@@ -53,7 +55,7 @@ impl Analysis {
     ) {
         let follower = self.follower(found);
         let given_rtt = self.options.rtt_s;
-        let flow = self.flows.get_mut(found.flow);
+        let flow = self.carried.flows.get_mut(found.flow);
         let mut counted = None;
         let numbers = Some(ProbeLayout::Own(layout.data.numbers));
         let head = extras.head(packet.network.head);
@@ -70,27 +72,28 @@ impl Analysis {
         };
         let at = follower.place(packet.time_ns, packet.number);
         if values.is_impossible {
-            ends.on_finding(at, Finding::of(FindingKind::ImpossibleValue), &mut self.tfrc);
+            ends.on_finding(at, Finding::of(FindingKind::ImpossibleValue), &mut self.results.tfrc);
         }
         if numbered.arrival == NumberArrival::Unconfirmed {
-            ends.on_finding(at, Finding::of(FindingKind::SequenceJump), &mut self.tfrc);
+            ends.on_finding(at, Finding::of(FindingKind::SequenceJump), &mut self.results.tfrc);
             return;
         }
         if std::mem::replace(&mut half.restarts, numbered.restarts) != numbered.restarts {
-            ends.restart(at, &mut self.tfrc);
+            ends.restart(at, &mut self.results.tfrc);
         }
         half.on_data(values, packet.time_ns);
         let rtt = half.grouping_rtt(given_rtt);
         let data =
             DataPacket { seq: numbered.number, rtt, ce: numbered.is_marked, bytes, ..DataPacket::default() };
-        ends.on_data(at, &data, &mut self.tfrc);
+        ends.on_data(at, &data, &mut self.results.tfrc);
     }
 
     fn take_layout_report(&mut self, found: Found, packet: &Packet, layout: &Layout, report: &ReportValues) {
         let of = Found { side: found.side.other(), ..found };
-        let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
+        let vantage =
+            self.options.vantage_of(self.carried.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
-        let flow = self.flows.get_mut(of.flow);
+        let flow = self.carried.flows.get_mut(of.flow);
         let NonTcpState { layout_flow, tfrc, .. } = flow.transport.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
         let echoed = half.on_report(layout, report, packet.time_ns);
@@ -107,7 +110,7 @@ impl Analysis {
             (report.is_impossible, FindingKind::ImpossibleValue),
         ];
         for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
-            ends.on_finding(at, Finding::of(kind), &mut self.tfrc);
+            ends.on_finding(at, Finding::of(kind), &mut self.results.tfrc);
         }
         let reported = Reported {
             sequence: number,
@@ -124,7 +127,7 @@ impl Analysis {
             shows_sending: vantage == Some(Vantage::Sender),
             ..Reported::default()
         };
-        ends.on_report(at, &reported, &mut self.tfrc);
+        ends.on_report(at, &reported, &mut self.results.tfrc);
         if let Some((rtt, _)) = sample {
             self.collect_answer_rtt(of, packet, (rtt * 1e9).round() as u64, RttMethod::Report);
         }

@@ -3,7 +3,7 @@
 mod per_packet_feedback;
 mod tfrc;
 
-use super::{Analysis, RttMethod, RttSample};
+use super::datagrams::Datagrams;
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
 use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::rtp::{self, GivenRtp};
@@ -12,6 +12,7 @@ use crate::flow::tfrc::{FeedbackSample, PacketRef};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::key::Side;
+use crate::pass::collectors::{RttMethod, RttSample};
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
 use crate::wire::rtcp::{self as wire_rtcp, ReportBlock, ReportBlocks, Rtcp};
@@ -35,7 +36,7 @@ impl ReportPacket<'_> {
     }
 }
 
-impl Analysis {
+impl Datagrams<'_> {
     /// Process a datagram that may be RTP or RTCP; `given` is the user's layout.
     pub(super) fn take_rtp(
         &mut self,
@@ -54,21 +55,21 @@ impl Analysis {
     fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).transport.non_tcp_mut();
-        let samples = &mut self.tfrc;
+        let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(found.flow).transport.non_tcp_mut();
+        let samples = &mut self.results.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
         let believed = direction.take(&seen, given, |source, seen| {
             follower.follow(tfrc.get_or_insert_default(), source, seen, samples);
         });
         if let Some(ssrc) = believed {
-            self.sessions.on_source(ssrc, found, &packet.network.endpoints);
+            self.carried.sessions.on_source(ssrc, found, &packet.network.endpoints);
         }
     }
 
     fn take_rtcp(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
         let on_wire = packet.network.payload_bytes.unwrap_or(0) as usize;
         let is_whole = payload.len() >= on_wire;
-        let rtp = self.flows.get_mut(found.flow).transport.non_tcp_mut().rtp.get_or_insert_default();
+        let rtp = self.carried.flows.get_mut(found.flow).transport.non_tcp_mut().rtp.get_or_insert_default();
         let is_expected = rtp.has_media() || rtp.is_only_rtcp();
         let direction = rtp.direction_mut(found.side);
         if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
@@ -81,7 +82,7 @@ impl Analysis {
         for report in wire_rtcp::packets(payload) {
             match report {
                 Ok(Rtcp::SenderReport(ssrc, info, blocks)) => {
-                    self.sessions.on_time(ssrc, info.middle_ntp(), packet.time_ns);
+                    self.carried.sessions.on_time(ssrc, info.middle_ntp(), packet.time_ns);
                     if let Some(source) = self.source_of(from, ssrc, true) {
                         source.on_sender_report(&info);
                     }
@@ -103,7 +104,8 @@ impl Analysis {
     }
 
     fn counts(&mut self, found: Found) -> &mut rtp::RtpDirection {
-        self.flows
+        self.carried
+            .flows
             .get_mut(found.flow)
             .transport
             .non_tcp_mut()
@@ -114,7 +116,7 @@ impl Analysis {
 
     /// The source that a report is about, or that sent it itself.
     fn source_of(&mut self, from: ReportPacket<'_>, ssrc: u32, is_own: bool) -> Option<&mut MediaSource> {
-        let media = self.sessions.find(ssrc, from.found, from.endpoints(), is_own)?;
+        let media = self.carried.sessions.find(ssrc, from.found, from.endpoints(), is_own)?;
         self.counts(media).source_mut(ssrc)
     }
 
@@ -147,7 +149,7 @@ impl Analysis {
         if middle_ntp == 0 {
             return None;
         }
-        let sent_ns = self.sessions.sent_ns(ssrc, middle_ntp)?;
+        let sent_ns = self.carried.sessions.sent_ns(ssrc, middle_ntp)?;
         let away = from.packet.time_ns.saturating_sub(sent_ns) as f64 / 1e9;
         let sample = r_sample(away, 0.0, f64::from(held) / SHORT_TIME);
         self.counts(from.found).impossible_delays += u64::from(sample.is_none());
@@ -162,7 +164,7 @@ impl Analysis {
                 return;
             }
             Block::ReceiverTime(ntp) => {
-                self.sessions.on_time(reporter, (ntp >> 16) as u32, from.packet.time_ns);
+                self.carried.sessions.on_time(reporter, (ntp >> 16) as u32, from.packet.time_ns);
                 return;
             }
             Block::Echo { ssrc, last_time, delay } => {
@@ -197,7 +199,7 @@ impl Analysis {
     /// to the other side of its flow.
     fn on_media_report(&mut self, from: ReportPacket<'_>, report: MediaReport, row: ReportRow) {
         let ReportPacket { found, packet } = from;
-        let media = self.sessions.find(report.ssrc, found, from.endpoints(), false);
+        let media = self.carried.sessions.find(report.ssrc, found, from.endpoints(), false);
         let other = Found { side: found.side.other(), ..found };
         if media.is_none() && !self.counts(other).may_have(report.ssrc) {
             self.counts(found).unknown_reports += 1;
@@ -206,7 +208,7 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).transport.non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(media.flow).transport.non_tcp_mut();
         let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
         let place =
             PacketRef { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
@@ -214,10 +216,10 @@ impl Analysis {
         if let Some(inferred) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
             p = inferred.p(packet.time_ns);
             inferred_p = row.named.as_ref().and_then(|(highest, outcomes)| {
-                inferred.on_named(place, ((*highest).into(), outcomes), rtt_from_here, &mut self.tfrc)
+                inferred.on_named(place, ((*highest).into(), outcomes), rtt_from_here, &mut self.results.tfrc)
             });
         }
-        self.tfrc.feedback.offer(FeedbackSample {
+        self.results.tfrc.feedback.offer(FeedbackSample {
             flow: media.flow,
             side: media.side,
             sent_ns: packet.time_ns,
@@ -239,7 +241,7 @@ impl Analysis {
     fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
         let rtt_ns = (rtt * 1e9).round() as u64;
         let Found { flow, side } = media;
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).transport.non_tcp_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(flow).transport.non_tcp_mut();
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);
@@ -256,27 +258,17 @@ impl Analysis {
     }
 
     /// Collect the round-trip time of the data of `data` that another packet than TCP's shows.
-    pub(in crate::pass) fn collect_answer_rtt(
+    pub(in crate::pass::stages) fn collect_answer_rtt(
         &mut self,
         data: Found,
         packet: &Packet,
         rtt_ns: u64,
         method: RttMethod,
     ) {
-        let Found { flow, side } = data;
-        if let Some(bins) = &mut self.bins {
-            bins.add_rtt(flow, side, packet.time_ns, rtt_ns);
+        if let Some(bins) = &mut self.results.bins {
+            bins.add_rtt(data.flow, data.side, packet.time_ns, rtt_ns);
         }
-        let Packet { time_ns, number: packet, .. } = *packet;
-        self.samples.rtt.offer(RttSample {
-            flow,
-            side,
-            time_ns,
-            rtt_ns,
-            method,
-            is_delayed_ack: false,
-            packet,
-        });
+        self.results.samples.offer(RttSample::of_packet(data, packet, rtt_ns, method));
     }
 }
 

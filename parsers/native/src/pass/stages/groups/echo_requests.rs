@@ -7,10 +7,9 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::intervals::{Count, Duration};
-use crate::groups::GroupDirection;
+use crate::groups::{GroupDirection, Groups};
 use crate::packet::event::{Address, Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
-use crate::pass::Analysis;
 use crate::wire::icmp::Echo;
 
 /// The most requests that wait for their replies; the oldest is given up as unanswered.
@@ -30,7 +29,7 @@ struct Request {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::pass) struct EchoRequests {
+pub(super) struct EchoRequests {
     waiting: HashMap<EchoKey, Request>,
     /// Keys and numbers, the oldest first; of answered requests, too.
     order: VecDeque<(EchoKey, u64)>,
@@ -49,27 +48,22 @@ impl EchoRequests {
         self.waiting.get(&oldest).filter(|request| request.number == number)?;
         self.waiting.remove(&oldest)
     }
-}
 
-impl Analysis {
-    /// Look for an echo request or its reply in a packet of ICMP.
-    #[inline(never)]
-    pub(in crate::pass) fn take_echo(&mut self, packet: &Packet, extras: &PacketExtras) {
+    /// Look for a request or its reply in a packet of ICMP.
+    pub fn on_icmp(&mut self, packet: &Packet, extras: &PacketExtras, source: u32, groups: &mut Groups) {
         let network = &packet.network;
         let Some(echo) = Echo::of(network.endpoints.protocol, extras.head(network.head).bytes()) else {
             return;
         };
         let (src, dst) = (network.endpoints.src, network.endpoints.dst);
         if echo.is_reply {
-            if let Some(request) =
-                self.echo_requests.waiting.remove(&(dst, src, echo.identifier, echo.sequence))
-            {
-                self.count_echo(&request, Some(packet.time_ns));
+            if let Some(request) = self.waiting.remove(&(dst, src, echo.identifier, echo.sequence)) {
+                count(&request, Some(packet.time_ns), groups);
             }
             return;
         }
         let key = (src, dst, echo.identifier, echo.sequence);
-        if self.echo_requests.waiting.contains_key(&key) {
+        if self.waiting.contains_key(&key) {
             return;
         }
         let request = Request {
@@ -77,38 +71,36 @@ impl Analysis {
             endpoints: network.endpoints,
             dscp: network.dscp,
             number: packet.number,
-            source: self.source,
+            source,
         };
-        if let Some(oldest) = self.echo_requests.add(key, request) {
-            self.count_echo(&oldest, None);
+        if let Some(oldest) = self.add(key, request) {
+            count(&oldest, None, groups);
         }
     }
 
     /// Count requests that were never answered, after the last packet.
-    pub(in crate::pass) fn finish_echoes(&mut self) {
-        let mut requests = std::mem::take(&mut self.echo_requests);
-        while !requests.order.is_empty() {
-            if let Some(request) = requests.take_oldest() {
-                self.count_echo(&request, None);
+    pub fn finish(&mut self, groups: &mut Groups) {
+        while !self.order.is_empty() {
+            if let Some(request) = self.take_oldest() {
+                count(&request, None, groups);
             }
         }
     }
+}
 
-    /// Count a request in its interval, with its reply if there is one.
-    fn count_echo(&mut self, request: &Request, replied_ns: Option<i64>) {
-        let Some(groups) = &mut self.groups else { return };
-        let keys = groups.grouping.by.groups_of_packet(
-            &request.endpoints,
-            request.dscp,
-            GroupDirection::Out,
-            request.source,
-        );
-        groups.change_keys(keys, request.time_ns, |row| {
-            row.counts.change(Count::EchoRequests, 1);
-            match replied_ns {
-                Some(time_ns) => row.add_duration(Duration::Echo, time_ns.saturating_sub(request.time_ns)),
-                None => row.counts.change(Count::EchoUnanswered, 1),
-            }
-        });
-    }
+/// Count a request in its interval, with its reply if there is one.
+fn count(request: &Request, replied_ns: Option<i64>, groups: &mut Groups) {
+    let keys = groups.grouping.by.groups_of_packet(
+        &request.endpoints,
+        request.dscp,
+        GroupDirection::Out,
+        request.source,
+    );
+    groups.change_keys(keys, request.time_ns, |row| {
+        row.counts.change(Count::EchoRequests, 1);
+        match replied_ns {
+            Some(time_ns) => row.add_duration(Duration::Echo, time_ns.saturating_sub(request.time_ns)),
+            None => row.counts.change(Count::EchoUnanswered, 1),
+        }
+    });
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Analysis;
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowTable};
 use crate::input::source_summary::SourceSummary;
 use crate::input::time_order::ClockSteps;
 use crate::packet::event::{Layer, Numbering, Stop};
@@ -22,74 +21,56 @@ const NAMED: usize = 8;
 
 /// Bytes that were acknowledged and not captured, in the flows of one source.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct CaptureGaps {
+pub(in crate::pass) struct CaptureGaps {
     bytes: u64,
     /// These flows, from 0.
     flows: Vec<u32>,
 }
 
 /// The same by source.
-pub(super) type GapsOfSources = BTreeMap<u32, CaptureGaps>;
+pub(in crate::pass) type GapsOfSources = BTreeMap<u32, CaptureGaps>;
 
-impl Analysis {
-    /// Report what the sources show of themselves. To be called once, after the last source.
-    pub(super) fn report_source_problems(&mut self) {
-        for number in self.flows.here().collect::<Vec<_>>() {
-            self.note_gaps(number);
-        }
-        let mut gaps = std::mem::take(&mut self.gaps);
-        let has_flows = !self.flows.is_empty();
-        let mut found = Vec::new();
-        for (at, source) in self.sources.iter().enumerate() {
-            for (interface, _) in &source.interfaces {
-                if let Some(dropped) = interface.dropped.filter(|&dropped| dropped > 0) {
-                    found.push(placed(source, capture_drops(dropped, interface.name.as_deref()), None));
-                }
-            }
-            if let Some(mut gaps) = gaps.remove(&(at as u32)) {
-                gaps.flows.sort_unstable();
-                found.push(capture_gap(source, gaps));
-            }
-            let order = &source.time_order;
-            if order.back.count > 0 {
-                found.push(placed(source, clock_back(&order.back), Some(order.back.first)));
-            }
-            if order.ahead.count > 0 {
-                found.push(placed(source, clock_ahead(&order.ahead), Some(order.ahead.first)));
-            }
-            if !has_flows && source.packets > 0 {
-                found.push(placed(source, no_flow(source), None));
-            } else if source.undecoded_packets > 0 {
-                found.push(placed(source, undecoded(source), unreadable(source).map(|stop| stop.2).min()));
+/// What the sources show of themselves, after the last one.
+pub(super) fn source_problems(
+    flows: &FlowTable,
+    gaps: &mut GapsOfSources,
+    sources: &[SourceSummary],
+) -> Vec<Problem> {
+    flows.here().for_each(|number| note_gaps(gaps, number, flows.get(number)));
+    let mut found = Vec::new();
+    for (at, source) in sources.iter().enumerate() {
+        for (interface, _) in &source.interfaces {
+            if let Some(dropped) = interface.dropped.filter(|&dropped| dropped > 0) {
+                found.push(placed(source, capture_drops(dropped, interface.name.as_deref()), None));
             }
         }
-        self.problems.extend(found);
-    }
-
-    /// Without times, or with a clock that stands still, no time between packets is known.
-    pub(super) fn check_times(&mut self) {
-        let with_packets = || self.sources.iter().filter(|source| source.packets > 0);
-        let packets: u64 = with_packets().map(|source| source.packets).sum();
-        let start_ns = with_packets().map(|source| source.start_ns).min();
-        let end_ns = with_packets().map(|source| source.end_ns).max();
-        self.end_ns = end_ns.unwrap_or(i64::MIN);
-        self.has_times = packets < 2 || start_ns != end_ns;
-        if !self.has_times {
-            self.samples.rtt.kept.clear();
-            let message = format!("all {packets} packets have the same time");
-            self.bound(ReadError::whole(ProblemKind::ClockStill, message).hint(Hint::ClockStill));
+        if let Some(mut gaps) = gaps.remove(&(at as u32)) {
+            gaps.flows.sort_unstable();
+            found.push(capture_gap(source, gaps));
+        }
+        let order = &source.time_order;
+        if order.back.count > 0 {
+            found.push(placed(source, clock_back(&order.back), Some(order.back.first)));
+        }
+        if order.ahead.count > 0 {
+            found.push(placed(source, clock_ahead(&order.ahead), Some(order.ahead.first)));
+        }
+        if flows.is_empty() && source.packets > 0 {
+            found.push(placed(source, no_flow(source), None));
+        } else if source.undecoded_packets > 0 {
+            found.push(placed(source, undecoded(source), unreadable(source).map(|stop| stop.2).min()));
         }
     }
+    found
+}
 
-    /// Note the bytes that are missing in a flow, after its last packet.
-    pub(super) fn note_gaps(&mut self, number: u32) {
-        let flow = self.flows.get(number);
-        let bytes = gap_bytes(flow);
-        if bytes > 0 {
-            let of_source = self.gaps.entry(flow.source).or_default();
-            of_source.bytes = of_source.bytes.saturating_add(bytes);
-            of_source.flows.push(number);
-        }
+/// Note the bytes that are missing in a flow, after its last packet.
+pub(in crate::pass) fn note_gaps(gaps: &mut GapsOfSources, number: u32, flow: &Flow) {
+    let bytes = gap_bytes(flow);
+    if bytes > 0 {
+        let of_source = gaps.entry(flow.source).or_default();
+        of_source.bytes = of_source.bytes.saturating_add(bytes);
+        of_source.flows.push(number);
     }
 }
 
@@ -107,7 +88,7 @@ fn placed(source: &SourceSummary, mut error: ReadError, position: Option<u64>) -
     let is_text = source.lines > 0;
     error.line = position.filter(|_| is_text);
     let packet = position.filter(|_| !is_text);
-    Problem { source: source.source.clone(), flows: Vec::new(), packet, packets_before: 0, error }
+    Problem { packet, ..Problem::of_source(&source.source, error) }
 }
 
 fn capture_drops(dropped: u64, interface: Option<&str>) -> ReadError {

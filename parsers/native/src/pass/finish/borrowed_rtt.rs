@@ -3,11 +3,12 @@
 //! They are only suggested: another connection may take another path and other queues.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 
-use super::Analysis;
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowTable};
 use crate::packet::event::{Address, Family};
 use crate::packet::key::Side;
+use crate::pass::options::Options;
 
 type HostPair = (Family, Address, Address);
 
@@ -21,49 +22,48 @@ pub struct RttSource {
 }
 
 /// For each pair of hosts that needs one, the connection with the most samples.
-pub(super) type RttSources = HashMap<HostPair, RttSource>;
+#[derive(Default)]
+pub struct RttSources(HashMap<HostPair, RttSource>);
 
-impl Analysis {
-    /// The connection whose round-trip time may apply to the data of `side`, if it is unknown
-    /// otherwise.
-    pub fn lender(&self, flow: &Flow, side: Side) -> Option<RttSource> {
-        let lender = self.lenders.get(&hosts_of(flow))?;
-        self.lacks_rtt(flow, side).then_some(*lender)
-    }
-
-    /// Whether losses of `side` belong to no event because the RTT is unknown.
-    fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
-        match flow.transport.tfrc() {
-            Some(ends) => ends.lacks_rtt(side),
-            // Without an RTT, numbered datagrams are not followed at all.
-            None => {
-                let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
-                is_counted && flow.transport.dccp().is_none() && self.options.rtt_s.is_none()
-            }
-        }
-    }
-
-    /// Find the connections with an RTT. Call once, after the last packet.
-    pub(super) fn find_rtt_sources(&mut self) {
+impl RttSources {
+    /// Find the connections with an RTT, after the last packet.
+    pub(super) fn find(flows: &FlowTable, options: &Options) -> (Self, io::Result<()>) {
         let lacks_rtt =
-            |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| self.lacks_rtt(flow, side));
-        let here = self.flows.here().map(|number| self.flows.get(number));
+            |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| lacks_rtt(flow, side, options));
+        let here = flows.here().map(|number| flows.get(number));
         let in_need: HashSet<HostPair> = here.filter(|flow| lacks_rtt(flow)).map(hosts_of).collect();
+        let mut sources = Self::default();
         if in_need.is_empty() {
-            return;
+            return (sources, Ok(()));
         }
-        let mut lenders = RttSources::new();
-        let found = self.flows.for_each(|number, flow| {
-            let lender = as_rtt_source(number, flow).filter(|_| in_need.contains(&hosts_of(flow)));
-            if let Some(lender) = lender {
-                let best = lenders.entry(hosts_of(flow)).or_insert(lender);
-                if best.samples < lender.samples {
-                    *best = lender;
+        let read = flows.for_each(|number, flow| {
+            let source = as_rtt_source(number, flow).filter(|_| in_need.contains(&hosts_of(flow)));
+            if let Some(source) = source {
+                let best = sources.0.entry(hosts_of(flow)).or_insert(source);
+                if best.samples < source.samples {
+                    *best = source;
                 }
             }
         });
-        self.note_unread(found);
-        self.lenders = lenders;
+        (sources, read)
+    }
+
+    /// The connection whose round-trip time may apply to the data of `side`, if it is unknown otherwise.
+    pub fn source_for(&self, flow: &Flow, side: Side, options: &Options) -> Option<RttSource> {
+        let source = self.0.get(&hosts_of(flow))?;
+        lacks_rtt(flow, side, options).then_some(*source)
+    }
+}
+
+/// Whether losses of `side` belong to no event because the RTT is unknown.
+fn lacks_rtt(flow: &Flow, side: Side, options: &Options) -> bool {
+    match flow.transport.tfrc() {
+        Some(ends) => ends.lacks_rtt(side),
+        // Without an RTT, numbered datagrams are not followed at all.
+        None => {
+            let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
+            is_counted && flow.transport.dccp().is_none() && options.rtt_s.is_none()
+        }
     }
 }
 

@@ -5,11 +5,11 @@ use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
 use crate::flow::rtp::sent_packets::outcomes;
 use crate::flow::tcp::ecn::{CE, Ecn};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome};
-use crate::pass::Analysis;
+use crate::pass::stages::datagrams::Datagrams;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::feedback::{Congestion, PacketReport, TICKS_PER_SECOND, TransportWide};
 
-impl Analysis {
+impl Datagrams<'_> {
     pub(super) fn take_congestion(&mut self, from: ReportPacket<'_>, report: &Congestion<'_>) {
         for part in report.sources() {
             let (mut came, mut missing) = (0_u64, 0_u64);
@@ -55,7 +55,7 @@ impl Analysis {
     }
 
     pub(super) fn take_transport_wide(&mut self, from: ReportPacket<'_>, report: &TransportWide<'_>) {
-        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
+        let media = self.carried.sessions.find(report.media, from.found, from.endpoints(), false);
         let (mut came, mut highest) = (0_u64, None);
         for packet in report.arrivals() {
             (came, highest) = (came + 1, Some(u64::from(packet.number)));
@@ -89,7 +89,7 @@ impl Analysis {
     /// Whether `ssrc` is the source whose losses are grouped into events: the first of its
     /// direction.
     fn is_followed(&mut self, from: ReportPacket<'_>, ssrc: u32) -> bool {
-        let media = self.sessions.find(ssrc, from.found, from.endpoints(), false);
+        let media = self.carried.sessions.find(ssrc, from.found, from.endpoints(), false);
         let first = media.and_then(|media| self.counts(media).sources().first().map(|source| source.ssrc));
         first == Some(ssrc)
     }

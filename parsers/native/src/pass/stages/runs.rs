@@ -39,7 +39,7 @@ struct Waiting {
 
 /// Where the runs of a group of flows are, in the order of the first segment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RunsOfGroup(Vec<u16>);
+pub(in crate::pass) struct RunsOfGroup(Vec<u16>);
 
 impl RunsOfGroup {
     pub fn is_empty(&self) -> bool {
@@ -49,7 +49,7 @@ impl RunsOfGroup {
 
 /// Segments that wait, grouped by flow. An index is one among all packets of the batches.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(in crate::pass) struct Runs {
     /// At the place of the last bits of the flow's number, or at the next ones that were free.
     runs: Vec<Run>,
     /// By place of the group.
@@ -160,7 +160,7 @@ impl Runs {
 }
 
 /// The segments of a flow that wait: the index of each, and the side that sent it.
-pub(super) struct Segments<'a> {
+pub(in crate::pass) struct Segments<'a> {
     waiting: &'a [Waiting],
     next: u16,
 }

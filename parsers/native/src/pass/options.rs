@@ -1,0 +1,137 @@
+//! How sources are read, what is collected of them, and the bounds: all that the caller gives.
+
+use std::collections::HashSet;
+
+use super::collectors::NewCollector;
+use super::datagram_layout::DatagramLayout;
+use super::log_owners::LogOwner;
+use crate::flow::Flow;
+use crate::flow::bins::BinWidth;
+use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::tcp::vantage::Vantage;
+use crate::groups::Grouping;
+use crate::input::source::InputFormat;
+use crate::input::stretch::Stretch;
+use crate::packet::event::NodeLayer;
+use crate::packet::key::Side;
+use crate::tfrc::ns2::Parameters;
+use crate::tfrc::profile::Profile;
+use crate::wire::layers::TunnelPorts;
+
+/// Silence that ends a flow unless another is given: NATs keep connections for so long (RFC 5382 section 5).
+const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
+
+/// How sources are read, what is collected of them, and the bounds.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Tables to collect beside those that every pass fills (`tables::TABLES`).
+    pub collect: HashSet<String>,
+    /// Collectors of those of them that sample what packets of TCP do.
+    pub collectors: Vec<NewCollector>,
+    pub bin_width: BinWidth,
+    /// TFRC rules against which a capture is checked.
+    pub tfrc_profile: Profile,
+    /// Parameters of ns-2's TFRC agents, which a trace does not show.
+    pub tfrc: Parameters,
+    /// Layouts of the UDP payloads from or to these ports.
+    pub dissect: Vec<(u16, DatagramLayout)>,
+    /// Round-trip time in seconds of flows that do not show theirs.
+    pub rtt_s: Option<f64>,
+    /// The most flows at a time.
+    pub max_flows: u32,
+    /// Silence after which a flow is over, in capture time.
+    pub idle_ns: i64,
+    /// The most samples of each kind.
+    pub max_samples: usize,
+    /// The most decompressed bytes of a source.
+    pub max_decompressed_bytes: Option<u64>,
+    /// Layer of a simulator's nodes at which packets count as sent and received; None takes
+    /// the highest that the trace has.
+    pub layer: Option<NodeLayer>,
+    /// Format of the sources; None recognises it by their content.
+    pub format: Option<InputFormat>,
+    /// Where the captures were taken, seen from the direction with more payload; None infers it.
+    pub vantage: Option<Vantage>,
+    /// Connections of logs that do not name theirs.
+    pub log_owners: Vec<LogOwner>,
+    /// The stretch of time that is read; None for all.
+    pub stretch: Option<Stretch>,
+    /// How flows are grouped, if they are.
+    pub grouping: Option<Grouping>,
+    /// UDP ports of encapsulations.
+    pub tunnel_ports: TunnelPorts,
+    /// Threads that follow flows; None for as many as there are processors. The results are the same.
+    pub threads: Option<usize>,
+}
+
+impl Options {
+    pub(super) fn collects(&self, table: &str) -> bool {
+        self.collect.contains(table)
+    }
+
+    /// Room for the samples of a table, if it is collected.
+    pub(super) fn samples_of<T: Copy>(&self, table: &str) -> BoundedSamples<T> {
+        BoundedSamples::new(self.collects(table), self.max_samples)
+    }
+
+    /// Where `flow` was captured, seen from the data of `side`, and the confidence: as given by the
+    /// user or by a simulator, else inferred.
+    pub fn vantage_of(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
+        if flow.shows_path() {
+            if flow.is_simulated() && !flow.is_watched() {
+                return None;
+            }
+            let vantage = match flow.watched() {
+                Some(watched) if watched == side => Vantage::Sender,
+                Some(_) => Vantage::Receiver,
+                None => Vantage::Middle,
+            };
+            return Some((vantage, 1.0));
+        }
+        let Some(vantage) = self.vantage else {
+            return flow.transport.vantage(side);
+        };
+        if !flow.transport.has_vantage() {
+            return None;
+        }
+        let payload = |side| flow.direction(side).payload_bytes;
+        let is_larger =
+            (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
+        Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
+    }
+
+    /// Whether losses of the data of `side` are visible: not if they are captured at their sender.
+    pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
+        if flow.transport.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
+            return false;
+        }
+        flow.shows_both_ends(side)
+            || self.vantage_of(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            collect: HashSet::new(),
+            collectors: Vec::new(),
+            bin_width: BinWidth::Adaptive,
+            tfrc_profile: Profile::default(),
+            tfrc: Parameters::default(),
+            dissect: Vec::new(),
+            rtt_s: None,
+            max_flows: 1_000_000,
+            idle_ns: IDLE_NS,
+            max_samples: 10_000_000,
+            max_decompressed_bytes: None,
+            layer: None,
+            format: None,
+            vantage: None,
+            log_owners: Vec::new(),
+            stretch: None,
+            grouping: None,
+            tunnel_ports: TunnelPorts::default(),
+            threads: None,
+        }
+    }
+}

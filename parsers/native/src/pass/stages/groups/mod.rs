@@ -1,0 +1,145 @@
+//! Passes what flows counted in intervals to their groups.
+
+mod dns_queries;
+mod echo_requests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::intervals::{Count, Duration, Piece};
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::transits::PathOutcome;
+use crate::flow::{FlowTable, Found};
+use crate::groups::{Grouping, Groups};
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
+use crate::pass::options::Options;
+use dns_queries::DnsQueries;
+use echo_requests::EchoRequests;
+
+/// Groups by interval, and what waits to be counted with them.
+#[derive(Serialize, Deserialize)]
+pub struct GroupStage {
+    pub groups: Groups,
+    dns_queries: DnsQueries,
+    echo_requests: EchoRequests,
+}
+
+impl GroupStage {
+    pub fn new(grouping: Grouping) -> Self {
+        Self {
+            groups: Groups::new(grouping),
+            dns_queries: DnsQueries::default(),
+            echo_requests: EchoRequests::default(),
+        }
+    }
+
+    /// Whether what was read back from a checkpoint agrees with itself and the flows.
+    pub fn is_sound(&self, flows: &FlowTable) -> bool {
+        self.groups.is_sound() && self.dns_queries.flows().all(|flow| flows.has(flow))
+    }
+
+    /// The next packet of `flow` is of `time_ns`: if its interval ended, group what it counted.
+    #[inline(always)]
+    pub fn reach(&mut self, flows: &mut FlowTable, flow: u32, time_ns: i64, options: &Options) {
+        if flows.reach(flow, time_ns) {
+            self.group_pieces(flows, flow, options);
+        }
+    }
+
+    /// Group what flows counted in intervals that ended.
+    pub fn group_all_pieces(&mut self, flows: &mut FlowTable, options: &Options) {
+        for flow in flows.neighbourhoods() {
+            self.group_pieces(flows, flow, options);
+        }
+    }
+
+    /// Group the rest of a flow that leaves.
+    pub fn group_rest(&mut self, flows: &mut FlowTable, flow: u32, options: &Options) {
+        flows.finish_interval(flow);
+        self.group_pieces(flows, flow, options);
+    }
+
+    /// Group the rest, after the last packet.
+    pub fn finish(&mut self, flows: &mut FlowTable, options: &Options) {
+        for flow in flows.neighbourhoods() {
+            flows.group_mut(flow).finish_intervals();
+            self.group_pieces(flows, flow, options);
+        }
+        for (flow, piece) in self.dns_queries.give_up_all(self.groups.grouping.every) {
+            self.groups.take(&piece, (flow, flows.get(flow)));
+        }
+        self.echo_requests.finish(&mut self.groups);
+    }
+
+    /// Group what became of packets between their ends, by the time at which they were sent.
+    pub fn group_outcomes(&mut self, outcomes: &mut Vec<PathOutcome>, flows: &FlowTable) {
+        for outcome in outcomes.drain(..) {
+            let PathOutcome { found: Found { flow, side }, sent_ns, received_ns, is_segment } = outcome;
+            self.groups.change((flow, flows.get(flow)), side, sent_ns, |row| {
+                row.counts.change(Count::PathPackets, 1);
+                match received_ns {
+                    Some(received_ns) => {
+                        row.add_duration(Duration::Delay, received_ns.saturating_sub(sent_ns))
+                    }
+                    None => {
+                        row.counts.change(Count::PathLost, 1);
+                        row.counts.change(Count::LostBehind, is_segment.into());
+                    }
+                }
+            });
+        }
+    }
+
+    /// Look for a query of DNS or an answer in a datagram that begins with `payload`.
+    pub fn on_datagram(&mut self, found: Found, packet: &Packet, payload: &[u8], flows: &FlowTable) {
+        let every = self.groups.grouping.every;
+        if let Some((flow, piece)) = self.dns_queries.on_datagram(found, packet, payload, every) {
+            self.groups.take(&piece, (flow, flows.get(flow)));
+        }
+    }
+
+    /// Look for an echo request or its reply in a packet of ICMP.
+    #[inline(never)]
+    pub fn on_icmp(&mut self, packet: &Packet, extras: &PacketExtras, source: u32) {
+        self.echo_requests.on_icmp(packet, extras, source, &mut self.groups);
+    }
+
+    /// Count queries of flows that are over, which waited for longer than these, as unanswered.
+    pub fn give_up_queries(&mut self, over: &[u32], flows: &FlowTable) {
+        for (flow, piece) in self.dns_queries.give_up(over, self.groups.grouping.every) {
+            self.groups.take(&piece, (flow, flows.get(flow)));
+        }
+    }
+
+    /// Group what the neighbours of `flow` counted.
+    #[inline(never)]
+    fn group_pieces(&mut self, flows: &mut FlowTable, flow: u32, options: &Options) {
+        for (number, mut piece) in flows.take_pieces(flow) {
+            let of = flows.get(number);
+            let vantage =
+                options.vantage_of(of, piece.side).filter(|(_, confidence)| *confidence >= BELIEVED);
+            hide_unseen(&mut piece, vantage.map(|(vantage, _)| vantage));
+            self.groups.take(&piece, (number, of));
+        }
+    }
+}
+
+/// Leave out counts that are not visible where the flow was captured, as far as that is known.
+fn hide_unseen(piece: &mut Piece, vantage: Option<Vantage>) {
+    let counts = &mut piece.counts;
+    let data_packets = counts.get(Count::TcpDataPackets);
+    if vantage == Some(Vantage::Sender) {
+        counts.clear(Count::LostBefore);
+        counts.clear(Count::ReorderedPackets);
+    } else {
+        counts.change(Count::ArrivalsShown, data_packets);
+    }
+    if vantage.is_some_and(|vantage| vantage != Vantage::Sender) {
+        counts.clear(Count::NetworkLimitedNs);
+    }
+    if vantage == Some(Vantage::Receiver) {
+        counts.clear(Count::LostBehind);
+    } else {
+        counts.change(Count::LossesShown, data_packets);
+    }
+}

@@ -1,0 +1,78 @@
+//! Sweeps flows that are over out of the table, before the next packets.
+
+use crate::flow::ends::Sweep;
+use crate::packet::batch::Batch;
+use crate::pass::finish::source_problems::note_gaps;
+use crate::pass::options::Options;
+use crate::pass::state::{Carried, Working};
+
+/// Prepare the flows for these batches.
+pub(super) fn end_flows_before(
+    batches: &[Batch],
+    options: &Options,
+    carried: &mut Carried,
+    working: &mut Working,
+) {
+    let times = || batches.iter().filter_map(Batch::times_ns);
+    let (earliest, latest) = (times().map(|times| times.0).min(), times().map(|times| times.1).max());
+    if let Some(times_ns) = earliest.zip(latest) {
+        let packets = batches.iter().map(|batch| batch.len() as u32).sum();
+        end_flows(times_ns, packets, options, carried, working);
+    }
+}
+
+/// Prepare the flows for the next `packets`, the earliest and latest of which are of these times.
+#[inline(always)]
+pub(in crate::pass) fn end_flows(
+    times_ns: (i64, i64),
+    packets: u32,
+    options: &Options,
+    carried: &mut Carried,
+    working: &mut Working,
+) {
+    let (earliest_ns, latest_ns) = times_ns;
+    carried.ends.limit_horizon(earliest_ns);
+    let is_near = carried.ends.is_near(latest_ns);
+    if is_near || carried.flows.is_careful() {
+        end_flows_near(times_ns, options, carried, working);
+    }
+    carried.ends.note(earliest_ns, packets);
+}
+
+#[cold]
+#[inline(never)]
+fn end_flows_near(times_ns: (i64, i64), options: &Options, carried: &mut Carried, working: &mut Working) {
+    let (earliest_ns, latest_ns) = times_ns;
+    if carried.ends.is_off {
+        return carried.flows.be_careful(false);
+    }
+    if let Some(due) = carried.ends.next_sweep(latest_ns) {
+        sweep(due, options, carried, working);
+        carried.ends.limit_horizon(earliest_ns);
+    }
+    let is_careful = carried.ends.is_near(latest_ns);
+    if is_careful {
+        working.settle_backlog(&mut carried.flows);
+    }
+    carried.flows.be_careful(is_careful);
+}
+
+fn sweep(due: Sweep, options: &Options, carried: &mut Carried, working: &mut Working) {
+    working.settle_backlog(&mut carried.flows);
+    working.group_settled(carried, options);
+    let Carried { flows, groups, gaps, .. } = carried;
+    let over = flows.sweep(due);
+    for &number in &over {
+        if flows.finish_leaving(number) {
+            note_gaps(gaps, number, flows.get(number));
+            if let Some(groups) = groups {
+                groups.group_rest(flows, number, options);
+            }
+        }
+    }
+    if let Some(groups) = groups {
+        groups.give_up_queries(&over, flows);
+    }
+    over.into_iter().for_each(|number| flows.settle(number));
+    flows.shrink();
+}

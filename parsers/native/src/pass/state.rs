@@ -1,0 +1,257 @@
+//! The state of a pass, by how long it lasts.
+
+use serde::{Deserialize, Serialize};
+
+use super::collectors::PacketSamples;
+use super::finish::borrowed_rtt::RttSources;
+use super::finish::cut_flows::CutFlows;
+use super::finish::source_problems::GapsOfSources;
+use super::options::Options;
+use super::pair::CapturePair;
+use super::spool::Spool;
+use super::stages::appended_capture::AppendedCapture;
+use super::stages::flow_ends::FlowEnds;
+use super::stages::follow_runs::Follower;
+use super::stages::groups::GroupStage;
+use super::stages::interface_duplicates::InterfaceDuplicates;
+use super::stages::runs::Runs;
+use super::wifi_links::{LinkSample, WifiLinks};
+use crate::error::Problem;
+use crate::flow::bins::Bins;
+use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::quic::client_hellos::ClientHellos;
+use crate::flow::rtp::sessions::Sessions;
+use crate::flow::tcp::Outcome;
+use crate::flow::tcp::details::DetailsByFlow;
+use crate::flow::tfrc::TfrcSamples;
+use crate::flow::transits::{PathOutcome, Transits};
+use crate::flow::{FlowBatches, FlowTable, Found, Fragments};
+use crate::groups::Groups;
+use crate::input::source_summary::SourceSummary;
+use crate::input::stretch::OutsideFlows;
+use crate::packet::captured::Captured;
+use crate::packet::logged_variables::VariableSample;
+use crate::pair::hops::Hops;
+use crate::threads::Threads;
+
+/// A pass, and its results.
+pub struct Analysis {
+    pub options: Options,
+    pub carried: Carried,
+    pub(super) working: Working,
+    pub results: Results,
+}
+
+/// What a pass carries from one source to the next. It is all that a checkpoint holds.
+#[derive(Serialize, Deserialize)]
+pub struct Carried {
+    pub flows: FlowTable,
+    pub(super) ends: FlowEnds,
+    /// Bytes that are missing in flows.
+    pub(super) gaps: GapsOfSources,
+    pub(super) fragments: Fragments,
+    /// Recent datagrams, to detect duplicates in the capture.
+    pub(super) copies: InterfaceDuplicates,
+    /// Whether the source was appended to itself.
+    pub(super) appended: AppendedCapture,
+    /// Groups by interval, if wanted.
+    pub(super) groups: Option<GroupStage>,
+    pub(super) sessions: Sessions,
+    pub(super) client_hellos: ClientHellos,
+    /// Links between 802.11 stations.
+    pub links: WifiLinks,
+    /// Index of the source that is being read.
+    pub(super) source: u32,
+    /// Packets of the sources that were planned together.
+    pub(super) packets: u64,
+    /// How many of the problems were found while planning: the first ones.
+    pub(super) planned_problems: usize,
+    pub sources: Vec<SourceSummary>,
+    pub problems: Vec<Problem>,
+}
+
+impl Carried {
+    pub fn new(options: &Options) -> Self {
+        let every = options.grouping.map(|grouping| grouping.every);
+        Self {
+            flows: FlowTable::new(options.max_flows, options.idle_ns, every),
+            ends: FlowEnds::new(options.idle_ns),
+            gaps: GapsOfSources::new(),
+            fragments: Fragments::default(),
+            copies: InterfaceDuplicates::default(),
+            appended: AppendedCapture::default(),
+            groups: options.grouping.map(GroupStage::new),
+            sessions: Sessions::default(),
+            client_hellos: ClientHellos::default(),
+            links: WifiLinks::default(),
+            source: 0,
+            packets: 0,
+            planned_problems: 0,
+            sources: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref().map(|of| &of.groups)
+    }
+}
+
+/// What is of use only while packets are taken.
+pub(super) struct Working {
+    /// Packets between their two ends, where the trace shows both.
+    pub transits: Transits,
+    /// Segments of the batches being taken that wait for their flow's turn.
+    pub runs: Runs,
+    /// The state of each thread that follows them.
+    pub followers: Vec<Follower>,
+    pub threads: Threads,
+    /// Queued packets; empty between sources.
+    pub backlog: FlowBatches,
+    /// Outcome of the last packet; kept here so that it is not copied. Used only if any table is collected.
+    pub outcome: Outcome,
+    /// Outcomes of packets that are not grouped yet.
+    pub path_outcomes: Vec<PathOutcome>,
+    /// Flows with packets outside of the stretch of time.
+    pub outside: OutsideFlows,
+}
+
+impl Working {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            transits: Transits::default(),
+            runs: Runs::default(),
+            followers: Vec::new(),
+            threads: Threads::new(options.threads),
+            backlog: FlowBatches::default(),
+            outcome: Outcome::default(),
+            path_outcomes: Vec::new(),
+            outside: OutsideFlows::default(),
+        }
+    }
+
+    /// Pass all queued packets to their flows.
+    pub fn settle_backlog(&mut self, flows: &mut FlowTable) {
+        self.backlog.settle_all(flows, &self.threads);
+    }
+
+    /// Group what queued packets counted in intervals that ended.
+    pub fn group_settled(&mut self, carried: &mut Carried, options: &Options) {
+        if self.backlog.has_settled()
+            && let Some(groups) = &mut carried.groups
+        {
+            groups.group_all_pieces(&mut carried.flows, options);
+        }
+    }
+}
+
+/// What is collected beside the flows, and what is found at the end.
+pub struct Results {
+    /// Whether any table is collected of what packets do to their flows.
+    pub(super) collects: bool,
+    pub bins: Option<Bins>,
+    pub samples: PacketSamples,
+    /// Details of TCP connections, if wanted.
+    pub details: Option<DetailsByFlow>,
+    /// Samples of TFRC's ends.
+    pub tfrc: TfrcSamples,
+    pub link_samples: BoundedSamples<LinkSample>,
+    /// Variables logged by other programs.
+    pub variables: BoundedSamples<VariableSample>,
+    /// Set if two captures of one path are read.
+    pub pairing: Option<Box<CapturePair>>,
+    /// What is kept for a replay, if anything.
+    pub spool: Option<Spool>,
+    /// Connections whose round-trip time other flows may use.
+    pub rtt_sources: RttSources,
+    /// Flows that the stretch of time cuts.
+    pub cut_flows: CutFlows,
+    /// Time of the last packet.
+    pub(super) end_ns: i64,
+    /// Whether the packets' times differ: if not, durations and RTTs are unknown.
+    pub has_times: bool,
+}
+
+impl Results {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            collects: options.collects("bins") || options.collects("tcp") || !options.collectors.is_empty(),
+            bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
+            samples: PacketSamples::new(&options.collectors, options.max_samples),
+            details: options.collects("tcp").then(DetailsByFlow::default),
+            tfrc: TfrcSamples {
+                feedback: options.samples_of("feedback"),
+                loss_events: options.samples_of("loss_events"),
+                loss_intervals: options.samples_of("loss_intervals"),
+                findings: options.samples_of("findings"),
+            },
+            link_samples: options.samples_of("link_samples"),
+            variables: BoundedSamples::new(true, options.max_samples),
+            pairing: None,
+            spool: None,
+            rtt_sources: RttSources::default(),
+            cut_flows: CutFlows::default(),
+            end_ns: i64::MIN,
+            has_times: true,
+        }
+    }
+
+    /// Whether anything is kept, or would be if it came.
+    pub(super) fn has_samples(&self) -> bool {
+        self.collects
+            || self.spool.is_some()
+            || self.bins.is_some()
+            || self.details.is_some()
+            || self.left_out().next().is_some()
+            || self.link_samples.wanted
+            || !self.variables.kept.is_empty()
+            || self.tfrc.wants_any()
+    }
+
+    /// Collect what is wanted of a packet.
+    #[inline(always)]
+    pub(super) fn collect(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
+        if let Some(bins) = &mut self.bins
+            && !outcome.is_copy()
+        {
+            bins.add(found, packet, outcome);
+        }
+        self.samples.collect(found, packet, outcome, true);
+        if let Some(spool) = &mut self.spool {
+            spool.add_answers(found, packet.time_ns, outcome);
+        }
+    }
+
+    /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
+    pub(super) fn collect_rtt(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
+        if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, outcome.ack_rtt_ns) {
+            bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
+        }
+        self.samples.collect(found, packet, outcome, false);
+        if let Some(spool) = &mut self.spool {
+            spool.add_answers(found, packet.time_ns, outcome);
+        }
+    }
+
+    /// The hops between more than two captures.
+    pub fn hops(&self) -> Option<&Hops> {
+        let network = self.pairing.as_ref()?.network.as_ref()?;
+        Some(&network.hops)
+    }
+
+    /// Samples beyond the limit, by kind.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let others = [
+            ("frames", self.link_samples.left_out),
+            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("packets on hops", self.hops().map_or(0, |hops| hops.left_out)),
+            ("TFRC reports", self.tfrc.feedback.left_out),
+            ("loss events", self.tfrc.loss_events.left_out),
+            ("loss intervals", self.tfrc.loss_intervals.left_out),
+            ("findings", self.tfrc.findings.left_out),
+            ("samples of variables", self.variables.left_out),
+            ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
+        ];
+        self.samples.left_out().chain(others).filter(|(_, left_out)| *left_out > 0)
+    }
+}
