@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.elements import Words
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.report_input import ReportInput
 
 _BAD_WORDS: Final = " In red: an objective was violated."
 
@@ -52,7 +52,7 @@ Facts = list[dict[str, Any]]
 
 
 def build_report(
-    results: Results,
+    results: ReportInput,
     *,
     title: str,
     index: str = "",
@@ -141,7 +141,7 @@ def build_report(
     )
 
 
-def _footer(results: Results, zone: TimeZone) -> tuple[Words, ...]:
+def _footer(results: ReportInput, zone: TimeZone) -> tuple[Words, ...]:
     """Return what made the report, and the date of its data: not that of today, which would change bytes."""
     starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
     dated = f" Data from {format_time_ns(min(starts), zone)} on." if starts else ""
@@ -241,7 +241,7 @@ def _rtt_section(traces: Sequence[DrawnTrace], quantiles: pl.DataFrame | None) -
     return Section("rtt", "Round-trip time", figures=tuple(figure for figure in figures if figure))
 
 
-def _windows_section(traces: Sequence[DrawnTrace], results: Results) -> Section:
+def _windows_section(traces: Sequence[DrawnTrace], results: ReportInput) -> Section:
     rounds, variables = results.table("rounds"), results.table("variables")
     figures = (flight_figure(trace, rounds, variables) for trace in traces)
     return Section("windows", "Windows", figures=tuple(filter(None, figures)))

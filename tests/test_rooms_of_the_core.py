@@ -140,11 +140,6 @@ def test_decoding_imports_only_packets():
     assert rooms_of_the_core()["wire"] <= {"packet", "error"}
 
 
-def test_no_folder_of_the_core_is_a_pile():
-    folders = Counter(path.parent for path in core_files())
-    assert {str(folder.relative_to(CORE)): n for folder, n in folders.items() if n > 20} == {}
-
-
 def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
     names = Counter(
         (core_room(path), path.parent.name if path.stem == "mod" else path.stem)

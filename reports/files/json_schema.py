@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.parsers.schema import FLOWS, SCHEMA_VERSION, TABLES
-from tfrctrace.reports.files.saved_results import RESULTS_SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.schema import Column
 
 JsonSchema = dict[str, Any]
+
+RESULTS_SCHEMA_VERSION: Final = 2
+"""Version of `results.json`; it changes when a name or a meaning does."""
 
 AUDIT_SCHEMA_VERSION: Final = 1
 

@@ -20,6 +20,7 @@ from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.metrics.link import HOST_COURSE, LINK_COURSE, LINK_HOSTS, LINK_SIDES, LinkTables
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
+from tfrctrace.reports.files.json_schema import RESULTS_SCHEMA_VERSION, results_document
 from tfrctrace.reports.files.schema_check import first_complaint
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-
-RESULTS_SCHEMA_VERSION: Final = 2
-"""Version of `results.json`; it changes when a name or a meaning does."""
 
 FACTS_NAME: Final = "results.json"
 
@@ -181,8 +179,6 @@ def _document(folder: str) -> dict[str, Any]:
             f"results of version {found}, expected {RESULTS_SCHEMA_VERSION}",
             "make them again from the trace with this release",
         )
-    from tfrctrace.reports.files.json_schema import results_document
-
     schema = results_document()
     missing = [name for name in schema["required"] if name not in document]
     if missing:

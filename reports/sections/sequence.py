@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.report_input import ReportInput
 
 _MOST_POINTS: Final = 400
 """Of each kind in the overview; a zoomed-in view has more."""
@@ -28,7 +28,7 @@ _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
 )
 
 
-def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+def sequence_section(traces: Sequence[DrawnTrace], results: ReportInput, flows: pl.DataFrame) -> Section:
     """Return the graph of the largest TCP direction of each trace; empty without TCP.
 
     `results.sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if there are no
@@ -42,7 +42,7 @@ def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.D
     return Section(key, title, figures=tuple(filter(None, figures)))
 
 
-def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
+def _not_drawn(results: ReportInput, flows: pl.DataFrame) -> tuple[Words, ...]:
     if not (flows["transport"] == "tcp").any():
         return ()
     if results.clock is not None or results.joined:

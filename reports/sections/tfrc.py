@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.report_input import ReportInput
 
 _MOST_DRAWN: Final = 4
 """TFRC flows of a trace that are drawn; the table has more."""
@@ -82,7 +82,7 @@ _FINDING_HEADINGS: Final = (
 )
 
 
-def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+def tfrc_section(traces: Sequence[DrawnTrace], results: ReportInput, flows: pl.DataFrame) -> Section:
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
     import polars as pl
 
@@ -105,7 +105,7 @@ def _is_rtp(row: Mapping[str, Any]) -> bool:
     return bool(row["transport"] == "rtp")
 
 
-def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
+def _figures_of(trace: DrawnTrace, results: ReportInput) -> Iterator[Figure]:
     import polars as pl
 
     has_curve = pl.col("feedback_packets") >= _FEWEST_REPORTS

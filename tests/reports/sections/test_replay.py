@@ -10,11 +10,11 @@ import pytest
 from ns2_tfrc_agents import agent_rows
 
 import tfrctrace
+from tfrctrace.report_data.gather_results import gather_results
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.sections.replay import MOST_POINTS, replay_section
-from tfrctrace.trace.report_data import gather_results
 
 DATA = Path(__file__).parents[2] / "data"
 NS2 = DATA / "ns2" / "tfrc"

@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from tfrctrace.api import Trace
 from tfrctrace.commands.options.common import Hidden, Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
 from tfrctrace.parsers.reading_settings import IDLE_TIMEOUT, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.parsers.remote import StoreAccess
-from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
