@@ -106,7 +106,7 @@ def build_report(
         _windows_section(traces, results),
         losses_section(
             flows,
-            {pair.lead["flow"] for pair in conversations},
+            {pair.lead.flow for pair in conversations},
             traces=traces,
             course=results.loss_course,
         ),
@@ -131,9 +131,11 @@ def build_report(
             if _has_content(section)
         ),
         tuple(
-            _details_with_times(details, starts_ns.get(pair.lead["source"]), zone)
+            _details_with_times(details, starts_ns.get(pair.lead.source), zone)
             for pair, details in zip(
-                conversations, flow_details(conversations, results.bins, starts_ns), strict=True
+                conversations,
+                flow_details(conversations, results.flows, results.bins, starts_ns),
+                strict=True,
             )
         ),
         index=index,

@@ -389,11 +389,12 @@ class Flow:
             )
 
     def __repr__(self) -> str:
-        from tfrctrace.reports.conversations import ends
+        from tfrctrace.reports.flow_rows import FlowRow
+        from tfrctrace.reports.records import records
 
-        lead = self.rows.sort("wire_bytes", descending=True).row(0, named=True)
-        words = (lead["transport"], lead["state"], lead["label"])
-        return f"<Flow {self.number}: {ends(lead)}, {', '.join(word for word in words if word)}>"
+        lead, *_ = records(self.rows.sort("wire_bytes", descending=True), FlowRow)
+        words = (lead.transport, lead.state, lead.label)
+        return f"<Flow {self.number}: {lead.ends}, {', '.join(word for word in words if word)}>"
 
     @property
     def rows(self) -> pl.DataFrame:

@@ -80,7 +80,7 @@ def capture_entry(results: Results, *, name: str, path: str, page: str) -> Captu
         wire_bytes=wire_bytes,
         flows=results.flows["flow"].n_unique(),
         retransmitted_share=retransmitted / data if data else None,
-        rtt_p50_ms=None if sampled is None else sampled["rtt_p50_ms"],
+        rtt_p50_ms=None if sampled is None else sampled.rtt_p50_ms,
         problems=tuple(problem for problem in results.problems if problem["severity"] != "note"),
     )
 

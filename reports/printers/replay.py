@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.reports.conversations import ends
 from tfrctrace.reports.files.lists_of_text import ListsOfText
 from tfrctrace.reports.files.table_files import write_table
+from tfrctrace.reports.flow_rows import endpoint
 from tfrctrace.reports.printers.aligned import fitted
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
@@ -222,7 +222,8 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]], room: 
 
 def flow_title(flow: Mapping[str, Any]) -> str:
     """Return number, direction and ends of a flow."""
-    return f"flow {flow['flow']} {flow['direction']}, {ends(flow)}"
+    sender, receiver = (endpoint(flow[end], flow[f"{end}_port"]) for end in ("src", "dst"))
+    return f"flow {flow['flow']} {flow['direction']}, {sender} → {receiver}"
 
 
 def _measured_rates(replays: Sequence[Mapping[str, Any]]) -> str:

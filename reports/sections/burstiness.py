@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import data_rows, direction_label
+from tfrctrace.reports.conversations import data_rows
 from tfrctrace.reports.elements import STYLES, Axis, Curve, Figure, Section
 from tfrctrace.reports.units import counted
 
@@ -31,10 +31,10 @@ def burstiness_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) 
             known.setdefault(metric["flows"][0], {}).setdefault(metric["window_s"], metric["value"])
     drawn = sorted(
         (flow for flow, covs in known.items() if len(covs) >= _FEWEST_TIMESCALES and flow in rows),
-        key=lambda flow: (-rows[flow]["wire_bytes"], flow),
+        key=lambda flow: (-rows[flow].wire_bytes, flow),
     )[:STYLES]
     curves = tuple(
-        Curve(direction_label(rows[flow]), style, tuple(sorted(known[flow])), _in_order(known[flow]))
+        Curve(rows[flow].legend, style, tuple(sorted(known[flow])), _in_order(known[flow]))
         for style, flow in enumerate(drawn, start=1)
     )
     if not curves:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.base.errors import wording
 from tfrctrace.metrics.sets.trace_gaps import trace_gaps
-from tfrctrace.reports.conversations import is_near_receiver
 from tfrctrace.reports.elements import Name, Note, Section, Severity
 from tfrctrace.reports.input_volume import has_packets
 from tfrctrace.reports.units import counted, format_count, format_duration_s
@@ -148,7 +147,7 @@ def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
 
 
 def _vantage_notes(conversations: Sequence[Conversation]) -> Iterator[Note]:
-    near = sum(is_near_receiver(pair.lead) for pair in conversations)
+    near = sum(pair.lead.is_near_receiver for pair in conversations)
     if near:
         yield Note(
             "info",

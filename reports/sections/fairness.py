@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.metrics.sets.fairness import jain_over_time
 from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
-from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
+from tfrctrace.reports.conversations import data_rows
 from tfrctrace.reports.elements import (
     FLOW_HEADING,
     Cell,
@@ -22,6 +22,7 @@ from tfrctrace.reports.elements import (
     TableView,
     ends_heading,
 )
+from tfrctrace.reports.flow_rows import FlowRow, flow_anchor
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -170,7 +171,7 @@ def _more(flows: Sequence[int]) -> str:
 
 
 def _index_figure(
-    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame, trace: DrawnTrace
+    one: Mapping[str, Any], rows: Mapping[int, FlowRow], bins: pl.DataFrame, trace: DrawnTrace
 ) -> Figure | None:
     import polars as pl
 
@@ -204,8 +205,7 @@ def _index_figure(
         value_label="Jain's index",
         curves=tuple(
             Curve(
-                ", ".join(direction_label(rows[flow]) for flow in flows[:_MOST_NAMED] if flow in rows)
-                + _more(flows),
+                ", ".join(rows[flow].legend for flow in flows[:_MOST_NAMED] if flow in rows) + _more(flows),
                 style,
                 trace.seconds(middles_ns),
                 tuple(index.get(place) for place in range(windows.count)),
@@ -217,13 +217,11 @@ def _index_figure(
     )
 
 
-def _data_bins(
-    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame
-) -> pl.DataFrame:
+def _data_bins(one: Mapping[str, Any], rows: Mapping[int, FlowRow], bins: pl.DataFrame) -> pl.DataFrame:
     """Return the bins of the flows of a set, each in the direction of its data."""
     import polars as pl
 
-    keys = [(flow, rows[flow]["direction"]) for flow in one["flows"] if flow in rows]
+    keys = [(flow, rows[flow].direction) for flow in one["flows"] if flow in rows]
     wanted = pl.DataFrame(keys, schema={"flow": pl.UInt32, "direction": pl.String}, orient="row")
     return bins.join(wanted, on=["flow", "direction"], how="semi").sort("flow", "time_ns")
 
@@ -239,9 +237,7 @@ def _windows(one: Mapping[str, Any], bins: pl.DataFrame, window_ns: int | None) 
     return base.coarser(max(least, drawn_ns // base_ns))
 
 
-def _shares(
-    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], measured: Mapping[str, Any]
-) -> TableView:
+def _shares(one: Mapping[str, Any], rows: Mapping[int, FlowRow], measured: Mapping[str, Any]) -> TableView:
     values: dict[str, dict[int, float]] = {
         name: {metric["flows"][0]: metric["value"] for metric in _of_set(one, measured["metrics"], name)}
         for name in ("rate_bps", "burstiness", "mean_relative_change")
@@ -264,12 +260,12 @@ def _shares(
 
 def _share_row(
     one: Mapping[str, Any],
-    row: Mapping[str, Any],
+    row: FlowRow,
     group: str,
     values: Mapping[str, Mapping[int, float]],
     total: float,
 ) -> Row:
-    flow = row["flow"]
+    flow = row.flow
     rate = values["rate_bps"][flow]
     share = rate / total if total else None
     variation = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
@@ -277,7 +273,7 @@ def _share_row(
         f"fairness-{one['number']}-{flow_anchor(flow)}",
         (
             Cell(str(flow), sort=flow),
-            Cell(ends(row), str(row["transport"]).upper()),
+            Cell(row.ends, row.transport.upper()),
             Cell(group),
             Cell(format_rate_bps(rate), sort=rate),
             Cell(format_share(share), sort=share),

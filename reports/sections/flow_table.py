@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import ends, flow_anchor
 from tfrctrace.reports.elements import Cell, Heading, Row, TableView, ends_heading
 from tfrctrace.reports.units import (
     MISSING,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.flow_rows import FlowRow
 
 MOST_FLOWS: Final = 1000
 """Rows in the table of flows, each with its details; a page with more is slow to open."""
@@ -59,14 +59,14 @@ def flow_table(
     `flows` is how many there are in all, `starts_ns` when each trace began.
     """
     several = len(starts_ns) > 1
-    delivery = any(pair.lead["pdr"] is not None for pair in conversations)
+    delivery = any(pair.lead.pdr is not None for pair in conversations)
     headings = (
         *_HEADINGS,
         *(_DELIVERY_HEADINGS if delivery else ()),
     )
     rows = tuple(
         Row(
-            flow_anchor(pair.lead["flow"]),
+            pair.lead.anchor,
             (
                 *_flow_cells(pair, starts_ns, several=several),
                 *(_delivery_cells(pair) if delivery else ()),
@@ -92,20 +92,18 @@ def _flow_caption(shown: int, flows: int) -> str:
 
 def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], *, several: bool) -> tuple[Cell, ...]:
     lead = pair.lead
-    begins = [row["start_ns"] for row in (lead, pair.back) if row and row["start_ns"] is not None]
-    started_s = (
-        (min(begins) - starts_ns[lead["source"]]) / 1e9 if begins and lead["source"] in starts_ns else None
-    )
+    begins = [row.start_ns for row in (lead, pair.back) if row and row.start_ns is not None]
+    started_s = (min(begins) - starts_ns[lead.source]) / 1e9 if begins and lead.source in starts_ns else None
     return (
-        Cell(str(lead["flow"]), sort=lead["flow"]),
-        Cell(ends(lead), _kind(lead, several=several)),
+        Cell(str(lead.flow), sort=lead.flow),
+        Cell(lead.ends, _kind(lead, several=several)),
         Cell(MISSING if started_s is None else format_duration_s(started_s), sort=started_s),
         _both_directions(pair, "duration_s", format_duration_s),
         _both_directions(pair, "packets", format_count),
         _both_directions(pair, "wire_bytes", format_bytes),
         _both_directions(pair, "throughput_bps", format_rate_bps),
         _both_directions(pair, "goodput_bps", format_rate_bps),
-        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead["retransmitted_packets"])),
+        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead.retransmitted_packets)),
         _both_directions(pair, "rtt_p50_ms", format_ms),
         _both_directions(pair, "rtt_p95_ms", format_ms),
     )
@@ -122,23 +120,23 @@ def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
 
 def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
     """Return a cell with `column` of the leading direction and, below, of the reverse one."""
-    back = "" if pair.back is None else written(pair.back[column])
-    return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
+    lead, *back = (getattr(row, column) for row in pair.directions)
+    return Cell(written(lead), "".join(map(written, back)), _number(lead))
 
 
-def _kind(row: dict[str, Any], *, several: bool) -> str:
+def _kind(row: FlowRow, *, several: bool) -> str:
     """Return transport, state, server name and label of a flow, and its trace if there are several."""
-    state = row["state"] and row["state"].replace("_", "-")
-    names = (row.get("server_name"), row["label"], row["source"] if several else None)
-    words = (row["transport"].upper(), state, *names)
+    state = row.state and row.state.replace("_", "-")
+    names = (row.server_name, row.label, row.source if several else None)
+    words = (row.transport.upper(), state, *names)
     return ", ".join(word for word in words if word)
 
 
-def _retransmitted(row: dict[str, Any] | None) -> str:
+def _retransmitted(row: FlowRow | None) -> str:
     """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
     if row is None:
         return ""
-    retransmitted, data = row["retransmitted_packets"], row["data_packets"]
+    retransmitted, data = row.retransmitted_packets, row.data_packets
     if not retransmitted:
         return format_count(retransmitted)
     return (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import direction_label, flow_anchor, largest_directions
+from tfrctrace.reports.cells import count_cell, ms_cell
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView, Words
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure
 from tfrctrace.reports.units import (
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
 
 _MOST_ROWS: Final = 50
 """Directions in the table; the table of flows has more."""
@@ -60,15 +62,15 @@ def pair_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
     )
 
 
-def _matched(flows: pl.DataFrame) -> list[dict[str, Any]]:
+def _matched(flows: pl.DataFrame) -> list[FlowRow]:
     """Return the directions of which both captures can show packets, most packets first."""
     import polars as pl
 
     return largest_directions(flows, pl.col("sent_packets") > 0, "sent_packets", flows.height)
 
 
-def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
-    sent, lost = (sum(row[name] for row in rows) for name in ("sent_packets", "lost_packets"))
+def _facts(rows: list[FlowRow], clock: Clock) -> Iterator[Fact]:
+    sent, lost = (sum(row.sent_packets or 0 for row in rows), sum(row.lost_packets or 0 for row in rows))
     yield Fact("In both captures", counted(clock["packets"], "packet"), f"of {format_count(sent)} sent")
     yield Fact("Lost between", format_count(lost), format_share(lost / sent) if sent else "")
     if not clock["has_delays"]:
@@ -129,7 +131,7 @@ def _half_ms(clock: Clock) -> str:
     return _offset_words(clock).removeprefix("± ")
 
 
-def _table(rows: list[dict[str, Any]]) -> TableView:
+def _table(rows: list[FlowRow]) -> TableView:
     shown = rows[:_MOST_ROWS]
     left_out = len(rows) - len(shown)
     rest = f" Not shown: {counted(left_out, 'direction')} with fewer packets." if left_out else ""
@@ -142,20 +144,14 @@ def _table(rows: list[dict[str, Any]]) -> TableView:
     )
 
 
-def _row(row: dict[str, Any]) -> Row:
-    counts = (
-        "sent_packets",
-        "lost_before_packets",
-        "lost_packets",
-        "lost_behind_packets",
-        "missed_packets",
-    )
-    times = ("delay_min_ms", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms", "delay_max_ms", "jitter_ms")
+def _row(row: FlowRow) -> Row:
+    lost = (row.lost_before_packets, row.lost_packets, row.lost_behind_packets)
+    delays = (row.delay_min_ms, row.delay_p50_ms, row.delay_p95_ms, row.delay_p99_ms, row.delay_max_ms)
     return Row(
-        f"between-{flow_anchor(row['flow'])}-{row['direction']}",
+        f"between-{row.anchor}-{row.direction}",
         (
-            Cell(direction_label(row)),
-            *(Cell(format_count(row[name]), sort=row[name]) for name in counts),
-            *(Cell(format_ms(row[name]), sort=row[name]) for name in times),
+            Cell(row.legend),
+            *map(count_cell, (row.sent_packets, *lost, row.missed_packets)),
+            *map(ms_cell, (*delays, row.jitter_ms)),
         ),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tfrctrace.reports.conversations import direction_label, flow_anchor
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.thinning import thinned
+from tfrctrace.reports.flow_rows import FlowRow, flow_anchor
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_count, format_rate_bps, format_share
 
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ def replay_section(traces: Sequence[DrawnTrace], steps: pl.DataFrame, flows: pl.
     """Return figures and table of the replayed flows, the rows of `REPLAY`; empty without any."""
     if steps.is_empty():
         return Section("replay", "TFRC replay")
-    names: _Names = {
-        (row["flow"], row["direction"]): direction_label(row)
-        for row in flows.join(steps, on=_KEY, how="semi").iter_rows(named=True)
-    }
+    names: _Names = {row.key: row.legend for row in records(flows.join(steps, on=_KEY, how="semi"), FlowRow)}
     figures = [figure for trace in traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(
         "replay",

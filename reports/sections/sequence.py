@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.flow.quantiles import envelope
-from tfrctrace.reports.conversations import direction_label
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, Words
+from tfrctrace.reports.flow_rows import FlowRow
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_bytes, format_count
 
 if TYPE_CHECKING:
@@ -56,17 +57,16 @@ def _not_drawn(results: ReportInput, flows: pl.DataFrame) -> tuple[Words, ...]:
 
 
 def _figure(trace: DrawnTrace, own: pl.DataFrame) -> Figure | None:
-    import polars as pl
 
     if own.is_empty():
         return None
     flow, direction = own.select("flow", "direction").row(0)
-    row = trace.flows.filter(pl.col("flow") == flow, pl.col("direction") == direction).row(0, named=True)
+    (row,) = records(trace.flows.filter(flow=flow, direction=direction), FlowRow)
     few = envelope(own, ("kind",), "bytes", _MOST_POINTS)
     return Figure(
         key=trace.key("sequence"),
         title=trace.titled("Bytes over time"),
-        description=f"Sequence numbers of {direction_label(row)} up to {format_bytes(_highest(own))}.",
+        description=f"Sequence numbers of {row.legend} up to {format_bytes(_highest(own))}.",
         caption=_caption(row, own),
         unit="B",
         curves=_curves(trace, few),
@@ -96,14 +96,14 @@ def _curves(trace: DrawnTrace, own: pl.DataFrame) -> tuple[Curve, ...]:
     return tuple(curves)
 
 
-def _caption(row: dict[str, Any], own: pl.DataFrame) -> str:
+def _caption(row: FlowRow, own: pl.DataFrame) -> str:
     import polars as pl
 
     again = own.filter(pl.col("kind") == "sent_again").height
     retransmitted = f", {counted(again, 'point')} of retransmitted data" if again else ""
     return (
-        f"Sequence numbers of {direction_label(row)}, the direction with most data, counted from its first "
-        f"byte: the first byte of each of {format_count(row['data_packets'])} data packets{retransmitted}, "
+        f"Sequence numbers of {row.legend}, the direction with most data, counted from its first "
+        f"byte: the first byte of each of {format_count(row.data_packets)} data packets{retransmitted}, "
         "and the captured acknowledgements and windows. The slope is the rate, the height between data and "
         "acknowledgements the data in flight. Of many packets the lowest and the highest of each interval "
         "are drawn."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.timezones import UTC_ZONE
-from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.elements import Fact, Name, Section, Words
+from tfrctrace.reports.flow_rows import flow_name
 from tfrctrace.reports.input_volume import volume
 from tfrctrace.reports.link_facts import path_sides
 from tfrctrace.reports.sections.flow_table import span_s
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.elements import Overview, Severity
+    from tfrctrace.reports.flow_rows import FlowRow
 
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
@@ -277,16 +278,16 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
     if not conversations:
         return ()
     pair = conversations[0]
-    own = pair.lead["wire_bytes"] + (pair.back["wire_bytes"] if pair.back else 0)
-    total = flows["wire_bytes"].sum()
+    own = sum(row.wire_bytes for row in pair.directions)
+    total = int(flows["wire_bytes"].sum())
     share = f", {format_share(own / total)} of the bytes of all flows" if total else ""
-    rate = pair.lead["goodput_bps"]
+    rate = pair.lead.goodput_bps
     goodput = f" at a goodput of {format_rate_bps(rate)}" if rate is not None else ""
     return (
         "The largest is ",
-        flow_name(pair.lead),
+        pair.lead.name,
         " (",
-        Name(ends(pair.lead)),
+        Name(pair.lead.ends),
         f"): {format_bytes(own)} on the wire{share}{goodput}.",
     )
 
@@ -322,17 +323,17 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
         .filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
         .sort("_share", "flow", descending=[True, False])
         .head(1)
-        .to_dicts()
     )
-    # with a share that all have, none has most
-    if not worst or worst[0]["_share"] * data <= retransmitted * (1 + 1e-9):
-        return (f"{opening}.",)
-    return (f"{opening}, most in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
+    for flow, worst_share in worst.select("flow", "_share").iter_rows():
+        # with a share that all have, none has most
+        if worst_share * data > retransmitted * (1 + 1e-9):
+            return (f"{opening}, most in ", flow_name(flow), f" ({format_share(worst_share)}).")
+    return (f"{opening}.",)
 
 
-def first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
+def first_with_rtt(conversations: Sequence[Conversation]) -> FlowRow | None:
     """Return the leading direction of the largest flow that has RTT samples."""
-    return next((pair.lead for pair in conversations if pair.lead["rtt_p50_ms"] is not None), None)
+    return next((pair.lead for pair in conversations if pair.lead.rtt_p50_ms is not None), None)
 
 
 def _round_trips(conversations: Sequence[Conversation]) -> Words:
@@ -342,20 +343,20 @@ def _round_trips(conversations: Sequence[Conversation]) -> Words:
     seen_from = (
         " The capture was taken near the receiver, so this is only the receiver's own delay"
         f"{_handshake(row)}."
-        if is_near_receiver(row)
+        if row.is_near_receiver
         else ""
     )
     return (
         "The round-trip time of ",
-        flow_name(row),
-        f" was between {format_ms(row['rtt_min_ms'])} and {format_ms(row['rtt_max_ms'])}, "
-        f"95 % of its {counted(row['rtt_samples'], 'sample')} at or below {format_ms(row['rtt_p95_ms'])}."
+        row.name,
+        f" was between {format_ms(row.rtt_min_ms)} and {format_ms(row.rtt_max_ms)}, "
+        f"95 % of its {counted(row.rtt_samples or 0, 'sample')} at or below {format_ms(row.rtt_p95_ms)}."
         f"{seen_from}",
     )
 
 
-def _handshake(row: dict[str, Any]) -> str:
-    handshake_ms = row["handshake_rtt_ms"]
+def _handshake(row: FlowRow) -> str:
+    handshake_ms = row.handshake_rtt_ms
     return "" if handshake_ms is None else f"; the handshake took {format_ms(handshake_ms)}"
 
 
@@ -387,16 +388,16 @@ def _delivery(flows: pl.DataFrame) -> Words:
     packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
     opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
     share = f" ({format_share(lost / packets)})"
-    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1).to_dicts()
-    if not worst or worst[0]["pdr"] >= 1 - lost / packets:
-        return (f"{opening}{share}.",)
-    row = worst[0]
-    where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""
-    return (
-        f"{opening}{share}, most in ",
-        flow_name(row),
-        f": {format_share(row['pdr'])} delivered{where}.",
-    )
+    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1)
+    for flow, pdr, reasons in worst.select("flow", "pdr", "drop_reasons").iter_rows():
+        if pdr < 1 - lost / packets:
+            where = f", dropped at {reasons}" if reasons else ""
+            return (
+                f"{opening}{share}, most in ",
+                flow_name(flow),
+                f": {format_share(pdr)} delivered{where}.",
+            )
+    return (f"{opening}{share}.",)
 
 
 def _icmp_errors(flows: pl.DataFrame) -> Words:

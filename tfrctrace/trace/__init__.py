@@ -1,1 +1,1 @@
-"""What is read of a trace: passes over its inputs, tables, labels and groups, and what is measured of them."""
+"""What is read of a trace: passes over its inputs, tables, labels and groups, and what they measure."""
