@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.elements import Cell, Fact, Heading, Report, Row, Section, TableView
-from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.inputs import inputs_of, volume
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_packets
@@ -65,9 +65,10 @@ class CaptureEntry:
 
 def capture_entry(results: Results, *, name: str, path: str, page: str) -> CaptureEntry:
     """Return the entry of a capture whose page has these results."""
-    starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
-    ends = [source["end_ns"] for source in results.sources if source["end_ns"] is not None]
-    packets, wire_bytes = volume(results.flows, results.sources)
+    inputs = inputs_of(results.sources)
+    starts = [one.start_ns for one in inputs if one.start_ns is not None]
+    ends = [one.end_ns for one in inputs if one.end_ns is not None]
+    packets, wire_bytes = volume(results.flows, inputs)
     retransmitted, data = retransmitted_packets(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
     return CaptureEntry(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.conversations import data_rows
 from tfrctrace.reports.elements import STYLES, Axis, Curve, Figure, Section
@@ -11,19 +11,20 @@ from tfrctrace.reports.units import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import polars as pl
+    from tfrctrace.reports.report_content import ReportContent
 
 _FEWEST_TIMESCALES: Final = 3
 
 _TIMESCALE: Final = Axis("width of the windows in seconds", logarithmic=True)
 
 
-def burstiness_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) -> Section:
+def burstiness_section(content: ReportContent) -> Section:
     """Return the variation of the rate by timescale of the flows with most bytes; empty if none is known."""
     key, title = "burstiness", "Burstiness"
+    measured = content.results.measured
     if measured is None:
         return Section(key, title)
-    rows = data_rows(flows, measured["metrics"])
+    rows = data_rows(content.flows, measured["metrics"])
     known: dict[int, dict[float, float]] = {}
     for metric in measured["metrics"]:
         if metric["name"] == "cov" and metric["value"] is not None:

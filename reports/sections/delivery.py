@@ -22,10 +22,9 @@ from tfrctrace.reports.flow_rows import known
 from tfrctrace.reports.units import counted, format_count, format_ms
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 
@@ -45,10 +44,12 @@ _HEADINGS: Final = (
 )
 
 
-def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
+def delivery_section(content: ReportContent) -> Section:
     """Return delivery and delay of each direction; empty if the trace shows one end only."""
     import polars as pl
 
+    # a pair of captures has its own section for that
+    flows = content.flows.clear() if content.results.clock else content.flows
     was_sent = pl.col("sent_packets") > 0
     shown = largest_directions(flows, was_sent, "sent_packets", _MOST_ROWS)
     if not shown:
@@ -64,7 +65,7 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
     )
     figures = (
         figure
-        for trace in traces
+        for trace in content.traces
         for figure in (delay_figure(trace), delivered_figure(trace), _spread(trace))
     )
     return Section("delivery", "Delivery and delay", figures=tuple(filter(None, figures)), tables=(table,))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_SETS: Final = 3
 """Competing sets in the report; with many short flows there are twenty."""
@@ -69,17 +70,16 @@ _HEADINGS: Final = (
 Facts = list[dict[str, Any]]
 
 
-def fairness_section(
-    measured: Mapping[str, Any] | None, flows: pl.DataFrame, bins: pl.DataFrame, traces: Sequence[DrawnTrace]
-) -> Section:
+def fairness_section(content: ReportContent) -> Section:
     """Return fairness and shares of the largest competing sets; empty if no two flows competed."""
+    measured = content.results.measured
     sets = _largest_sets(measured)
     if measured is None or not sets:
         return Section("fairness", "Fairness")
-    rows = data_rows(flows, measured["metrics"])
-    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    rows = data_rows(content.flows, measured["metrics"])
+    trace_of = {flow: trace for trace in content.traces for flow in trace.flows["flow"].unique()}
     figures = (
-        _index_figure(one, rows, bins, trace_of[one["flows"][0]])
+        _index_figure(one, rows, content.results.bins, trace_of[one["flows"][0]])
         for one in sets
         if one["flows"][0] in trace_of
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers.schema import Column
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_BINS: Final = 150
 """Bins across the life of a flow: a thousand flows have to fit into the page."""
@@ -76,14 +77,10 @@ class _Bin(NamedTuple):
         return self.start_ns + self.life_width_ns // 2
 
 
-def flow_details(
-    conversations: Sequence[Conversation],
-    flows: pl.DataFrame,
-    bins: pl.DataFrame,
-    starts_ns: Mapping[str, int],
-) -> tuple[FlowDetails, ...]:
-    """Return the details of `conversations`, each under the key of its row in the table of flows."""
-    wide = records(_flow_bins(conversations, bins), _Bin)
+def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
+    """Return the details of the largest flows, each under the key of its row in the table of flows."""
+    conversations, flows = content.conversations, content.flows
+    wide = records(_flow_bins(conversations, content.results.bins), _Bin)
     courses = {key: list(own) for key, own in groupby(wide, key=lambda bin_: (bin_.flow, bin_.direction))}
     shown = flows.filter(flows["flow"].is_in([pair.lead.flow for pair in conversations]))
     columns = shown.select("flow", "direction", *(column.name for column in _SHOWN)).iter_rows()
@@ -93,7 +90,7 @@ def flow_details(
             key=pair.lead.anchor,
             directions=tuple(row.ends for row in pair.directions),
             known=tuple(_properties([known[row.key] for row in pair.directions])),
-            figures=tuple(_figures(pair, courses, starts_ns)),
+            figures=tuple(_figures(pair, courses, content.starts_ns)),
         )
         for pair in conversations
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.elements import Cell, Heading, Row, TableView, ends_heading
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, ends_heading
+from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.units import (
     MISSING,
     format_bytes,
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.flow_rows import FlowRow
-
-MOST_FLOWS: Final = 1000
-"""Rows in the table of flows, each with its details; a page with more is slow to open."""
+    from tfrctrace.reports.inputs import Input
+    from tfrctrace.reports.report_content import ReportContent
 
 _HEADINGS: Final = (
     Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),
@@ -51,30 +51,26 @@ _DELIVERY_HEADINGS: Final = (
 """Where a trace shows both ends."""
 
 
-def flow_table(
-    conversations: Sequence[Conversation], *, flows: int, starts_ns: Mapping[str, int]
-) -> TableView:
-    """Return the table of the largest flows.
-
-    `flows` is how many there are in all, `starts_ns` when each trace began.
-    """
-    several = len(starts_ns) > 1
+def flows_section(content: ReportContent) -> Section:
+    """Return the table of the largest flows; empty without any."""
+    conversations = content.conversations
+    if not conversations:
+        return Section("flows", "Flows")
+    several = len(content.starts_ns) > 1
     delivery = any(pair.lead.pdr is not None for pair in conversations)
-    headings = (
-        *_HEADINGS,
-        *(_DELIVERY_HEADINGS if delivery else ()),
-    )
     rows = tuple(
         Row(
             pair.lead.anchor,
             (
-                *_flow_cells(pair, starts_ns, several=several),
+                *_flow_cells(pair, content.starts_ns, several=several),
                 *(_delivery_cells(pair) if delivery else ()),
             ),
         )
         for pair in conversations
     )
-    return TableView("flows", _flow_caption(len(rows), flows), headings, rows, sortable=True)
+    caption = _flow_caption(len(rows), content.flows["flow"].n_unique())
+    headings = (*_HEADINGS, *(_DELIVERY_HEADINGS if delivery else ()))
+    return Section("flows", "Flows", tables=(TableView("flows", caption, headings, rows, sortable=True),))
 
 
 def _flow_caption(shown: int, flows: int) -> str:
@@ -150,7 +146,7 @@ def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def source_table(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None = None) -> TableView:
+def inputs_section(content: ReportContent) -> Section:
     """Return the table of inputs: what each file was and what it held."""
     headings = (
         Heading("Input", numeric=False),
@@ -167,32 +163,37 @@ def source_table(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None = N
         Heading("Bytes on the wire"),
         Heading("Bytes in the file", meaning="of packets, as captured"),
     )
-    rows = tuple(Row(f"source-{n}", _source_cells(source, zone)) for n, source in enumerate(sources, start=1))
-    return TableView("sources", "What was read, one row for each input.", headings, rows)
+    # this table has the whole names
+    rows = tuple(
+        Row(f"source-{n}", _input_cells(one, content.zone))
+        for n, one in enumerate(inputs_of(content.results.sources), start=1)
+    )
+    table = TableView("sources", "What was read, one row for each input.", headings, rows)
+    return Section("inputs", "Inputs", tables=(table,) if rows else ())
 
 
-def _source_cells(source: Mapping[str, Any], zone: TimeZone | None) -> tuple[Cell, ...]:
+def _input_cells(one: Input, zone: TimeZone) -> tuple[Cell, ...]:
     return (
-        Cell(source["source"]),
-        Cell(_format(source)),
-        Cell(_link_types(source)),
-        Cell(_interfaces(source["interfaces"])),
-        Cell(format_time_ns(source["start_ns"], zone)),
-        Cell(format_duration_s(span_s(source["start_ns"], source["end_ns"]))),
-        Cell(format_count(source["packets"])),
-        Cell(format_count(source["tcp_packets"])),
-        Cell(format_count(source["udp_packets"])),
-        Cell(format_count(source["other_ip_packets"])),
-        Cell(format_count(source["non_ip_packets"])),
-        Cell(format_bytes(source["wire_bytes"])),
-        Cell(format_bytes(source["captured_bytes"])),
+        Cell(one.source),
+        Cell(_format(one)),
+        Cell(_link_types(one)),
+        Cell(_interfaces(one.interfaces)),
+        Cell(format_time_ns(one.start_ns, zone)),
+        Cell(format_duration_s(span_s(one.start_ns, one.end_ns))),
+        Cell(format_count(one.packets)),
+        Cell(format_count(one.tcp_packets)),
+        Cell(format_count(one.udp_packets)),
+        Cell(format_count(one.other_ip_packets)),
+        Cell(format_count(one.non_ip_packets)),
+        Cell(format_bytes(one.wire_bytes)),
+        Cell(format_bytes(one.captured_bytes)),
     )
 
 
-def _link_types(source: Mapping[str, Any]) -> str:
-    if source["lines"]:
-        return f"{format_count(source['lines'])} lines"
-    return ", ".join(source["link_types"]) or MISSING
+def _link_types(one: Input) -> str:
+    if one.lines:
+        return f"{format_count(one.lines)} lines"
+    return ", ".join(one.link_types) or MISSING
 
 
 def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
@@ -200,10 +201,10 @@ def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
     return None if start_ns is None or end_ns is None else (end_ns - start_ns) / 1e9
 
 
-def _format(source: Mapping[str, Any]) -> str:
-    if not source["format"]:
+def _format(one: Input) -> str:
+    if not one.format:
         return "not recognised"
-    return f"{source['format']}, {source['compression']}" if source["compression"] else str(source["format"])
+    return f"{one.format}, {one.compression}" if one.compression else one.format
 
 
 def _interfaces(interfaces: Sequence[Mapping[str, Any]]) -> str:

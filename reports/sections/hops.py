@@ -14,9 +14,8 @@ from tfrctrace.reports.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import polars as pl
-
     from tfrctrace.metrics.sets.hop_totals import HopTotals
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 300
 """Hops of flows in the table, those with most losses; the table `hops` has all."""
@@ -54,13 +53,14 @@ _OF_FLOWS: Final = (
 )
 
 
-def hops_section(hops: pl.DataFrame, flows: pl.DataFrame) -> Section:
+def hops_section(content: ReportContent) -> Section:
     """Return the section on the hops; it is empty without any."""
     key, title = "hops", "Hops between the captures"
+    hops = content.results.table("hops")
     if hops.is_empty():
         return Section(key, title)
     rows = hop_rows(hops.iter_rows(named=True))
-    legends = {row.key: row.legend for row in records(flows, FlowRow)}
+    legends = {row.key: row.legend for row in records(content.flows, FlowRow)}
     lossy = sorted(rows, key=lambda row: (-row.lost_packets, row.flow, row.direction, row.hop))
     left_out = len(rows) - _MOST_ROWS
     rest = f" Not shown: {counted(left_out, 'hop')} with fewer losses." if left_out > 0 else ""

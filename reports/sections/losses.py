@@ -22,7 +22,7 @@ from tfrctrace.reports.elements import (
     ends_heading,
 )
 from tfrctrace.reports.figures.loss_curves import loss_figure
-from tfrctrace.reports.sections.flow_table import MOST_FLOWS
+from tfrctrace.reports.report_content import MOST_FLOWS
 from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,29 +133,23 @@ _PLACES: Final = {
 }
 
 
-def losses_section(
-    flows: pl.DataFrame,
-    with_rows: Set[int] = frozenset(),
-    *,
-    traces: Sequence[DrawnTrace] = (),
-    course: pl.DataFrame | None = None,
-) -> Section:
+def losses_section(content: ReportContent) -> Section:
     """Return the table of losses, retransmissions and reordering, and its figures; empty if there are none.
 
-    Flows in `with_rows` have a row in the table of flows, to which theirs points. `course` is that of
-    `tfrctrace.metrics.flow.cumulative_losses`, None if there were too many packets.
+    Rows point to those of the table of flows.
     """
     import polars as pl
 
+    course, with_rows = content.results.loss_course, {pair.lead.flow for pair in content.conversations}
     trouble = [column for count in _COUNTS for column in count.columns if column not in _HARMLESS]
     is_troubled = pl.any_horizontal(pl.col(trouble) > 0)
-    shown = largest_directions(flows, is_troubled, "wire_bytes", MOST_FLOWS)
+    shown = largest_directions(content.flows, is_troubled, "wire_bytes", MOST_FLOWS)
     if not shown:
         return Section("losses", "Losses and retransmissions")
     counts = [count for count in _COUNTS if not count.rare or any(count.of(row) for row in shown)]
     table = TableView(
         "losses-table",
-        _caption(len(shown), flows.select(is_troubled.sum()).item()),
+        _caption(len(shown), content.flows.select(is_troubled.sum()).item()),
         (
             FLOW_HEADING,
             ends_heading("the direction of the data"),
@@ -165,7 +159,7 @@ def losses_section(
         tuple(_row(row, counts, with_rows) for row in shown),
         sortable=True,
     )
-    figures = () if course is None else (loss_figure(trace, course) for trace in traces)
+    figures = () if course is None else (loss_figure(trace, course) for trace in content.traces)
     return Section(
         "losses",
         "Losses and retransmissions",

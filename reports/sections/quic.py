@@ -10,9 +10,8 @@ from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section
 from tfrctrace.reports.units import MISSING, counted, format_count
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 
@@ -34,11 +33,12 @@ _HEADINGS: Final = (
 )
 
 
-def quic_section(flows: pl.DataFrame) -> Section:
+def quic_section(content: ReportContent) -> Section:
     """Return what is known of each direction of QUIC; empty without any."""
     import polars as pl
 
     key, title = "quic", "QUIC"
+    flows = content.flows
     is_quic = (pl.col("transport") == "quic") & (pl.col("packets") > 0)
     # a page of results that were saved by an earlier version
     if "quic_version" not in flows.columns:

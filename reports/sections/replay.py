@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.elements import Unit
+    from tfrctrace.reports.report_content import ReportContent
 
 _KEY: Final = ("flow", "direction")
 _Names: TypeAlias = "Mapping[tuple[object, ...], str]"
@@ -63,12 +64,15 @@ _HEADINGS: Final = (
 )
 
 
-def replay_section(traces: Sequence[DrawnTrace], steps: pl.DataFrame, flows: pl.DataFrame) -> Section:
-    """Return figures and table of the replayed flows, the rows of `REPLAY`; empty without any."""
+def replay_section(content: ReportContent) -> Section:
+    """Return figures and table of the replayed flows, empty without any."""
+    steps = content.results.table("replay")
     if steps.is_empty():
         return Section("replay", "TFRC replay")
-    names: _Names = {row.key: row.legend for row in records(flows.join(steps, on=_KEY, how="semi"), FlowRow)}
-    figures = [figure for trace in traces for figure in _figures_of(trace, trace.of(steps), names)]
+    names: _Names = {
+        row.key: row.legend for row in records(content.flows.join(steps, on=_KEY, how="semi"), FlowRow)
+    }
+    figures = [figure for trace in content.traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(
         "replay",
         "TFRC replay",

@@ -11,12 +11,10 @@ from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
-    from tfrctrace.reports.report_input import ReportInput
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_POINTS: Final = 400
 """Of each kind in the overview; a zoomed-in view has more."""
@@ -29,24 +27,23 @@ _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
 )
 
 
-def sequence_section(traces: Sequence[DrawnTrace], results: ReportInput, flows: pl.DataFrame) -> Section:
+def sequence_section(content: ReportContent) -> Section:
     """Return the graph of the largest TCP direction of each trace; empty without TCP.
 
-    `results.sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if there are no
-    packets of one capture to be read for it, or too many.
+    `sequence` of the results is None if there are no packets of one capture to be read for it, or too many.
     """
     key, title = "sequence", "Time-sequence graph"
-    if results.sequence is None:
-        return Section(key, title, _not_drawn(results, flows))
-    sequence = results.sequence
-    figures = (_figure(trace, trace.of(sequence)) for trace in traces)
+    sequence = content.results.sequence
+    if sequence is None:
+        return Section(key, title, _not_drawn(content))
+    figures = (_figure(trace, trace.of(sequence)) for trace in content.traces)
     return Section(key, title, figures=tuple(filter(None, figures)))
 
 
-def _not_drawn(results: ReportInput, flows: pl.DataFrame) -> tuple[Words, ...]:
-    if not (flows["transport"] == "tcp").any():
+def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
+    if not (content.flows["transport"] == "tcp").any():
         return ()
-    if results.clock is not None or results.joined:
+    if content.is_one_trace:
         return (("Not drawn for several captures together: see the report of a single one.",),)
     return (
         (

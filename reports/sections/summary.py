@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.elements import Fact, Name, Section, Words
+from tfrctrace.reports.figures.link_overview import link_overview
 from tfrctrace.reports.flow_rows import flow_name
-from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.inputs import volume
 from tfrctrace.reports.link_facts import path_sides
 from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
+from tfrctrace.reports.sections.objectives import verdicts
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
-    from tfrctrace.reports.elements import Overview, Severity
+    from tfrctrace.reports.elements import Severity
     from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.inputs import Input
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
@@ -56,25 +58,14 @@ _UNSUCCESSFUL: Final = {
 }
 
 
-def summary(
-    flows: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    conversations: Sequence[Conversation],
-    link: LinkTables | None = None,
-    feedback: pl.DataFrame | None = None,
-    *,
-    joined: bool,
-    caveats: Section | None = None,
-    verdicts: tuple[Words, ...] = (),
-    overview: Overview | None = None,
-    zone: TimeZone = UTC_ZONE,
-) -> Section:
-    """Return the summary; `conversations` are the largest flows, largest first.
-
-    `caveats` are counted here and written out further down.
-    """
+def summary(content: ReportContent) -> Section:
+    """Return the summary: key figures, and what stands out."""
+    flows, inputs, conversations = content.flows, content.inputs, content.conversations
+    link, zone = content.results.link, content.zone
+    begin_ns = content.traces[0].start_ns if len(content.traces) == 1 else None
+    overview = link_overview(link, begin_ns, zone, content.objectives)
     findings = (
-        _no_flow(flows, sources),
+        _no_flow(flows, inputs),
         _largest_flow(flows, conversations),
         _retransmissions(flows),
         retransmission_causes(flows),
@@ -90,20 +81,19 @@ def summary(
         key="summary",
         title="Summary",
         headline=(
-            *verdicts,
+            *verdicts(content.objectives, zone),
             *(when_it_was_bad(link, zone) if link and overview else ()),
-            *_caveats_line(caveats),
         ),
-        paragraphs=_opening(flows, sources, joined=joined, zone=zone),
-        facts=_facts(flows, sources, link, feedback, joined=joined, zone=zone),
+        paragraphs=_opening(content),
+        facts=_facts(content),
         overview=overview,
         findings=tuple(words for words in findings if words),
     )
 
 
-def _caveats_line(caveats: Section | None) -> tuple[Words, ...]:
+def caveats_line(caveats: Section) -> tuple[Words, ...]:
     """Return how many caveats there are, and where."""
-    if caveats is None or not caveats.notes:
+    if not caveats.notes:
         return ()
     severities = [note.severity for note in caveats.notes]
     counts = ((severities.count(severity), noun) for severity, noun in _SEVERITIES.items())
@@ -111,23 +101,22 @@ def _caveats_line(caveats: Section | None) -> tuple[Words, ...]:
     return ((Name("Caveats", caveats.key), f": {enumerated(parts)}."),)
 
 
-def _opening(
-    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool, zone: TimeZone
-) -> tuple[Words, ...]:
-    packets, _ = volume(flows, sources)
+def _opening(content: ReportContent) -> tuple[Words, ...]:
+    flows = content.flows
+    packets, _ = volume(flows, content.inputs)
     # an input that is no capture is named among the errors
-    sources = [source for source in sources if source["format"]] or sources
+    inputs = [one for one in content.inputs if one.format] or content.inputs
     apart = (
         " Each input is a separate trace: a connection in two of them counts twice."
-        if len(sources) > 1 and not joined
+        if len(inputs) > 1 and not content.is_one_trace
         else ""
     )
     held: Words = (
-        *_input_names(sources),
-        f" {'holds' if len(sources) == 1 else 'hold'} {counted(packets, 'packet')} in "
+        *_input_names(inputs),
+        f" {'holds' if len(inputs) == 1 else 'hold'} {counted(packets, 'packet')} in "
         f"{counted(flows['flow'].n_unique(), 'flow')}{_by_transport(flows)}.{apart}",
     )
-    when = _when(_covered(sources, joined=joined), zone)
+    when = _when(_covered(inputs, joined=content.is_one_trace), content.zone)
     return (held, (when,)) if when else (held,)
 
 
@@ -146,10 +135,10 @@ def _when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:
     )
 
 
-def _input_names(sources: Sequence[Mapping[str, Any]]) -> Words:
+def _input_names(inputs: Sequence[Input]) -> Words:
     """Return the names of the inputs as an enumeration, the rest of many as a count."""
-    shown = [Name(source["source"]) for source in sources[:_MOST_NAMES]]
-    rest = len(sources) - len(shown)
+    shown = [Name(one.source) for one in inputs[:_MOST_NAMES]]
+    rest = len(inputs) - len(shown)
     words: list[str | Name] = []
     for position, name in enumerate(shown):
         if position:
@@ -178,29 +167,23 @@ def _by_transport(flows: pl.DataFrame) -> str:
     return f": {enumerated(parts)}" if parts else ""
 
 
-def _facts(
-    flows: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    link: LinkTables | None,
-    feedback: pl.DataFrame | None,
-    *,
-    joined: bool,
-    zone: TimeZone,
-) -> tuple[Fact, ...]:
+def _facts(content: ReportContent) -> tuple[Fact, ...]:
     """Return the key figures, each over all flows."""
     import polars as pl
 
-    packets, wire_bytes = volume(flows, sources)
-    covered = _covered(sources, joined=joined)
+    flows, link = content.flows, content.results.link
+    packets, wire_bytes = volume(flows, content.inputs)
+    covered = _covered(content.inputs, joined=content.is_one_trace)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
-    whose = _from_when_to_when(covered, zone)
+    whose = _from_when_to_when(covered, content.zone)
     sent = flows.filter(pl.col("lost_packets").is_not_null())
     packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
     # a few flows with numbered packets do not speak for all others
     shows_both_ends = packets_sent > 0 and sent["packets"].sum() >= flows["packets"].sum() / 2
     facts = list(link_facts(link, with_losses=not shows_both_ends)) if link else []
-    rtts = sum(side["rtt_samples"] for side in path_sides(link)) if link else 0
-    if rtts < _FEWEST_RTTS and (others := list(other_rtts(flows, feedback))):
+    rtts = sum(side.rtt_samples for side in path_sides(link)) if link else 0
+    others = list(other_rtts(flows, content.results.table("feedback"))) if rtts < _FEWEST_RTTS else []
+    if others:
         facts = [*others, *(fact for fact in facts if not fact.label.startswith("RTT"))]
     retransmitted, data = retransmitted_packets(flows)
     if data:
@@ -238,19 +221,14 @@ def _mean_rate(byte_count: int, lasted_s: float | None) -> str:
     return format_rate_bps(byte_count * 8 / lasted_s) if lasted_s else MISSING
 
 
-def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tuple[int, int]]:
+def _covered(inputs: Sequence[Input], *, joined: bool) -> list[tuple[int, int]]:
     """Return the spans of time in ns that the inputs cover, in order and without overlap.
 
     A simulation begins at 0 and a capture half a century later: what is between them is no duration. Joined
     inputs are one trace, with whatever is between two of them.
     """
     covered: list[tuple[int, int]] = []
-    spans = (
-        (source["start_ns"], source["end_ns"])
-        for source in sources
-        if source["start_ns"] is not None and source["end_ns"] is not None
-    )
-    for start, end in sorted(spans):
+    for start, end in sorted(filter(None, (one.span_ns for one in inputs))):
         if covered and (joined or start <= covered[-1][1]):
             covered[-1] = (covered[-1][0], max(covered[-1][1], end))
         else:
@@ -258,17 +236,16 @@ def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tupl
     return covered
 
 
-def _no_flow(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]]) -> Words:
+def _no_flow(flows: pl.DataFrame, inputs: Sequence[Input]) -> Words:
     """Return why there are no flows."""
-    packets = sum(source["packets"] for source in sources)
+    packets = sum(one.packets for one in inputs)
     if not flows.is_empty() or not packets:
         return ()
-    kinds = (
-        ("non_ip_packets", "not IP"),
-        ("other_ip_packets", "IP, but neither TCP nor UDP nor DCCP"),
-        ("undecoded_packets", "without a readable IP header"),
+    counts = (
+        (sum(one.non_ip_packets for one in inputs), "not IP"),
+        (sum(one.other_ip_packets for one in inputs), "IP, but neither TCP nor UDP nor DCCP"),
+        (sum(one.undecoded_packets for one in inputs), "without a readable IP header"),
     )
-    counts = ((sum(source[name] for source in sources), words) for name, words in kinds)
     parts = [f"{format_count(count)} {words}" for count, words in counts if count]
     why = f": {', '.join(parts)}" if parts else ""
     return (f"No packet belongs to a flow{why}.",)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
     from tfrctrace.reports.report_input import ReportInput
 
 _MOST_DRAWN: Final = 4
@@ -89,15 +90,15 @@ class _Finding(NamedTuple):
     first_ns: int
 
 
-def tfrc_section(traces: Sequence[DrawnTrace], results: ReportInput, flows: pl.DataFrame) -> Section:
+def tfrc_section(content: ReportContent) -> Section:
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
     import polars as pl
 
-    rows = largest_directions(flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
+    rows = largest_directions(content.flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
     if not rows:
         return Section("tfrc", "TFRC state")
-    figures = (figure for trace in traces for figure in _figures_of(trace, results))
-    findings = _findings_table(traces, results.table("findings"))
+    figures = (figure for trace in content.traces for figure in _figures_of(trace, content.results))
+    findings = _findings_table(content.traces, content.results.table("findings"))
     is_rtp = all(map(_is_rtp, rows))
     return Section(
         "tfrc",

@@ -9,11 +9,9 @@ from tfrctrace.reports.figures.wifi_curves import wifi_figures
 from tfrctrace.reports.units import MISSING, counted, format_bytes, format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
-    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 """Pairs of stations in the table: with every device that looks for a network there are many."""
@@ -34,12 +32,13 @@ _HEADINGS: Final = (
 )
 
 
-def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Sequence[DrawnTrace]) -> Section:
+def stations_section(content: ReportContent) -> Section:
     """Return the table of links between stations, most frames first; empty without frames of 802.11.
 
-    `bins` are those of the largest links (see `tfrctrace.metrics.flow.wifi_links`) on the one time axis that
+    Figures are those of the largest links (see `tfrctrace.metrics.flow.wifi_links`) on the one time axis that
     there is, None where there are several or too many frames.
     """
+    links, bins = content.results.table("links"), content.results.link_bins
     if links.is_empty():
         return Section("stations", "Stations")
     ordered = links.sort(
@@ -51,7 +50,7 @@ def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Seq
         "stations",
         "Stations",
         paragraphs=((_reading(links),),),
-        figures=() if bins is None else tuple(wifi_figures(traces[0], bins)),
+        figures=() if bins is None else tuple(wifi_figures(content.traces[0], bins)),
         facts=(
             Fact("Frames", format_count(frames), f"on {counted(len(links), 'link')}"),
             Fact(
