@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
 from tfrctrace.metrics.metric import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
 
 Need = Literal["capacity", "weight", "step"]
 """Facts that a user supplies; options of the command and settings of studies have these names."""
@@ -19,11 +22,29 @@ two such groups, or one flow over its whole life."""
 
 
 @dataclass(frozen=True, slots=True)
+class OfFlows:
+    """How a metric is computed of the table of flows: a function of columns, or the column itself."""
+
+    columns: tuple[str, ...]
+    n_column: str
+    """The column that counts its values."""
+    function: Callable[..., pl.Expr] | None = None
+
+    def value(self) -> pl.Expr:
+        """Return the metric as an expression."""
+        import polars as pl
+
+        columns = map(pl.col, self.columns)
+        return next(columns) if self.function is None else self.function(*columns)
+
+
+@dataclass(frozen=True, slots=True)
 class MetricDescription:
     """One metric: what its `n` `counts`, and when it is null.
 
     A metric that `needs` a capacity, weights or a step is only computed if the user supplies it. `function`
-    is its place in `tfrctrace.metrics`; empty for a column of the table of flows.
+    is its place in `tfrctrace.metrics`; empty for a column of the table of flows. One of flows has a
+    `definition` by which it is computed.
     """
 
     name: str
@@ -35,6 +56,7 @@ class MetricDescription:
     source: str = ""
     needs: Need | None = None
     function: str = ""
+    definition: OfFlows | None = None
 
     def with_and_without_sparse(self) -> tuple[MetricDescription, ...]:
         """Return this metric and, where sparse flows spoil it, the same of the other flows."""
@@ -65,6 +87,35 @@ SPOILT_BY_SPARSE: Final = {
     "inter_protocol_ratio",
 }
 """Metrics that are also computed without sparse flows."""
+
+_N_COLUMNS: Final = {
+    "packets": "packets",
+    "packets sent": "sent_packets",
+    "packets received": "received_packets",
+    "completed episodes": "rto_episodes",
+    "RTT samples": "rtt_samples",
+}
+"""The column that has what n of a metric of flows counts."""
+
+
+def _of_flows(
+    name: str,
+    unit: str,
+    meaning: str,
+    counts: str,
+    null_when: str,
+    *,
+    source: str = "",
+    columns: tuple[str, ...] = (),
+    function: Callable[..., pl.Expr] | None = None,
+) -> MetricDescription:
+    """Return a metric of the table of flows: a function of `columns`, or the column of its name."""
+    place = "" if function is None else f"{function.__module__.partition('metrics.')[2]}.{function.__name__}"
+    definition = OfFlows(columns or (name,), _N_COLUMNS[counts], function)
+    return MetricDescription(
+        name, unit, "life", meaning, counts, null_when, source, function=place, definition=definition
+    )
+
 
 _DESCRIPTIONS: Final = (
     MetricDescription(
@@ -328,56 +379,45 @@ _DESCRIPTIONS: Final = (
         needs="step",
         function="flow.convergence.aggressiveness",
     ),
-    MetricDescription(
-        "timeout_share",
-        "",
-        "life",
-        "share of the duration from a retransmission timeout until all outstanding data is acknowledged",
-        "completed episodes",
-        "not TCP, or captured where acknowledgements cannot be matched to data",
-        function="flow.delivery.timeout_share",
+    *(
+        _of_flows(
+            name, "", meaning, "packets sent", "the trace shows one end only", source="Sreenivasa Rao et al."
+        )
+        for name, meaning in (
+            ("pdr", "packet delivery ratio, without packets in flight at the end"),
+            ("plr", "packet loss ratio, lost/(received + lost)"),
+        )
     ),
-    MetricDescription(
-        "pdr",
-        "",
-        "life",
-        "packet delivery ratio, without packets in flight at the end",
-        "packets sent",
-        "the trace shows one end only",
-        "Sreenivasa Rao et al.",
-    ),
-    MetricDescription(
-        "plr",
-        "",
-        "life",
-        "packet loss ratio, lost/(received + lost)",
-        "packets sent",
-        "the trace shows one end only",
-        "Sreenivasa Rao et al.",
-    ),
-    MetricDescription(
+    _of_flows(
         "drop_ratio",
         "",
-        "life",
         "packets dropped over packets sent, retransmissions included",
         "packets sent",
         "the trace shows no drops, or one end only",
-        "Lillis et al.",
-        function="flow.delivery.drop_ratio",
+        source="Lillis et al.",
+        columns=("dropped_packets", "sent_packets"),
+        function=drop_ratio,
     ),
-    MetricDescription(
+    _of_flows(
         "goodput_share",
         "",
-        "life",
         "goodput over throughput: unique payload over bytes on the wire",
         "packets",
         "the payload is not known",
-        function="flow.delivery.goodput_share",
+        columns=("unique_bytes", "wire_bytes"),
+        function=goodput_share,
+    ),
+    _of_flows(
+        "timeout_share",
+        "",
+        "share of the duration from a retransmission timeout until all outstanding data is acknowledged",
+        "completed episodes",
+        "not TCP, or captured where acknowledgements cannot be matched to data",
+        columns=("rto_ms", "duration_s"),
+        function=timeout_share,
     ),
     *(
-        MetricDescription(
-            f"rtt_{name}_ms", "ms", "life", f"{meaning} of the RTT samples", "RTT samples", "no sample"
-        )
+        _of_flows(f"rtt_{name}_ms", "ms", f"{meaning} of the RTT samples", "RTT samples", "no sample")
         for name, meaning in (
             ("min", "smallest"),
             ("mean", "mean"),
@@ -387,36 +427,19 @@ _DESCRIPTIONS: Final = (
             ("std", "standard deviation (population)"),
         )
     ),
-    MetricDescription(
-        "delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"
-    ),
-    MetricDescription(
-        "delay_p95_ms",
-        "ms",
-        "life",
-        "95th percentile of the one-way delay",
-        "packets received",
-        "no delay is known",
-    ),
-    MetricDescription(
-        "jitter_ms",
-        "ms",
-        "life",
-        "interarrival jitter at the end of the flow",
-        "packets received",
-        "no delay is known",
-        "RFC 3550",
-    ),
-    MetricDescription(
-        "delay_variation_ms",
-        "ms",
-        "life",
-        "mean change of the delay from one arrival to the next",
-        "packets received",
-        "no delay is known",
-        "RFC 3393",
+    *(
+        _of_flows(name, "ms", meaning, "packets received", "no delay is known", source=source)
+        for name, meaning, source in (
+            ("delay_mean_ms", "mean one-way delay", ""),
+            ("delay_p95_ms", "95th percentile of the one-way delay", ""),
+            ("jitter_ms", "interarrival jitter at the end of the flow", "RFC 3550"),
+            ("delay_variation_ms", "mean change of the delay from one arrival to the next", "RFC 3393"),
+        )
     ),
 )
+
+OF_FLOWS: Final = {one.name: one.definition for one in _DESCRIPTIONS if one.definition is not None}
+"""How each metric of the table of flows is computed."""
 
 CATALOGUE: Final = tuple(one for each in _DESCRIPTIONS for one in each.with_and_without_sparse())
 BY_NAME: Final = {described.name: described for described in CATALOGUE}
