@@ -8,7 +8,7 @@
     selector  = LABEL | NAME "=" VALUE | ("before" | "after") "=" TIME
 
 A kind of claim is a class of `Claim`. It knows what is `compared` in each scenario, or the `parameter` along
-which one term is; when two means are as claimed (`holds`); its one-sided `p_values`; and what its `test` is of.
+which one term is; when two means are as claimed (`holds`); its one-sided `p_values`; and the `test` of them.
 """
 
 from __future__ import annotations
