@@ -1,7 +1,7 @@
 """How inputs are read: the keywords of `tfrctrace.open`, checked and parsed for the core.
 
-A reading option has a key in `ReadingArguments` and a field in `ReadSettings`, which `read_settings` fills; a line
-in the core (`native/src/python/settings.rs`), and a field in the command line's `ReadingOptions`.
+A reading option has a key in `ReadingArguments` and a field in `ReadSettings`, which `read_settings` fills; a
+line in the core (`native/src/python/settings.rs`), and a field in the command line's `ReadingOptions`.
 """
 
 from collections.abc import Iterable, Mapping

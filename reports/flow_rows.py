@@ -27,12 +27,10 @@ class FlowRow(NamedTuple):
     duration_s: float | None
     packets: int
     wire_bytes: int
-    unique_bytes: int | None
     throughput_bps: float | None
     goodput_bps: float | None
     data_packets: int | None
     retransmitted_packets: int | None
-    zero_windows: int | None
     handshake_rtt_ms: float | None
     syn_rtt_ms: float | None
     fast_retransmissions: int | None
@@ -58,7 +56,6 @@ class FlowRow(NamedTuple):
     rtt_p50_ms: float | None
     rtt_p95_ms: float | None
     rtt_max_ms: float | None
-    rounds: int | None
     recovery_episodes: int | None
     rto_episodes: int | None
     app_limited_share: float | None
