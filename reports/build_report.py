@@ -85,7 +85,7 @@ def _counting_caveats(shown: Section, notes: Section) -> Section:
 
 def _footer(results: ReportInput, zone: TimeZone) -> tuple[Words, ...]:
     """Return what made the report, and the date of its data: not that of today, which would change bytes."""
-    starts = [one.start_ns for one in inputs_of(results.sources) if one.start_ns is not None]
+    starts = [source.start_ns for source in inputs_of(results.sources) if source.start_ns is not None]
     dated = f" Data from {format_time_ns(min(starts), zone)} on." if starts else ""
     made = f"Made with {results.made_with}." if results.made_with else "Made with tfrctrace."
     return ((f"{made}{dated}",),)

@@ -122,7 +122,7 @@ def drawn_traces(
     names = flows["source"].unique(maintain_order=True).to_list()
     if joined or len(names) <= 1:
         return [DrawnTrace(1, "", min(starts_ns.values(), default=None), flows, bins, window_ns)]
-    size = {one.source: one.wire_bytes for one in inputs}
+    size = {source.name: source.wire_bytes for source in inputs}
     largest = set(sorted(names, key=lambda name: -size.get(name, 0))[:MOST_TRACES])
     traces: list[DrawnTrace] = []
     for name in names:

@@ -39,6 +39,11 @@ class Input(NamedTuple):
     captured_bytes: int
 
     @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.source
+
+    @property
     def has_packets(self) -> bool:
         """Whether its records are packets, each written once."""
         return self.format in _WITH_PACKETS or not self.format
@@ -58,9 +63,9 @@ def volume(flows: pl.DataFrame, inputs: Sequence[Input]) -> tuple[int, int]:
     """Return packets and bytes on the wire of all inputs: of a simulation, and of totals, what flows sent."""
     import polars as pl
 
-    whole = [one for one in inputs if one.has_packets]
-    sent = flows.filter(pl.col("source").is_in([one.source for one in inputs if not one.has_packets]))
+    whole = [source for source in inputs if source.has_packets]
+    sent = flows.filter(pl.col("source").is_in([source.name for source in inputs if not source.has_packets]))
     return (
-        sum(one.packets for one in whole) + int(sent["packets"].sum()),
-        sum(one.wire_bytes for one in whole) + int(sent["wire_bytes"].sum()),
+        sum(source.packets for source in whole) + int(sent["packets"].sum()),
+        sum(source.wire_bytes for source in whole) + int(sent["wire_bytes"].sum()),
     )

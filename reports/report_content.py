@@ -62,11 +62,11 @@ def prepare(
     short = _short_names([*results.sources, *results.problems])
     flows = results.flows.with_columns(pl.col("source").replace(short))
     hops = results.table("hops").with_columns(pl.col("from", "to").replace(short))
-    inputs = [_shortened(one, short) for one in inputs_of(results.sources)]
+    inputs = [_shortened(source, short) for source in inputs_of(results.sources)]
     joined, clock = results.joined, results.clock
     if clock is not None:
         joined, inputs = True, _by_first_clock(inputs, clock)
-    starts_ns = {one.source: one.start_ns for one in inputs if one.start_ns is not None}
+    starts_ns = {source.name: source.start_ns for source in inputs if source.start_ns is not None}
     if joined and starts_ns:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
     return ReportContent(
@@ -87,8 +87,8 @@ def prepare(
     )
 
 
-def _shortened(one: Input, short: Mapping[str, str]) -> Input:
-    return one._replace(source=short.get(one.source, one.source))
+def _shortened(source: Input, short: Mapping[str, str]) -> Input:
+    return source._replace(source=short.get(source.name, source.name))
 
 
 def _by_first_clock(inputs: Sequence[Input], clock: Clock) -> list[Input]:

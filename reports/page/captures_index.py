@@ -66,8 +66,8 @@ class CaptureEntry:
 def capture_entry(results: Results, *, name: str, path: str, page: str) -> CaptureEntry:
     """Return the entry of a capture whose page has these results."""
     inputs = inputs_of(results.sources)
-    starts = [one.start_ns for one in inputs if one.start_ns is not None]
-    ends = [one.end_ns for one in inputs if one.end_ns is not None]
+    starts = [source.start_ns for source in inputs if source.start_ns is not None]
+    ends = [source.end_ns for source in inputs if source.end_ns is not None]
     packets, wire_bytes = volume(results.flows, inputs)
     retransmitted, data = retransmitted_packets(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))

@@ -60,7 +60,7 @@ def write_flows(
     shown = [
         sorted((record(row, FlowRow) for row in flow), key=lambda row: -row.wire_bytes) for flow in flows
     ]
-    lines = list(_captured([one for one in inputs_of(sources) if one.format], zone))
+    lines = list(_captured([source for source in inputs_of(sources) if source.format], zone))
     if shown:
         lines += ["", *_fitting_table(shown, width, dim=has_colours(file)), ""]
     for line in (*lines, *_seen_from(shown), _counted(len(shown), total, order)):
@@ -69,30 +69,30 @@ def write_flows(
 
 def _captured(inputs: Sequence[Input], zone: TimeZone | None) -> Iterator[str]:
     """Give a line for each of the first inputs."""
-    for one in inputs[:_SOURCES_SHOWN]:
-        yield printable(f"{source_name(one.source)}: {', '.join(_facts(one, zone))}")
+    for source in inputs[:_SOURCES_SHOWN]:
+        yield printable(f"{source_name(source.name)}: {', '.join(_facts(source, zone))}")
     if len(inputs) > _SOURCES_SHOWN:
-        packets = format_count(sum(one.packets for one in inputs if one.has_packets))
+        packets = format_count(sum(source.packets for source in inputs if source.has_packets))
         yield f"and {len(inputs) - _SOURCES_SHOWN} more; {packets} packets in all"
 
 
-def _facts(one: Input, zone: TimeZone | None) -> Iterator[str]:
-    if one.format:
-        yield " ".join(filter(None, (one.format, one.compression and f"in {one.compression}")))
-    if one.link_types:
-        yield enumerated(one.link_types)
-    if one.lines:
-        yield counted(one.lines, "line")
-    if one.has_packets:
-        yield f"{counted(one.packets, 'packet')} with {format_bytes(one.wire_bytes)}"
-    if one.span_ns is not None:
-        start_ns, end_ns = one.span_ns
+def _facts(source: Input, zone: TimeZone | None) -> Iterator[str]:
+    if source.format:
+        yield " ".join(filter(None, (source.format, source.compression and f"in {source.compression}")))
+    if source.link_types:
+        yield enumerated(source.link_types)
+    if source.lines:
+        yield counted(source.lines, "line")
+    if source.has_packets:
+        yield f"{counted(source.packets, 'packet')} with {format_bytes(source.wire_bytes)}"
+    if source.span_ns is not None:
+        start_ns, end_ns = source.span_ns
         lasted = format_duration_s((end_ns - start_ns) / NS_PER_S)
         yield f"from {format_time_ns(start_ns, zone)} for {lasted}"
-    if one.filtered_packets:
-        yield f"{format_count(one.filtered_packets)} left out by the filter"
-    if one.outside_packets:
-        yield f"{format_count(one.outside_packets)} outside of the stretch of time"
+    if source.filtered_packets:
+        yield f"{format_count(source.filtered_packets)} left out by the filter"
+    if source.outside_packets:
+        yield f"{format_count(source.outside_packets)} outside of the stretch of time"
 
 
 @dataclass(frozen=True, slots=True)

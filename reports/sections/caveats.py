@@ -48,7 +48,7 @@ def input_notes(
 ) -> tuple[Note, ...]:
     """Return the notes on inputs, and others, errors first; of very many the first."""
     of_inputs = [(problem["source"], *_placed(problem)) for problem in problems]
-    of_inputs += [(one.source, "", note) for one in inputs for note in _input_notes(one)]
+    of_inputs += [(source.name, "", note) for source in inputs for note in _input_notes(source)]
     notes = [*_merged(of_inputs), *others]
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
     if len(notes) > _MOST_NOTES:
@@ -98,28 +98,28 @@ def _merged(notes: Iterable[tuple[str, str, Note]]) -> Iterator[Note]:
         yield Note(note.severity, (Name(called[0]), f"{others}{where}: ", *note.words), note.detail)
 
 
-def _input_notes(one: Input) -> Iterator[Note]:
+def _input_notes(source: Input) -> Iterator[Note]:
     """Yield the notes on one input."""
-    if one.filtered_packets:
-        yield Note("info", (f"the filter excluded {counted(one.filtered_packets, 'packet')}.",), "")
-    if one.outside_packets:
+    if source.filtered_packets:
+        yield Note("info", (f"the filter excluded {counted(source.filtered_packets, 'packet')}.",), "")
+    if source.outside_packets:
         yield Note(
             "info",
-            (f"{counted(one.outside_packets, 'packet')} outside of the stretch of time left out.",),
+            (f"{counted(source.outside_packets, 'packet')} outside of the stretch of time left out.",),
             "",
         )
-    if one.captured_bytes < one.wire_bytes:
-        yield Note("info", (f"packets were truncated by the capture{_snap(one)}.",), _CUT)
+    if source.captured_bytes < source.wire_bytes:
+        yield Note("info", (f"packets were truncated by the capture{_snap(source)}.",), _CUT)
 
 
-def _snap(one: Input) -> str:
-    lengths = sorted({i["snap_length_bytes"] for i in one.interfaces if i["snap_length_bytes"]})
+def _snap(source: Input) -> str:
+    lengths = sorted({i["snap_length_bytes"] for i in source.interfaces if i["snap_length_bytes"]})
     return f", to {' or '.join(format_count(length) for length in lengths)} bytes" if lengths else ""
 
 
 def _gap_notes(traces: Sequence[DrawnTrace], inputs: Sequence[Input]) -> Iterator[Note]:
     """Yield the longest gap of each capture; a simulator has none."""
-    captures = {one.source for one in inputs if one.has_packets}
+    captures = {source.name for source in inputs if source.has_packets}
     for trace in traces:
         gaps = trace_gaps(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
         if not gaps:

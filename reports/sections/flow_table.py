@@ -165,35 +165,35 @@ def inputs_section(content: ReportContent) -> Section:
     )
     # this table has the whole names
     rows = tuple(
-        Row(f"source-{n}", _input_cells(one, content.zone))
-        for n, one in enumerate(inputs_of(content.results.sources), start=1)
+        Row(f"source-{n}", _input_cells(source, content.zone))
+        for n, source in enumerate(inputs_of(content.results.sources), start=1)
     )
     table = TableView("sources", "What was read, one row for each input.", headings, rows)
     return Section("inputs", "Inputs", tables=(table,) if rows else ())
 
 
-def _input_cells(one: Input, zone: TimeZone) -> tuple[Cell, ...]:
+def _input_cells(source: Input, zone: TimeZone) -> tuple[Cell, ...]:
     return (
-        Cell(one.source),
-        Cell(_format(one)),
-        Cell(_link_types(one)),
-        Cell(_interfaces(one.interfaces)),
-        Cell(format_time_ns(one.start_ns, zone)),
-        Cell(format_duration_s(span_s(one.start_ns, one.end_ns))),
-        Cell(format_count(one.packets)),
-        Cell(format_count(one.tcp_packets)),
-        Cell(format_count(one.udp_packets)),
-        Cell(format_count(one.other_ip_packets)),
-        Cell(format_count(one.non_ip_packets)),
-        Cell(format_bytes(one.wire_bytes)),
-        Cell(format_bytes(one.captured_bytes)),
+        Cell(source.name),
+        Cell(_format(source)),
+        Cell(_link_types(source)),
+        Cell(_interfaces(source.interfaces)),
+        Cell(format_time_ns(source.start_ns, zone)),
+        Cell(format_duration_s(span_s(source.start_ns, source.end_ns))),
+        Cell(format_count(source.packets)),
+        Cell(format_count(source.tcp_packets)),
+        Cell(format_count(source.udp_packets)),
+        Cell(format_count(source.other_ip_packets)),
+        Cell(format_count(source.non_ip_packets)),
+        Cell(format_bytes(source.wire_bytes)),
+        Cell(format_bytes(source.captured_bytes)),
     )
 
 
-def _link_types(one: Input) -> str:
-    if one.lines:
-        return f"{format_count(one.lines)} lines"
-    return ", ".join(one.link_types) or MISSING
+def _link_types(source: Input) -> str:
+    if source.lines:
+        return f"{format_count(source.lines)} lines"
+    return ", ".join(source.link_types) or MISSING
 
 
 def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
@@ -201,10 +201,10 @@ def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
     return None if start_ns is None or end_ns is None else (end_ns - start_ns) / 1e9
 
 
-def _format(one: Input) -> str:
-    if not one.format:
+def _format(source: Input) -> str:
+    if not source.format:
         return "not recognised"
-    return f"{one.format}, {one.compression}" if one.compression else one.format
+    return f"{source.format}, {source.compression}" if source.compression else source.format
 
 
 def _interfaces(interfaces: Sequence[Mapping[str, Any]]) -> str:

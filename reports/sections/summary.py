@@ -105,7 +105,7 @@ def _opening(content: ReportContent) -> tuple[Words, ...]:
     flows = content.flows
     packets, _ = volume(flows, content.inputs)
     # an input that is no capture is named among the errors
-    inputs = [one for one in content.inputs if one.format] or content.inputs
+    inputs = [source for source in content.inputs if source.format] or content.inputs
     apart = (
         " Each input is a separate trace: a connection in two of them counts twice."
         if len(inputs) > 1 and not content.is_one_trace
@@ -137,7 +137,7 @@ def _when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:
 
 def _input_names(inputs: Sequence[Input]) -> Words:
     """Return the names of the inputs as an enumeration, the rest of many as a count."""
-    shown = [Name(one.source) for one in inputs[:_MOST_NAMES]]
+    shown = [Name(source.name) for source in inputs[:_MOST_NAMES]]
     rest = len(inputs) - len(shown)
     words: list[str | Name] = []
     for position, name in enumerate(shown):
@@ -228,7 +228,7 @@ def _covered(inputs: Sequence[Input], *, joined: bool) -> list[tuple[int, int]]:
     inputs are one trace, with whatever is between two of them.
     """
     covered: list[tuple[int, int]] = []
-    for start, end in sorted(filter(None, (one.span_ns for one in inputs))):
+    for start, end in sorted(filter(None, (source.span_ns for source in inputs))):
         if covered and (joined or start <= covered[-1][1]):
             covered[-1] = (covered[-1][0], max(covered[-1][1], end))
         else:
@@ -238,13 +238,13 @@ def _covered(inputs: Sequence[Input], *, joined: bool) -> list[tuple[int, int]]:
 
 def _no_flow(flows: pl.DataFrame, inputs: Sequence[Input]) -> Words:
     """Return why there are no flows."""
-    packets = sum(one.packets for one in inputs)
+    packets = sum(source.packets for source in inputs)
     if not flows.is_empty() or not packets:
         return ()
     counts = (
-        (sum(one.non_ip_packets for one in inputs), "not IP"),
-        (sum(one.other_ip_packets for one in inputs), "IP, but neither TCP nor UDP nor DCCP"),
-        (sum(one.undecoded_packets for one in inputs), "without a readable IP header"),
+        (sum(source.non_ip_packets for source in inputs), "not IP"),
+        (sum(source.other_ip_packets for source in inputs), "IP, but neither TCP nor UDP nor DCCP"),
+        (sum(source.undecoded_packets for source in inputs), "without a readable IP header"),
     )
     parts = [f"{format_count(count)} {words}" for count, words in counts if count]
     why = f": {', '.join(parts)}" if parts else ""
