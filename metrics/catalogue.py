@@ -75,6 +75,9 @@ class MetricDescription:
 CASONI: Final = "Casoni and Merani"
 FLOYD: Final = "Floyd et al. 2000"
 
+_NO_BYTE: Final = "no byte in the windows"
+_NO_BYTE_AT_THE_END: Final = "no bytes in the last half"
+
 WITHOUT_SPARSE: Final = "_without_sparse"
 """Ends the name of a metric of the flows of a set that are not sparse."""
 
@@ -128,33 +131,34 @@ _DESCRIPTIONS: Final = (
         f"{CASONI}, eq. 8",
         function="flow.throughput.mean_rate_bps",
     ),
-    MetricDescription(
-        "rate_std_bps",
-        "bit/s",
-        "flow",
-        "standard deviation (population) of the rate",
-        "windows",
-        "never",
-        function="flow.burstiness.rate_variation",
-    ),
-    MetricDescription(
-        "burstiness",
-        "",
-        "flow",
-        "standard deviation of the rate over its mean",
-        "windows",
-        "no byte in the windows",
-        "De Cicco and Mascolo",
-        function="flow.burstiness.rate_variation",
-    ),
-    MetricDescription(
-        "cov_sample",
-        "",
-        "flow",
-        "burstiness with the standard deviation of a sample (n - 1)",
-        "windows",
-        "no byte in the windows, or one window",
-        function="flow.burstiness.rate_variation",
+    *(
+        MetricDescription(
+            name,
+            unit,
+            "flow",
+            meaning,
+            "windows",
+            null_when,
+            source,
+            function="flow.burstiness.rate_variation",
+        )
+        for name, unit, meaning, null_when, source in (
+            ("rate_std_bps", "bit/s", "standard deviation (population) of the rate", "never", ""),
+            (
+                "burstiness",
+                "",
+                "standard deviation of the rate over its mean",
+                _NO_BYTE,
+                "De Cicco and Mascolo",
+            ),
+            (
+                "cov_sample",
+                "",
+                "burstiness with the standard deviation of a sample (n - 1)",
+                f"{_NO_BYTE}, or one window",
+                "",
+            ),
+        )
     ),
     MetricDescription(
         "cov",
@@ -162,7 +166,7 @@ _DESCRIPTIONS: Final = (
         "flow",
         "burstiness by timescale: in windows of 0.1 to 10 s, each at most an eighth of the time",
         "windows",
-        "no byte in the windows",
+        _NO_BYTE,
         FLOYD,
         function="flow.burstiness.cov_by_timescale",
     ),
@@ -205,41 +209,22 @@ _DESCRIPTIONS: Final = (
         "Jain et al. 1984",
         function="sets.fairness.jain_index",
     ),
-    MetricDescription(
-        "jain_window_mean",
-        "",
-        "set",
-        "mean of Jain's index in each window",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p5",
-        "",
-        "set",
-        "5th percentile of Jain's index over the windows (nearest rank)",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p50",
-        "",
-        "set",
-        "median of Jain's index over the windows",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p95",
-        "",
-        "set",
-        "95th percentile of Jain's index over the windows",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
+    *(
+        MetricDescription(
+            f"jain_window_{name}",
+            "",
+            "set",
+            meaning,
+            "windows with bytes",
+            _NO_BYTE,
+            function="sets.fairness.jain_over_time",
+        )
+        for name, meaning in (
+            ("mean", "mean of Jain's index in each window"),
+            ("p5", "5th percentile of Jain's index over the windows (nearest rank)"),
+            ("p50", "median of Jain's index over the windows"),
+            ("p95", "95th percentile of Jain's index over the windows"),
+        )
     ),
     MetricDescription(
         "jain_weighted",
@@ -331,32 +316,30 @@ _DESCRIPTIONS: Final = (
         FLOYD,
         function="flow.smoothness.equivalence_ratios",
     ),
-    MetricDescription(
-        "convergence_s",
-        "s",
-        "life",
-        "time until the rate stays within 20 % of its mean over the last half for 5 s",
-        "windows",
-        "never reached",
-        function="flow.convergence.rate_shapes",
-    ),
-    MetricDescription(
-        "rise_s",
-        "s",
-        "life",
-        "time until the rate reaches 90 % of its mean over the last half",
-        "windows",
-        "no bytes in the last half",
-        function="flow.convergence.rate_shapes",
-    ),
-    MetricDescription(
-        "stability",
-        "",
-        "life",
-        "standard deviation over mean of the rate in the last half",
-        "windows",
-        "no bytes in the last half",
-        function="flow.convergence.rate_shapes",
+    *(
+        MetricDescription(
+            name, unit, "life", meaning, "windows", null_when, function="flow.convergence.rate_shapes"
+        )
+        for name, unit, meaning, null_when in (
+            (
+                "convergence_s",
+                "s",
+                "time until the rate stays within 20 % of its mean over the last half for 5 s",
+                "never reached",
+            ),
+            (
+                "rise_s",
+                "s",
+                "time until the rate reaches 90 % of its mean over the last half",
+                _NO_BYTE_AT_THE_END,
+            ),
+            (
+                "stability",
+                "",
+                "standard deviation over mean of the rate in the last half",
+                _NO_BYTE_AT_THE_END,
+            ),
+        )
     ),
     MetricDescription(
         "responsiveness_s",

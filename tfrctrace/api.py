@@ -45,24 +45,19 @@ Duration = str | timedelta
 SHOWN_FLOWS: Final = 25
 """Flows that a styled table shows, unless the caller says otherwise."""
 
-
 _FOR_THE_PROGRAM: Final = frozenset(
     {
-        "agents",
-        "counted",
-        "counted_frames",
-        "is_network",
-        "is_read_once",
-        "open_loop",
-        "packet_batches",
-        "publishable",
-        "read",
-        "read_groups",
-        "read_spooled",
-        "report_parts",
-        "settings",
-        "table",
-        "zero_ns",
+        *("agents", "counted", "counted_frames", "is_network", "is_read_once", "open_loop", "packet_batches"),
+        *(
+            "publishable",
+            "read",
+            "read_groups",
+            "read_spooled",
+            "report_parts",
+            "settings",
+            "table",
+            "zero_ns",
+        ),
     }
 )
 """What commands take from a trace, and a person at a prompt does not."""
