@@ -140,16 +140,18 @@ def _paragraphs(text: str) -> str:
 
 def flows_schema() -> str:
     """Return the JSON schema of `tfrctrace flows --format json`."""
-    from tfrctrace.reports.files.json_schema import flows_document
+    from tfrctrace.metrics.results.flows_document import FlowsDocument
+    from tfrctrace.metrics.results.schemas import schema_of
 
-    return json.dumps(flows_document(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(schema_of(FlowsDocument, "tfrctrace flows"), indent=1, ensure_ascii=False) + "\n"
 
 
 def results_schema() -> str:
     """Return the JSON schema of saved results."""
-    from tfrctrace.reports.files.json_schema import results_document
+    from tfrctrace.metrics.results.saved import SavedResults
+    from tfrctrace.metrics.results.schemas import schema_of
 
-    return json.dumps(results_document(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(schema_of(SavedResults, "tfrctrace results"), indent=1, ensure_ascii=False) + "\n"
 
 
 def audit_schema() -> str:

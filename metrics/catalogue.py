@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
-from tfrctrace.metrics.metric import Metric
+from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

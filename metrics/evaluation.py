@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE, make_metric
 from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.flow.burstiness import cov_by_timescale, rate_variation
@@ -20,7 +21,6 @@ from tfrctrace.metrics.flow.smoothness import equivalence_ratios, rate_changes
 from tfrctrace.metrics.flow.throughput import mean_rate_bps
 from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS, whole_flow_metrics
 from tfrctrace.metrics.flow_metrics import FlowColumn, FlowMetrics
-from tfrctrace.metrics.metric import NO_ASSUMPTIONS
 from tfrctrace.metrics.sets.fairness import (
     inter_protocol_normalized,
     inter_protocol_ratio,
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from tfrctrace.metrics.assumptions import Assumptions
     from tfrctrace.metrics.flow_metrics import MetricRows
-    from tfrctrace.metrics.metric import Assumptions, Metric
+    from tfrctrace.metrics.results.metrics import Metric, SmallFlow
     from tfrctrace.metrics.sets.competing import CompetingSet
-    from tfrctrace.metrics.sets.sparse import SmallFlow
     from tfrctrace.metrics.sets.up_down import UpDown
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.metrics.metric import Metric
+from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

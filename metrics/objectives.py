@@ -7,13 +7,14 @@ know, did not meet an objective. Violated and severely violated intervals are co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.base.signs import SIGNS
 from tfrctrace.metrics.group_values import values_by_interval
+from tfrctrace.metrics.results.verdict import Outcome, Stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import polars as pl
 
@@ -68,63 +69,6 @@ class Extent:
 
     first_ns: int
     last_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Violated intervals of a group that follow each other, and the worst of their values."""
-
-    group: str | None
-    begin_ns: int
-    end_ns: int
-    """End of the last interval."""
-    intervals: int
-    severe: int
-    """Of them severely violated."""
-    value: float
-    n: int
-    """Samples of the worst value."""
-    at_ns: int
-    """Start of its interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The intervals of a group, or of all groups together, by verdict."""
-
-    group: str | None
-    intervals: int
-    """Those between the first and the last packet of the trace."""
-    met: int
-    violated: int
-    severe: int
-    without_data: int
-    stretches: int
-    worst: Stretch | None
-    first_ns: int | None
-    """Begin of the first violated interval, end of the last."""
-    last_ns: int | None
-
-    @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Outcome:
-        """Return the outcome that has these fields, such as those of a record."""
-        worst = facts["worst"]
-        return cls(**{**facts, "worst": None if worst is None else Stretch(**worst)})
-
-    @property
-    def with_data(self) -> int:
-        """Intervals that were judged."""
-        return self.met + self.violated + self.severe
-
-    @property
-    def share_met(self) -> float | None:
-        """Share of the intervals with data that met the limit; None without any."""
-        return self.met / self.with_data if self.with_data else None
-
-    def meets(self, target: float) -> bool | None:
-        """Return whether enough intervals met the limit; None without any with data."""
-        share = self.share_met
-        return None if share is None else share >= target
 
 
 @dataclass(frozen=True, slots=True)

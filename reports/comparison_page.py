@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Axis, Cell, Curve, Figure, Heading, Report, Row, Section, TableView
 from tfrctrace.reports.figures.drawing import is_wide
@@ -11,11 +11,12 @@ from tfrctrace.reports.printers.comparison import HEADS, change_text, comparison
 from tfrctrace.reports.units import counted, format_duration_s, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
 
     from tfrctrace.metrics.groups import Groups
+    from tfrctrace.metrics.results.comparison import Difference
 
 _TIME: Final = Axis("seconds since the start", is_time=True)
 _FAR: Final = " Between the capture and the receivers of the slower direction."
@@ -34,9 +35,9 @@ class ComparedSide:
 
 
 def comparison_report(
-    rows: Sequence[Mapping[str, Any]], sides: Sequence[ComparedSide], *, title: str
+    differences: Sequence[Difference], sides: Sequence[ComparedSide], *, title: str
 ) -> Report:
-    """Return the page: `rows` are judged, the most important first."""
+    """Return the page: `differences` are judged, the most important first."""
     drawn = [_goodput_figure(sides)]
     for measure, what in (("rtt", "Round-trip time"), ("delay", "One-way delay")):
         drawn += [_time_figure(sides, measure, what), _distribution_figure(sides, measure, what)]
@@ -46,9 +47,9 @@ def comparison_report(
         Section(
             "changes",
             "What changed",
-            headline=(_sentence(rows),),
+            headline=(_sentence(differences),),
             paragraphs=tuple((name,) for name in names),
-            tables=(_table(rows),),
+            tables=(_table(differences),),
         )
     ]
     if figures:
@@ -56,34 +57,30 @@ def comparison_report(
     return Report(title, tuple(sections), kind="Comparison")
 
 
-def _sentence(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    tested = [row for row in rows if row["verdict"] in {"better", "worse"}]
+def _sentence(differences: Sequence[Difference]) -> tuple[str, ...]:
+    tested = [found for found in differences if found.verdict in {"better", "worse"}]
     if not tested:
-        if any(row["verdict"] == "no test" for row in rows):
+        if any(found.verdict == "no test" for found in differences):
             return ("One run on a side does not show which differences are chance.",)
         return ("No metric differs by more than chance.",)
     said = [
-        f"{row['metric']} of {row['group'] or 'all'} is {row['verdict']} by {change_text(row).lstrip('+-')}"
-        for row in tested[:_SHOWN]
+        f"{found.metric} of {found.group or 'all'} is {found.verdict} by {change_text(found).lstrip('+-')}"
+        for found in tested[:_SHOWN]
     ]
     more = len(tested) - len(said)
     return (f"In B {', '.join(said)}{f'; {more} more differ' if more else ''}.",)
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> TableView:
+def _table(differences: Sequence[Difference]) -> TableView:
     headings = tuple(Heading(head, numeric=head in {"A", "B", "change", "p"}) for head in HEADS)
-    meanings = ("mean_a", "mean_b", "change", "p_value")
     written = []
-    for number, row in enumerate(rows):
-        cells = comparison_cells(row)
-        sort = (None, None, *(row[name] for name in meanings), None)
+    for number, found in enumerate(differences):
+        cells = comparison_cells(found)
+        sort = (None, None, found.mean_a, found.mean_b, found.change, found.p_value, None)
         written.append(
             Row(
                 f"change-{number}",
-                tuple(
-                    Cell(text, sort=value if isinstance(value, int | float) else None)
-                    for text, value in zip(cells, sort, strict=True)
-                ),
+                tuple(Cell(text, sort=value) for text, value in zip(cells, sort, strict=True)),
             )
         )
     return TableView(

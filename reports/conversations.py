@@ -7,15 +7,17 @@ carried more bytes leads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.flow_rows import FlowRow
 from tfrctrace.reports.records import records
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
+
+    from tfrctrace.metrics.results.metrics import Metric
 
 
 SMALLEST_SHARE: Final = 0.05
@@ -95,11 +97,11 @@ def of_direction(frame: pl.DataFrame, row: FlowRow) -> pl.DataFrame:
     return frame.filter(pl.col("flow") == row.flow, pl.col("direction") == row.direction)
 
 
-def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict[int, FlowRow]:
+def data_rows(flows: pl.DataFrame, metrics: Sequence[Metric]) -> dict[int, FlowRow]:
     """Return the row of the direction that carried more payload, of every flow that has a metric."""
     import polars as pl
 
-    named = sorted({flow for metric in metrics for flow in metric["flows"]})
+    named = sorted({flow for metric in metrics for flow in metric.flows})
     own = flows.filter(pl.col("flow").is_in(named), pl.col("packets") > 0).sort(
         "flow", pl.col("payload_bytes").fill_null(0), "wire_bytes", descending=[False, True, True]
     )

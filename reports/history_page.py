@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.reports.elements import Axis, Cell, Curve, Figure, Heading, Report, Row, Section, TableView
 from tfrctrace.reports.printers.build_trends import amount, change_words, sentence
 from tfrctrace.reports.units import counted, format_time_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.results.trend import Trend
     from tfrctrace.reports.elements import Unit
-
-    Facts = Mapping[str, Any]
 
 _BUILDS: Final = Axis("builds, oldest first")
 
@@ -23,11 +22,11 @@ _SHOWN: Final = 200
 """Builds in the table, the latest."""
 
 
-def history_report(trends: Sequence[Facts], *, title: str, zone: TimeZone | None = None) -> Report:
-    """Return the page. Trends are mappings as `tfrctrace.gate.trend.Trend.facts` makes them."""
-    trends = sorted(trends, key=lambda trend: trend["first_worse"] is None)
-    worse = [trend for trend in trends if trend["first_worse"] is not None]
-    headline = tuple((f"{trend['quantity']}: {sentence(trend, zone)}.",) for trend in worse)
+def history_report(trends: Sequence[Trend], *, title: str, zone: TimeZone | None = None) -> Report:
+    """Return the page."""
+    trends = sorted(trends, key=lambda trend: trend.first_worse is None)
+    worse = [trend for trend in trends if trend.first_worse is not None]
+    headline = tuple((f"{trend.quantity}: {sentence(trend, zone)}.",) for trend in worse)
     calm = (f"No quantity of {len(trends)} is worse than it was.",) if trends else ("No build has a value.",)
     sections = [
         Section(
@@ -43,51 +42,51 @@ def history_report(trends: Sequence[Facts], *, title: str, zone: TimeZone | None
     return Report(title, tuple(sections), kind="History of a gate")
 
 
-def _figure(number: int, trend: Facts) -> Figure:
-    names = [build["name"] for build in trend["builds"]]
+def _figure(number: int, trend: Trend) -> Figure:
+    names = [build.name for build in trend.builds]
     at = {name: place for place, name in enumerate(names)}
-    bounds = [0, *(at[change["build"]] for change in trend["changes"]), len(names)]
-    means = [sum(trend["means"][a:b]) / (b - a) for a, b in pairwise(bounds) for _ in range(a, b)]
+    bounds = [0, *(at[change.build] for change in trend.changes), len(names)]
+    means = [sum(trend.means[a:b]) / (b - a) for a, b in pairwise(bounds) for _ in range(a, b)]
     places = tuple(float(place) for place in range(1, len(names) + 1))
-    drawn_unit = trend["unit"] in {"bit/s", "ms", "B"}
+    drawn_unit = trend.unit in {"bit/s", "ms", "B"}
     return Figure(
         key=f"trend-{number}",
-        title=trend["quantity"],
-        description=f"{trend['quantity']} of {counted(len(names), 'build')}: {sentence(trend)}.",
+        title=trend.quantity,
+        description=f"{trend.quantity} of {counted(len(names), 'build')}: {sentence(trend)}.",
         caption="Dots are the means of the runs of a build; the line is the mean between two changes. "
         "A ring marks the first build of each.",
-        unit=cast("Unit", trend["unit"] if drawn_unit else ""),
+        unit=cast("Unit", trend.unit if drawn_unit else ""),
         curves=(
             Curve(
                 "builds",
                 1,
                 places,
-                tuple(trend["means"]),
-                marked=tuple(at[change["build"]] for change in trend["changes"]),
+                tuple(trend.means),
+                marked=tuple(at[change.build] for change in trend.changes),
                 form="dots",
             ),
             Curve("mean between changes", 2, places, tuple(means), form="steps"),
         ),
         lasted_s=len(names) + 1.0,
         axis=_BUILDS,
-        value_label="" if drawn_unit else (trend["unit"] or "value"),
+        value_label="" if drawn_unit else (trend.unit or "value"),
         linked="builds",
     )
 
 
-def _changes(trends: Sequence[Facts], zone: TimeZone | None) -> Iterator[TableView]:
+def _changes(trends: Sequence[Trend], zone: TimeZone | None) -> Iterator[TableView]:
     rows = [
         Row(
             f"change-{number}-{place}",
             (
-                Cell(trend["quantity"]),
-                Cell(change["build"]),
-                Cell(change["direction"]),
+                Cell(trend.quantity),
+                Cell(change.build),
+                Cell(change.direction),
                 Cell(change_words(trend, change, zone)),
             ),
         )
         for number, trend in enumerate(trends)
-        for place, change in enumerate(trend["changes"])
+        for place, change in enumerate(trend.changes)
     ]
     if rows:
         headings = (
@@ -100,14 +99,14 @@ def _changes(trends: Sequence[Facts], zone: TimeZone | None) -> Iterator[TableVi
         yield TableView("changes", caption, headings, tuple(rows), sortable=True)
 
 
-def _builds(trends: Sequence[Facts], zone: TimeZone | None) -> TableView:
+def _builds(trends: Sequence[Trend], zone: TimeZone | None) -> TableView:
     """Return the latest builds with their values."""
     values = {
-        (build["name"], number): mean
+        (build.name, number): mean
         for number, trend in enumerate(trends)
-        for build, mean in zip(trend["builds"], trend["means"], strict=True)
+        for build, mean in zip(trend.builds, trend.means, strict=True)
     }
-    times = {build["name"]: build["time_ns"] for trend in trends for build in trend["builds"]}
+    times = {build.name: build.time_ns for trend in trends for build in trend.builds}
     latest = sorted(times, key=lambda name: -times[name])
     rows = tuple(
         Row(
@@ -132,6 +131,6 @@ def _builds(trends: Sequence[Facts], zone: TimeZone | None) -> TableView:
     headings = (
         Heading("Build", numeric=False),
         Heading("First checked"),
-        *(Heading(trend["quantity"]) for trend in trends),
+        *(Heading(trend.quantity) for trend in trends),
     )
     return TableView("builds", caption, headings, rows, sortable=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.link import LinkTables
+    from tfrctrace.metrics.results.metrics import TraceMetrics
     from tfrctrace.parsers._native import Clock
 
 
@@ -21,10 +22,10 @@ class ReportInput:
     """Tables with the columns of `tfrctrace.parsers.schema`, and facts about the inputs.
 
     `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
-    `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `measured` are the
-    metrics and competing sets in the form of the JSON of `tfrctrace metrics`. `rtt_quantiles` are those of
-    `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins` those of
-    `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of `tfrctrace.metrics.flow.cumulative_losses`.
+    `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `rtt_quantiles` are
+    those of `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins`
+    those of `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of
+    `tfrctrace.metrics.flow.cumulative_losses`.
     Each of these is None where it would take too long. `joined` means that all sources
     are one trace with one time axis; else each has figures of its own. So are two captures of the same
     packets, which have a `clock`.
@@ -35,7 +36,7 @@ class ReportInput:
     sources: Sequence[Mapping[str, Any]]
     problems: Sequence[Mapping[str, Any]]
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    measured: Mapping[str, Any] | None = None
+    measured: TraceMetrics | None = None
     rtt_quantiles: pl.DataFrame | None = None
     sequence: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None

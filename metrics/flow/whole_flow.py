@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.metrics.metric import Assumptions
+    from tfrctrace.metrics.assumptions import Assumptions
     from tfrctrace.metrics.windows import FlowBins, LifeWindows
 
 MAX_LIFE_WINDOWS: Final = 10_000_000

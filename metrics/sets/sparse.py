@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.results.metrics import SmallFlow
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -38,17 +40,6 @@ _LEAST_WINDOWS: Final = 4
 
 _ADAPTIVE: Final = {"tcp", "dccp", "tfrc"}
 """Transports that send less when packets are lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class SmallFlow:
-    """A flow whose rate lies below the share, whether it is sparse, and why."""
-
-    flow: int
-    of_mean: float
-    """Its rate over the mean of the flows that are not sparse."""
-    is_sparse: bool
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tfrctrace.base.errors import describe
 from tfrctrace.reports.printers.gate import detail_lines, value_words, words
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from xml.etree.ElementTree import Element
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.results.verdict import Verdict
 
 
 def write_junit(
     file: BinaryIO,
-    verdicts: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[Verdict],
     problems: Sequence[Problem],
     zone: TimeZone | None = None,
 ) -> None:
@@ -30,7 +31,7 @@ def write_junit(
     from xml.etree import ElementTree as ET
 
     unread = [problem for problem in problems if problem["severity"] == "error"]
-    failed = sum(one["effect"] == "fail" for one in verdicts)
+    failed = sum(verdict.effect == "fail" for verdict in verdicts)
     suite = ET.Element(
         "testsuite",
         name="tfrctrace check",
@@ -38,16 +39,16 @@ def write_junit(
         failures=str(failed),
         errors=str(len(unread)),
     )
-    for one in verdicts:
-        case = _case(suite, f"tfrctrace.{one['kind']}", one["name"] or one["check"])
-        if one["effect"] == "fail":
-            failure = ET.SubElement(case, "failure", type=one["outcome"], message=plain_text(words(one)))
-            lines = (one["check"], value_words(one), one["reason"], *detail_lines(one, zone))
+    for verdict in verdicts:
+        case = _case(suite, f"tfrctrace.{verdict.kind}", verdict.name or verdict.check)
+        if verdict.effect == "fail":
+            failure = ET.SubElement(case, "failure", type=verdict.outcome, message=plain_text(words(verdict)))
+            lines = (verdict.check, value_words(verdict), verdict.reason, *detail_lines(verdict, zone))
             failure.text = "\n".join(map(plain_text, lines))
-        elif one["effect"] == "warn":
-            ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(one)}")
-        elif one["flows_left_out"] or one["sparse_flows"]:
-            ET.SubElement(case, "system-out").text = plain_text(words(one))
+        elif verdict.effect == "warn":
+            ET.SubElement(case, "system-out").text = plain_text(f"warning: {words(verdict)}")
+        elif verdict.flows_left_out or verdict.sparse_flows:
+            ET.SubElement(case, "system-out").text = plain_text(words(verdict))
     for problem in unread:
         case = _case(suite, "tfrctrace.input", problem["source"])
         ET.SubElement(case, "error", type=problem["kind"], message=plain_text(describe(problem).text))

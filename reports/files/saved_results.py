@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.errors import InputError, describe, input_problem
@@ -20,8 +21,6 @@ from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.metrics.link import HOST_COURSE, LINK_COURSE, LINK_HOSTS, LINK_SIDES, LinkTables
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
-from tfrctrace.reports.files.json_schema import RESULTS_SCHEMA_VERSION, results_document
-from tfrctrace.reports.files.schema_check import first_complaint
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.results import Results
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.saved import SavedResults
 
 FACTS_NAME: Final = "results.json"
 
@@ -79,6 +79,10 @@ def save(
     if results.link is not None:
         link = results.link
         frames |= dict(zip(_LINK, (link.sides, link.course, link.hosts, link.host_course), strict=True))
+    import msgspec
+
+    from tfrctrace.metrics.results.saved import RESULTS_SCHEMA_VERSION
+
     document = {
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},
@@ -91,7 +95,7 @@ def save(
         "warnings": [
             {**problem, "text": describe(cast("Problem", problem)).text} for problem in results.problems
         ],
-        "metrics": results.measured,
+        "metrics": msgspec.to_builtins(results.measured),
     }
     with contextlib.ExitStack() as files:
         # all files move to their places at the end, the facts last: if one cannot be written, those of
@@ -129,11 +133,15 @@ def load(folder: str) -> tuple[Results, str]:
 
     Raises `InputError` if they are not there, not whole, or of another version.
     """
-    document = _document(folder)
-    digests = document["digests"]
-    names = dict.fromkeys(("flows", "bins", *document["tables"]))
-    frames = {name: _frame(folder, name, digests.get(name)) for name in names}
-    _check_against(document, frames["flows"], os.path.join(folder, FACTS_NAME))
+    import msgspec
+
+    saved = _facts(folder)
+    names = dict.fromkeys(("flows", "bins", *saved.tables))
+    frames = {name: _frame(folder, name, saved.digests.get(name)) for name in names}
+    _check_against(saved, frames["flows"], os.path.join(folder, FACTS_NAME))
+    problems = msgspec.to_builtins(saved.warnings)
+    for problem in problems:
+        del problem["text"]
     return Results(
         flows=frames.pop("flows"),
         bins=frames.pop("bins"),
@@ -143,16 +151,13 @@ def load(folder: str) -> tuple[Results, str]:
         loss_course=frames.pop("loss_course", None),
         link=_link(frames),
         tables=frames,
-        sources=document["sources"],
-        problems=[
-            {name: value for name, value in problem.items() if name != "text"}
-            for problem in document["warnings"]
-        ],
-        measured=document["metrics"],
-        made_with=document["made_with"],
-        joined=document["joined"],
-        clock=document["clock"],
-    ), document["title"]
+        sources=msgspec.to_builtins(saved.sources),
+        problems=problems,
+        measured=saved.metrics,
+        made_with=saved.made_with,
+        joined=saved.joined,
+        clock=msgspec.to_builtins(saved.clock),
+    ), saved.title
 
 
 def _link(frames: dict[str, pl.DataFrame]) -> LinkTables | None:
@@ -162,11 +167,15 @@ def _link(frames: dict[str, pl.DataFrame]) -> LinkTables | None:
     return LinkTables(*known) if len(known) == len(found) else None
 
 
-def _document(folder: str) -> dict[str, Any]:
+def _facts(folder: str) -> SavedResults:
+    import msgspec
+
+    from tfrctrace.metrics.results.saved import RESULTS_SCHEMA_VERSION, SavedResults
+
     path = os.path.join(folder, FACTS_NAME)
     try:
         with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+            document = json.load(file, parse_float=_finite, parse_constant=_finite)
     except OSError as error:
         hint = "`tfrctrace report TRACE --results DIRECTORY` writes results"
         raise _refused(path, (error.strerror or str(error)).lower(), hint) from error
@@ -179,31 +188,36 @@ def _document(folder: str) -> dict[str, Any]:
             f"results of version {found}, expected {RESULTS_SCHEMA_VERSION}",
             "make them again from the trace with this release",
         )
-    schema = results_document()
-    missing = [name for name in schema["required"] if name not in document]
-    if missing:
-        raise _refused(path, f"not complete: {missing[0]!r}")
-    complaint = first_complaint(document, schema)
-    if complaint:
-        raise _refused(path, f"not as its schema says: {complaint}")
-    return dict(document)
+    try:
+        return msgspec.convert(document, SavedResults)
+    except ValueError as error:
+        raise _refused(path, f"not as its schema says: {error}") from error
 
 
-def _check_against(document: dict[str, Any], flows: pl.DataFrame, path: str) -> None:
+def _finite(text: str) -> float:
+    """Return a number. Python reads NaN and infinity, which JSON does not have."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"`{text[:40]}` is no number")
+    return value
+
+
+def _check_against(saved: SavedResults, flows: pl.DataFrame, path: str) -> None:
     """Raise if the facts do not fit the flows and inputs."""
-    if document["clock"] is not None and len(document["sources"]) != _SOURCES_OF_PAIR:
+    if saved.clock is not None and len(saved.sources) != _SOURCES_OF_PAIR:
         raise _refused(path, "a clock needs two inputs")
-    if document["metrics"] is None:
+    if saved.metrics is None:
         return
     known = set(flows["flow"].to_list())
-    sets, metrics = document["metrics"]["competing_sets"], document["metrics"]["metrics"]
-    small = [[flow["flow"] for flow in one.get("small_flows", ())] for one in sets]
-    for named in (*(one["flows"] for one in (*sets, *metrics)), *small):
+    sets, metrics = saved.metrics.competing_sets, saved.metrics.metrics
+    small = ([flow.flow for flow in competing.small_flows] for competing in sets)
+    named_flows = (*(found.flows for found in sets), *(metric.flows for metric in metrics))
+    for named in (*named_flows, *small):
         if not known.issuperset(named):
             raise _refused(path, "metrics of flows that are not in the table of flows")
-    for one in (*sets, *(metric for metric in metrics if not _may_be_empty(metric["name"]))):
-        if not one["flows"]:
-            raise _refused(path, "metrics of no flow")
+    is_of_none = any(not metric.flows and not _may_be_empty(metric.name) for metric in metrics)
+    if is_of_none or not all(found.flows for found in sets):
+        raise _refused(path, "metrics of no flow")
 
 
 def _may_be_empty(name: str) -> bool:

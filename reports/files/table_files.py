@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import describe
 from tfrctrace.parsers._native import write_arrow, write_parquet
@@ -68,7 +68,7 @@ def write_csv(file: BinaryIO, columns: Iterable[str], lines: Iterable[bytes]) ->
 def write_flows_json(
     file: TextIO,
     flows: Iterable[str],
-    sources: Sequence[Mapping[str, Any]],
+    sources: Sequence[object],
     problems: Sequence[Problem],
     hops: Iterable[str] = (),
     *,
@@ -94,10 +94,10 @@ def write_groups_json(
     file: TextIO,
     groups: pl.DataFrame,
     buckets: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
+    sources: Sequence[object],
     problems: Sequence[Problem],
     *,
-    objectives: Sequence[Mapping[str, Any]],
+    objectives: Sequence[object],
     schema_version: int,
     version: str,
 ) -> None:
@@ -112,7 +112,7 @@ def write_groups_json(
     _write_document(file, parts, schema_version=schema_version, version=version)
 
 
-def _encode(value: Mapping[str, Any]) -> str:
+def _encode(value: object) -> str:
     """Return a value as JSON. One that JSON cannot have would be a bug of ours: no NaN in place of null."""
     return _ENCODER.encode(value)
 
@@ -120,7 +120,7 @@ def _encode(value: Mapping[str, Any]) -> str:
 def _write_document(
     file: TextIO, parts: Mapping[str, Iterable[str]], *, schema_version: int, version: str
 ) -> None:
-    """Write lists of rows that are JSON already, one or many at a time, behind the version."""
+    """Write lists of rows that are JSON already, one or many at a time, after the version."""
     head = {"schema_version": schema_version, "tool": {"name": "tfrctrace", "version": version}}
     file.write(_encode(head)[:-1])
     for name, items in parts.items():
@@ -134,7 +134,7 @@ def _write_document(
     file.write("}\n")
 
 
-def _with_text(problem: Problem) -> dict[str, Any]:
+def _with_text(problem: Problem) -> dict[str, object]:
     """Return the facts of a problem, and the sentence that the terminal shows."""
     return {**problem, "text": describe(problem).text}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.metrics.results.comparison import Difference
 from tfrctrace.parsers.csv_text import csv_cell
+from tfrctrace.reports.files.result_json import write_json
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.safe_text import markdown_text
 from tfrctrace.reports.units import (
@@ -23,29 +25,11 @@ from tfrctrace.reports.units import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tfrctrace.metrics.results.comparison import Comparison, Judgement
+
 ComparisonFormat = Literal["table", "json", "csv", "markdown", "html"]
 
 COMPARISON_SCHEMA_VERSION: Final = 1
-
-COLUMNS: Final = (
-    "metric",
-    "group",
-    "unit",
-    "runs_a",
-    "runs_b",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "low",
-    "high",
-    "effect",
-    "p_value",
-    "p_holm",
-    "reason",
-    "change",
-    "verdict",
-)
-"""Of a row: `difference` is B less A with its interval, `effect` Hedges' g, `change` is difference over A."""
 
 SIGNIFICANT: Final = 0.05
 """The p value below which a difference is taken for one of the sides, not of chance."""
@@ -53,113 +37,113 @@ SIGNIFICANT: Final = 0.05
 DEFAULT_LIMIT: Final = 15
 
 HEADS: Final = ("metric", "group", "A", "B", "change", "p", "B is")
+_COLUMNS: Final = [field.name for field in fields(Difference)]
 _GROUP: Final = 1
 _TEXTS: Final = {0, _GROUP, 6}
 _SHARES: Final = frozenset({"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", "link_utilisation"})
-_RANKS: Final = {"worse": 0, "better": 0, "different": 1, "no test": 2, "unclear": 3, "equal": 4, None: 5}
+_RANKS: Final[Mapping[Judgement | None, int]] = {
+    "worse": 0,
+    "better": 0,
+    "different": 1,
+    "no test": 2,
+    "unclear": 3,
+    "equal": 4,
+    None: 5,
+}
 """What people should read first has the lowest."""
 
 
-def judged(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with `change` and `verdict`, the most important first."""
-    found = [{**row, "change": _change(row), "verdict": _verdict(row)} for row in rows]
-    return sorted(found, key=_importance)
+def judged(found: Iterable[Difference]) -> list[Difference]:
+    """Return the differences with `change` and `verdict`, the most important first."""
+    return sorted(
+        (replace(one, change=_change(one), verdict=_verdict(one)) for one in found), key=_importance
+    )
 
 
-def _change(row: Mapping[str, Any]) -> float | None:
-    if row["difference"] is None or not row["mean_a"]:
-        return None
-    return float(row["difference"] / abs(row["mean_a"]))
+def _change(found: Difference) -> float | None:
+    return found.difference / abs(found.mean_a) if found.difference is not None and found.mean_a else None
 
 
-def _p_value(row: Mapping[str, Any]) -> float | None:
-    p_value: float | None = row["p_value"] if row["p_holm"] is None else row["p_holm"]
-    return p_value
-
-
-def _verdict(row: Mapping[str, Any]) -> str | None:
+def _verdict(found: Difference) -> Judgement | None:
     """Return what B is, compared with A: better or worse only if a test says that it is not chance."""
-    if row["difference"] is None:
+    if found.difference is None:
         return None
-    if not row["difference"]:
+    if not found.difference:
         return "equal"
-    p_value = _p_value(row)
-    if p_value is None:
+    if found.tested_p is None:
         return "no test"
-    if p_value >= SIGNIFICANT:
+    if found.tested_p >= SIGNIFICANT:
         return "unclear"
     from tfrctrace.metrics.statistics.preference import preference_of
 
-    preferred = preference_of(row["metric"])
+    preferred = preference_of(found.metric)
     if preferred is None:
         return "different"
-    return "better" if (row["difference"] > 0) == (preferred == "higher") else "worse"
+    return "better" if (found.difference > 0) == (preferred == "higher") else "worse"
 
 
-def _importance(row: Mapping[str, Any]) -> tuple[int, bool, float]:
+def _importance(found: Difference) -> tuple[int, bool, float]:
     """Order by verdict, then metrics that people prefer one way, then the size of the difference."""
     from tfrctrace.metrics.statistics.preference import preference_of
 
-    size = row["change"] if row["effect"] is None else row["effect"]
-    return _RANKS[row["verdict"]], preference_of(row["metric"]) is None, -abs(size or 0.0)
+    size = found.change if found.effect is None else found.effect
+    return _RANKS[found.verdict], preference_of(found.metric) is None, -abs(size or 0.0)
 
 
 def write_comparison(
     file: TextIO,
     form: ComparisonFormat,
-    rows: Sequence[Mapping[str, Any]],
-    head: Mapping[str, Any],
+    comparison: Comparison,
     *,
     raw: bool = False,
     most: int | None = None,
 ) -> None:
-    """Write `rows`, which have `COLUMNS`, in a table for people the first `most`; `head` names both sides.
+    """Write all differences, in a table for people the first `most`.
 
     Text in CSV is made safe for spreadsheets and terminals unless `raw`.
     """
+    found = comparison.differences
     if form == "json":
-        document = {"schema_version": COMPARISON_SCHEMA_VERSION, **head, "differences": list(rows)}
-        json.dump(document, file, indent=1, allow_nan=False)
-        file.write("\n")
+        write_json(file, comparison)
     elif form == "csv":
-        lines = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        lines.writeheader()
-        lines.writerows({name: csv_cell(value, raw=raw) for name, value in row.items()} for row in rows)
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(_COLUMNS)
+        lines.writerows([csv_cell(getattr(one, name), raw=raw) for name in _COLUMNS] for one in found)
     else:
-        shown = rows[:most]
+        shown = found[:most]
         cells = [HEADS, *map(comparison_cells, shown)]
         for line in _markdown(cells) if form == "markdown" else aligned(cells, left=_TEXTS):
             file.write(printable(line) + "\n")
-        for line in closing_lines(rows, len(shown)):
+        for line in closing_lines(found, len(shown)):
             file.write(f"\n{line}\n")
 
 
-def closing_lines(rows: Sequence[Mapping[str, Any]], shown: int) -> Iterable[str]:
+def closing_lines(differences: Sequence[Difference], shown: int) -> Iterable[str]:
     """Give what stands below a table: why nothing was tested, and how many rows are not shown."""
-    reasons = {row["reason"] for row in rows if row["verdict"] == "no test" and row["reason"]}
+    reasons = {found.reason for found in differences if found.verdict == "no test" and found.reason}
     yield from sorted(reasons)
-    if shown < len(rows):
-        count = f"{format_count(shown)} of {counted(len(rows), 'row')}"
+    if shown < len(differences):
+        count = f"{format_count(shown)} of {counted(len(differences), 'row')}"
         yield f"{count}, most important first; `--limit 0` shows all"
 
 
-def comparison_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def comparison_cells(found: Difference) -> tuple[str, ...]:
     """Return the cells of a row for people, as `HEADS` has them."""
-    p_value = _p_value(row)
+    p_value = found.tested_p
     return (
-        row["metric"],
-        row["group"] or "all",
-        value_text(row, "mean_a"),
-        value_text(row, "mean_b"),
-        change_text(row),
+        found.metric,
+        found.group or "all",
+        value_text(found, found.mean_a),
+        value_text(found, found.mean_b),
+        change_text(found),
         "" if p_value is None else f"{p_value:.2g}",
-        (row["reason"] or MISSING) if row["verdict"] is None else row["verdict"],
+        (found.reason or MISSING) if found.verdict is None else found.verdict,
     )
 
 
-def value_text(row: Mapping[str, Any], name: str) -> str:
-    """Return a value of a row with its unit."""
-    value, unit = row[name], row["unit"]
+def value_text(found: Difference, value: float | None) -> str:
+    """Return a mean with its unit."""
+    unit = found.unit
     if value is None:
         return MISSING
     if unit == "bit/s":
@@ -168,17 +152,17 @@ def value_text(row: Mapping[str, Any], name: str) -> str:
         return format_ms(value)
     if unit == "s":
         return format_duration_s(value)
-    if row["metric"] in _SHARES:
+    if found.metric in _SHARES:
         return format_share(value)
     return f"{value:.4g} {unit}".rstrip()
 
 
-def change_text(row: Mapping[str, Any]) -> str:
+def change_text(found: Difference) -> str:
     """Return the difference in percent of A, or as it is where A is 0."""
-    if row["change"] is not None:
-        percent = 100 * row["change"]
-        return f"{percent:+.3g} %" if abs(percent) < 1e4 else f"×{1 + row['change']:.3g}"
-    return MISSING if row["difference"] is None else f"{row['difference']:+.3g}"
+    if found.change is not None:
+        percent = 100 * found.change
+        return f"{percent:+.3g} %" if abs(percent) < 1e4 else f"×{1 + found.change:.3g}"
+    return MISSING if found.difference is None else f"{found.difference:+.3g}"
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:

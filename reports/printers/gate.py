@@ -1,16 +1,13 @@
-"""Verdicts of a gate: a table, JSON, a summary in Markdown, and annotations for GitHub.
-
-A verdict is a mapping with the fields of `tfrctrace.gate.verdict.Verdict`.
-"""
+"""Verdicts of a gate: a table, JSON, a summary in Markdown, and annotations for GitHub."""
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, TextIO
 
-from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.reports.files.result_json import write_json
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.printers.build_trends import trend_lines
 from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
@@ -22,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.base.timezones import TimeZone
-
-    Facts = Mapping[str, Any]
+    from tfrctrace.metrics.results.verdict import Effect, GateResult, ObjectiveFacts, RunOutcome, Verdict
 
 GateFormat = Literal["table", "json"]
 
@@ -40,7 +36,8 @@ MOST_GROUPS: Final = 20
 
 MOST_STRETCHES: Final = 5
 
-_ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
+_ORDER: Final[Mapping[Effect, int]] = {"fail": 0, "warn": 1, "pass": 2}
+_TOLD: Final[Mapping[Effect, str]] = {"fail": "failed", "warn": "warned"}
 _MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
 _COLOURS: Final = {"fail": RED, "warn": YELLOW, "pass": GREEN}
 _VERDICT: Final = re.compile("^(?:fail|warn|pass)")
@@ -50,54 +47,44 @@ _INDENT: Final = " " * 6
 _HEADS: Final = ("", "check", "value", "limit or baseline", "why")
 
 
-def gate_status(verdicts: Sequence[Facts]) -> str:
+def gate_status(verdicts: Sequence[Verdict]) -> Effect:
     """Return the gravest effect of all verdicts; `pass` without any."""
-    return min((one["effect"] for one in verdicts), key=_ORDER.__getitem__, default="pass")
+    return min((verdict.effect for verdict in verdicts), key=_ORDER.__getitem__, default="pass")
 
 
 def write_gate(
     file: TextIO,
     form: GateFormat,
-    verdicts: Sequence[Facts],
-    head: Facts,
+    gate: GateResult,
     zone: TimeZone | None = None,
     *,
-    trends: Sequence[Facts] = (),
     width: int | None = None,
 ) -> None:
-    """Write all verdicts and the trends of a history, as a table or as JSON with `head`.
+    """Write all verdicts and the trends of a history, as a table or as JSON.
 
     If the table is wider than `width` (of a terminal, in columns), each verdict has lines of its own.
     """
     if form == "json":
-        document = {
-            "schema_version": GATE_SCHEMA_VERSION,
-            **head,
-            "status": gate_status(verdicts),
-            "checks": list(verdicts),
-            "trends": list(trends),
-        }
-        json.dump(document, file, indent=1, allow_nan=False)
-        file.write("\n")
+        write_json(file, gate)
         return
-    if verdicts:
-        rows = [_HEADS, *(tuple(map(plain_text, _cells(one))) for one in verdicts)]
+    if gate.checks:
+        rows = [_HEADS, *(tuple(map(plain_text, _cells(verdict))) for verdict in gate.checks)]
         lines = aligned(rows, left=range(len(_HEADS)))
         if width is not None and max(map(len, lines)) > width:
             lines = [line for row in rows[1:] for line in _stacked(row, width)]
         if has_colours(file):
             lines = [_VERDICT.sub(_in_colour, line) for line in lines]
         file.writelines(f"{line}\n" for line in [*lines, ""])
-    for one in verdicts:
-        lines = list(map(plain_text, detail_lines(one, zone)))
+    for verdict in gate.checks:
+        lines = list(map(plain_text, detail_lines(verdict, zone)))
         if lines:
             file.writelines(f"{line}\n" for line in [*lines, ""])
-    if trends:
-        file.writelines(f"{line}\n" for line in trend_lines(trends, zone))
-    if trends and verdicts:
+    if gate.trends:
+        file.writelines(f"{line}\n" for line in trend_lines(gate.trends, zone))
+    if gate.trends and gate.checks:
         file.write("\n")
-    if verdicts or not trends:
-        file.write(_totals(verdicts, head) + "\n")
+    if gate.checks or not gate.trends:
+        file.write(_totals(gate) + "\n")
 
 
 def _in_colour(verdict: re.Match[str]) -> str:
@@ -115,52 +102,53 @@ def _stacked(row: Sequence[str], width: int) -> Iterator[str]:
         )
 
 
-def difference(one: Facts) -> str:
+def difference(verdict: Verdict) -> str:
     """Return what a quantity was in the baseline, and what it is now."""
-    before, now = one["against"], one["value"]
+    before, now = verdict.against, verdict.value or 0.0
     if before is None:
-        return f"{one['check']} {_amount(one, now)}, new"
+        return f"{verdict.check} {_amount(verdict, now)}, new"
     share = f" ({(now - before) / abs(before):+.1%})" if before else ""
-    return f"{one['check']} {_amount(one, before)} to {_amount(one, now)}{share}"
+    return f"{verdict.check} {_amount(verdict, before)} to {_amount(verdict, now)}{share}"
 
 
-def detail_lines(one: Facts, zone: TimeZone | None = None) -> Iterator[str]:
+def detail_lines(verdict: Verdict, zone: TimeZone | None = None) -> Iterator[str]:
     """Give the groups and stretches that missed an objective, those of each run under its name."""
-    facts: Facts = one["objective"] if one["kind"] == "objective" else {"runs": ()}
-    for run in facts["runs"]:
-        if not run["failing"]:
-            continue
-        yield f"{one['name'] or facts['require']}: `{run['run']}`"
-        for group in run["failing"][:MOST_GROUPS]:
-            outcome = Outcome.of_facts(group)
-            name = "" if facts["by"] == "link" else f"{outcome.group or MISSING}: "
-            yield f"  {name}{verdict_line(outcome, facts['every_ns'])}"
-            own = [Stretch(**stretch) for stretch in run["stretches"] if stretch["group"] == outcome.group]
-            shown = own[:MOST_STRETCHES]
-            yield from (f"    {line}" for line in stretch_lines(shown, facts["unit"], zone))
-            if outcome.stretches > len(shown):
-                yield f"    and {format_count(outcome.stretches - len(shown))} more"
-        if run["failing_groups"] > MOST_GROUPS:
-            yield f"  and {counted(run['failing_groups'] - MOST_GROUPS, 'group')} more (`--format json`)"
+    objective = verdict.objective
+    for run in objective.runs if objective else ():
+        if objective and run.failing:
+            yield f"{verdict.name or objective.require}: `{run.run}`"
+            yield from _run_lines(run, objective, zone)
 
 
-def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts, zone: TimeZone | None = None) -> None:
+def _run_lines(run: RunOutcome, objective: ObjectiveFacts, zone: TimeZone | None) -> Iterator[str]:
+    for outcome in run.failing[:MOST_GROUPS]:
+        name = "" if objective.by == "link" else f"{outcome.group or MISSING}: "
+        yield f"  {name}{verdict_line(outcome, objective.every_ns)}"
+        shown = [stretch for stretch in run.stretches if stretch.group == outcome.group][:MOST_STRETCHES]
+        yield from (f"    {line}" for line in stretch_lines(shown, objective.unit, zone))
+        if outcome.stretches > len(shown):
+            yield f"    and {format_count(outcome.stretches - len(shown))} more"
+    if run.failing_groups > MOST_GROUPS:
+        yield f"  and {counted(run.failing_groups - MOST_GROUPS, 'group')} more (`--format json`)"
+
+
+def write_summary(file: TextIO, gate: GateResult, zone: TimeZone | None = None) -> None:
     """Write the verdicts as Markdown, the gravest first, in less than a mebibyte."""
-    text = [f"### {_MARKS[gate_status(verdicts)]}: tfrctrace check\n\n", f"{_totals(verdicts, head)}\n\n"]
-    if verdicts:
+    text = [f"### {_MARKS[gate.status]}: tfrctrace check\n\n", f"{_totals(gate)}\n\n"]
+    if gate.checks:
         text += [f"| {' | '.join(_HEADS)} |\n", f"|{' --- |' * len(_HEADS)}\n"]
     room = MOST_SUMMARY_BYTES - sum(len(line.encode()) for line in text) - 100
-    ordered = sorted(verdicts, key=lambda one: _ORDER[one["effect"]])
-    for place, one in enumerate(ordered):
-        mark, *cells = _cells(one)
+    ordered = sorted(gate.checks, key=lambda verdict: _ORDER[verdict.effect])
+    for place, verdict in enumerate(ordered):
+        mark, *cells = _cells(verdict)
         line = f"| {' | '.join((_MARKS[mark], *map(markdown_text, cells)))} |\n"
         room -= len(line.encode())
         if room < 0:
             text.append(f"\nand {counted(len(ordered) - place, 'check')} more\n")
             break
         text.append(line)
-    for one in ordered:
-        for place, line in enumerate(detail_lines(one, zone)):
+    for verdict in ordered:
+        for place, line in enumerate(detail_lines(verdict, zone)):
             item = f"{'' if place else chr(10)}{_item(line)}\n"
             room -= len(item.encode())
             if room < 0:
@@ -175,59 +163,54 @@ def _item(line: str) -> str:
     return f"{'  ' * depth}- {markdown_text(line.strip())}"
 
 
-def annotation_lines(verdicts: Sequence[Facts], limits: str | None = None) -> Iterator[str]:
+def annotation_lines(verdicts: Sequence[Verdict], limits: str | None = None) -> Iterator[str]:
     """Give the workflow commands of GitHub that show what failed and what warns, in the file of `limits`."""
     for effect, command in (("fail", "error"), ("warn", "warning")):
-        for one in [one for one in verdicts if one["effect"] == effect][:MOST_ANNOTATIONS]:
-            place = "" if one["line"] is None else f"file={_property_text(str(limits))},line={one['line']},"
-            title = _property_text(one["name"] or one["check"])
-            yield f"::{command} {place}title={title}::{_command_text(words(one))}"
+        for verdict in [verdict for verdict in verdicts if verdict.effect == effect][:MOST_ANNOTATIONS]:
+            file = _property_text(str(limits))
+            place = "" if verdict.line is None else f"file={file},line={verdict.line},"
+            title = _property_text(verdict.name or verdict.check)
+            yield f"::{command} {place}title={title}::{_command_text(words(verdict))}"
 
 
-def words(one: Facts) -> str:
+def words(verdict: Verdict) -> str:
     """Return a verdict as one sentence."""
-    sentence = f"{one['check']}: {value_words(one)}"
-    if one["kind"] == "baseline" and one["against"] is not None:
-        sentence += f" after {_amount(one, one['against'])}"
-    return f"{sentence} ({one['reason']})" if one["reason"] else sentence
+    sentence = f"{verdict.check}: {value_words(verdict)}"
+    if verdict.kind == "baseline" and verdict.against is not None:
+        sentence += f" after {_amount(verdict, verdict.against)}"
+    return f"{sentence} ({verdict.reason})" if verdict.reason else sentence
 
 
-def value_words(one: Facts) -> str:
+def value_words(verdict: Verdict) -> str:
     """Return the value of a verdict with its unit, or that it is not known."""
-    return "not known" if one["value"] is None else _amount(one, one["value"])
+    return "not known" if verdict.value is None else _amount(verdict, verdict.value)
 
 
-def _cells(one: Facts) -> tuple[str, ...]:
-    against = MISSING if one["against"] is None else _amount(one, one["against"])
-    check = one["check"] if one["name"] is None else f"{one['name']}: {one['check']}"
-    unknown = "not known: " if one["outcome"] == "unknown" else ""
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    unknown = "not known: " if verdict.outcome == "unknown" else ""
     return (
-        one["effect"],
-        check,
-        MISSING if one["value"] is None else _amount(one, one["value"]),
-        against,
-        f"{unknown}{one['reason']}",
+        verdict.effect,
+        verdict.check if verdict.name is None else f"{verdict.name}: {verdict.check}",
+        MISSING if verdict.value is None else _amount(verdict, verdict.value),
+        MISSING if verdict.against is None else _amount(verdict, verdict.against),
+        f"{unknown}{verdict.reason}",
     )
 
 
-def _totals(verdicts: Sequence[Facts], head: Facts) -> str:
-    runs = counted(len(head["runs"]), "run")
-    if not verdicts:
+def _totals(gate: GateResult) -> str:
+    runs = counted(len(gate.runs), "run")
+    if not gate.checks:
         return f"nothing to check in {runs}"
-    found = {effect: sum(one["effect"] == effect for one in verdicts) for effect in _ORDER}
-    parts = [f"{found['pass']} of {counted(len(verdicts), 'check')} of {runs} passed"]
-    parts += [
-        f"{found[effect]} {word}"
-        for effect, word in (("fail", "failed"), ("warn", "warned"))
-        if found[effect]
-    ]
+    found = Counter(verdict.effect for verdict in gate.checks)
+    parts = [f"{found['pass']} of {counted(len(gate.checks), 'check')} of {runs} passed"]
+    parts += [f"{found[effect]} {word}" for effect, word in _TOLD.items() if found[effect]]
     return ", ".join(parts)
 
 
-def _amount(one: Facts, value: float) -> str:
-    if one["kind"] == "objective":
+def _amount(verdict: Verdict, value: float) -> str:
+    if verdict.kind == "objective":
         return share_text(value)
-    unit, asked = one["unit"], one["asked_unit"]
+    unit, asked = verdict.unit, verdict.asked_unit
     if asked != unit and asked[:1] in _FACTORS:
         prefix = "" if asked[1:].strip() or asked == "%" else unit
         return f"{value / _FACTORS[asked[0]]:.4g} {asked}{prefix}"

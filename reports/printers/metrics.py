@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME, WITHOUT_SPARSE
 from tfrctrace.metrics.flow_metrics import FlowMetrics, metric_frames, metric_schema
-from tfrctrace.metrics.metric import Metric
+from tfrctrace.metrics.results.metrics import Metric
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.printers.aligned import fitted, noted
@@ -22,10 +22,11 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.flow_metrics import FlowColumn, MetricRows
+    from tfrctrace.metrics.results.metrics import MeasuredSet, MetricsSummary
 
 METRICS_SCHEMA_VERSION: Final = 1
 
@@ -34,14 +35,18 @@ _FLOWS_SHOWN: Final = 12
 
 
 def write_metrics_json(
-    file: TextIO, summary: Mapping[str, Any], rows: Sequence[MetricRows], *, version: str
+    file: TextIO, summary: MetricsSummary, rows: Sequence[MetricRows], *, version: str
 ) -> None:
     """Write all metrics with their competing sets; docs/metrics.md explains the names."""
     import json
 
-    head = {"schema_version": METRICS_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
+    import msgspec
+
+    from tfrctrace.metrics.results.document import Tool
+
+    head = {"schema_version": METRICS_SCHEMA_VERSION, "tool": msgspec.to_builtins(Tool("tfrctrace", version))}
     encode = json.JSONEncoder(allow_nan=False).encode
-    file.write(f'{encode({**head, **summary})[:-1]},\n"metrics": [')
+    file.write(f'{encode({**head, **msgspec.to_builtins(summary)})[:-1]},\n"metrics": [')
     separator = "\n"
     for frame in metric_frames(rows):
         for metric in frame.iter_rows(named=True):
@@ -68,7 +73,7 @@ def write_metrics_table(
 
 def write_metrics_text(
     file: TextIO,
-    summary: Mapping[str, Any],
+    summary: MetricsSummary,
     rows: Sequence[MetricRows],
     *,
     shown: Collection[int],
@@ -84,20 +89,20 @@ def write_metrics_text(
 
 
 def _lines(
-    summary: Mapping[str, Any],
+    summary: MetricsSummary,
     rows: Sequence[MetricRows],
     shown: Collection[int],
     zone: TimeZone | None,
     width: int | None,
 ) -> Iterator[str]:
-    windows = f"{summary['basis']} in windows of {format_duration_s(summary['window_s'])}"
-    if summary["warmup_s"]:
-        windows += f", without the first {format_duration_s(summary['warmup_s'])} of each flow"
-    sets = counted(len(summary["competing_sets"]), "competing set")
-    yield f"{counted(summary['flows'], 'flow')}, {sets}; {windows}"
-    for one in summary["competing_sets"]:
-        own = [metrics for metrics in rows if metrics.competing_set == one["number"]]
-        yield from ("", _title(one, zone), *_small_flows(one), *_of_set(own, shown, width))
+    windows = f"{summary.basis} in windows of {format_duration_s(summary.window_s)}"
+    if summary.warmup_s:
+        windows += f", without the first {format_duration_s(summary.warmup_s)} of each flow"
+    sets = counted(len(summary.competing_sets), "competing set")
+    yield f"{counted(summary.flows, 'flow')}, {sets}; {windows}"
+    for found in summary.competing_sets:
+        of_set = [metrics for metrics in rows if metrics.competing_set == found.number]
+        yield from ("", _title(found, zone), *_small_flows(found), *_of_set(of_set, shown, width))
     whole = [
         one for one in rows if isinstance(one, FlowMetrics) and one.competing_set is None and len(one.flows)
     ]
@@ -107,23 +112,20 @@ def _lines(
         yield from ("", line)
 
 
-def _title(one: Mapping[str, Any], zone: TimeZone | None) -> str:
-    duration_s = (one["end_ns"] - one["start_ns"]) / 1e9
+def _title(found: MeasuredSet, zone: TimeZone | None) -> str:
+    duration_s = (found.end_ns - found.start_ns) / 1e9
     return (
-        f"set {one['number']}: {_flows(one['flows'])} of {source_name(one['source'])}, "
-        f"{format_duration_s(duration_s)} from {format_time_ns(one['start_ns'], zone)}"
+        f"set {found.number}: {_flows(found.flows)} of {source_name(found.source)}, "
+        f"{format_duration_s(duration_s)} from {format_time_ns(found.start_ns, zone)}"
     )
 
 
-def _small_flows(one: Mapping[str, Any]) -> Iterator[str]:
+def _small_flows(found: MeasuredSet) -> Iterator[str]:
     """Give a line for each flow with a rate far below a share, sparse ones first."""
-    small = sorted(one["small_flows"], key=lambda flow: (not flow["is_sparse"], flow["flow"]))
+    small = sorted(found.small_flows, key=lambda flow: (not flow.is_sparse, flow.flow))
     for flow in small[:_FLOWS_SHOWN]:
-        kind = "sparse" if flow["is_sparse"] else "small, not sparse"
-        yield (
-            f"{kind}: flow {flow['flow']}, {format_share(flow['of_mean'])} of the mean rate; "
-            f"{flow['evidence']}"
-        )
+        kind = "sparse" if flow.is_sparse else "small, not sparse"
+        yield f"{kind}: flow {flow.flow}, {format_share(flow.of_mean)} of the mean rate; {flow.evidence}"
     if len(small) > _FLOWS_SHOWN:
         yield f"and {len(small) - _FLOWS_SHOWN} more flows far below the mean"
 
@@ -203,12 +205,11 @@ def _value(name: str, value: float | None) -> str:
     return f"{value:.3g} s" if unit == "s" else f"{value:.4g}"
 
 
-def left_out(summary: Mapping[str, Any]) -> Iterator[str]:
+def left_out(summary: MetricsSummary) -> Iterator[str]:
     """Give a line for flows, and one for sets, that no metric counts."""
-    if summary["flows_left_out"]:
+    if summary.flows_left_out:
         yield (
-            f"left out: {counted(summary['flows_left_out'], 'flow')} "
-            "with few data packets (`--least-packets`)"
+            f"left out: {counted(summary.flows_left_out, 'flow')} with few data packets (`--least-packets`)"
         )
-    if summary["sets_left_out"]:
-        yield f"left out: {counted(summary['sets_left_out'], 'smaller competing set')}"
+    if summary.sets_left_out:
+        yield f"left out: {counted(summary.sets_left_out, 'smaller competing set')}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import printable
-from tfrctrace.metrics.objectives import Stretch
+from tfrctrace.metrics.results.verdict import Stretch
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.objectives import Objective, ObjectiveResult, Outcome
+    from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.results.verdict import Outcome
 
 _S_NS: Final = 10**9
 _MINUTE_NS: Final = 60 * _S_NS

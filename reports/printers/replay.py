@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.metrics.results.open_loop import OpenLoopRun, OpenLoops
+from tfrctrace.metrics.results.replay import AlgorithmRun, NotReplayable
 from tfrctrace.reports.files.lists_of_text import ListsOfText
-from tfrctrace.reports.files.table_files import write_table
 from tfrctrace.reports.flow_rows import endpoint
 from tfrctrace.reports.printers.aligned import fitted
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
@@ -17,12 +19,17 @@ from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import polars as pl
+    from tfrctrace.metrics.results.open_loop import OpenLoopItem, RecordedFlow
+    from tfrctrace.metrics.results.replay import (
+        Flow,
+        FlowDirection,
+        ReplayHead,
+        Replays,
+        Run,
+        StationsStep,
+    )
 
-    Block = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], int | None], Iterator[str]]
     Key = tuple[int, str]
-    ReplayItem = tuple[str, Mapping[str, Any]]
-    """The name of a list of the JSON output (`flows`, `lacking` or `replays`), and an item of it."""
 
 REPLAY_SCHEMA_VERSION: Final = 1
 
@@ -52,93 +59,92 @@ _MODES: Final = {
 
 
 def write_replay_json(
-    file: TextIO, items: Iterable[ReplayItem], facts: Mapping[str, Any], *, version: str
+    file: TextIO, items: Iterable[FlowDirection], head: ReplayHead, *, version: str
 ) -> None:
     """Write all steps as arrays, an object for each algorithm and flow; docs/replay.md explains the names.
 
-    Items of the three lists come mixed, and those of a list are kept in a file beyond some megabytes until
-    the lists before are complete.
+    Items of the three lists (flows, those that cannot be replayed, and runs) come mixed, and those of a
+    list are kept in a file beyond some megabytes until the lists before are complete.
     """
     import json
 
-    head = {"schema_version": REPLAY_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
+    from msgspec import to_builtins
+
+    from tfrctrace.metrics.results.document import Tool
+
+    document = {"schema_version": REPLAY_SCHEMA_VERSION, "tool": to_builtins(Tool("tfrctrace", version))}
     encode = json.JSONEncoder(allow_nan=False).encode
     with ListsOfText(("flows", "lacking", "replays")) as lists:
-        for name, item in items:
-            separator = ",\n" if name == "replays" else ", "
-            lists.add(name, separator, encode({**_without_series(item), **item.get("series", {})}))
-        file.write(f'{encode({**head, "loop": facts["loop"]})[:-1]}, "flows": [')
+        for item in items:
+            if isinstance(item, AlgorithmRun):
+                # the steps of a flow are not copied: they may be many
+                facts = to_builtins(replace(item, series={})) | {**item.series}
+                del facts["series"]
+                lists.add("replays", ",\n", encode(facts))
+            else:
+                name = "lacking" if isinstance(item, NotReplayable) else "flows"
+                lists.add(name, ", ", encode(to_builtins(item)))
+        file.write(f'{encode({**document, "loop": head.loop})[:-1]}, "flows": [')
         lists.copy("flows", file)
         file.write('], "lacking": [')
         lists.copy("lacking", file)
-        rest = encode({name: value for name, value in facts.items() if name != "loop"})
-        file.write(f'], {rest[1:-1]},\n"replays": [')
+        rest = {"notes": head.notes}
+        if head.stations_seen:
+            rest["stations_seen"] = to_builtins(head.stations_seen)
+        file.write(f'], {encode(rest)[1:-1]},\n"replays": [')
         if not lists.is_empty("replays"):
             file.write("\n")
         lists.copy("replays", file)
         file.write("\n]}\n")
 
 
-def write_replay_table(
-    file: BinaryIO,
-    form: Literal["csv", "parquet"],
-    frames: Iterable[pl.DataFrame],
-    schema: pl.DataFrame,
-    *,
-    raw: bool,
-) -> None:
-    """Write a row for each step, with the columns of the table `schema`."""
-    write_table(file, form, frames, schema, raw=raw)
-
-
-def bounded_document(items: Iterable[ReplayItem], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of as many flows as a screen may have, those with the most steps; count others."""
-    flows: dict[Key, Mapping[str, Any]] = {}
-    replays: defaultdict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+def bounded_replays(items: Iterable[OpenLoopItem], head: ReplayHead) -> OpenLoops:
+    """Return as many flows as a screen may have, those with the most steps; count others."""
+    flows: dict[Key, RecordedFlow] = {}
+    replays: defaultdict[Key, list[OpenLoopRun]] = defaultdict(list)
     sizes: list[tuple[int, int, Key]] = []
-    lacking: list[Mapping[str, Any]] = []
+    lacking: list[NotReplayable] = []
     others, reasons = 0, Counter[str]()
-    for name, item in items:
-        key = (item["flow"], item["direction"])
-        if name == "lacking":
+    for item in items:
+        if isinstance(item, NotReplayable):
             if len(lacking) < MOST_SHOWN:
                 lacking.append(item)
             else:
-                reasons[item["what"]] += 1
-        elif name == "replays":
-            if key in flows:
-                replays[key].append(item)
+                reasons[item.what] += 1
+        elif isinstance(item, OpenLoopRun):
+            if item.key in flows:
+                replays[item.key].append(item)
         else:
-            flows[key] = item
-            heappush(sizes, (item["reports"], -others - len(flows), key))
+            flows[item.key] = item
+            heappush(sizes, (item.reports, -others - len(flows), item.key))
             if len(flows) > MOST_SHOWN:
                 smallest = heappop(sizes)[-1]
                 del flows[smallest]
                 replays.pop(smallest, None)
                 others += 1
-    shown = [one for key in flows for one in replays[key]]
-    return {
-        **facts,
-        "flows": list(flows.values()),
-        "lacking": lacking,
-        "replays": shown,
-        "left_out": {"flows": others, "lacking": dict(reasons.most_common())},
-    }
+    return OpenLoops(
+        head=head,
+        flows=tuple(flows.values()),
+        lacking=tuple(lacking),
+        replays=tuple(run for key in flows for run in replays[key]),
+        flows_left_out=others,
+        lacking_left_out=dict(reasons.most_common()),
+    )
 
 
-def write_replay_text(file: TextIO, document: Mapping[str, Any], *, width: int | None = None) -> None:
+def write_replay_text(file: TextIO, replays: OpenLoops, *, width: int | None = None) -> None:
     """Write a block for each direction with a line per algorithm, then the flows without replays.
 
     Tables fit a `width` (of a terminal, in columns).
     """
-    for line in _lines(document, width):
+    for line in _lines(replays, width):
         file.write(printable(line) + "\n")
 
 
-def _station_lines(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _station_lines(steps: Sequence[StationsStep]) -> Iterator[str]:
     """Return who shares the medium from when on, as far as a screen has room."""
     lines = [
-        f"stations from {next(alike)['from_s']:g} s: {who}"
+        f"stations from {next(alike).from_s:g} s: {who}"
         for who, alike in groupby(steps, key=lambda step: ", ".join(_stations(step)))
     ]
     yield from lines[:_MOST_STATION_LINES]
@@ -148,12 +154,12 @@ def _station_lines(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
 
 
-def _stations(step: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{_mbps(step['uploads_mbps'])} up" if step["uploads_mbps"] else "none up"
-    if step["downloads"]:
-        yield f"{step['downloads']} down from the access point at {step['access_point_mbps']:g} Mb/s"
-    if step["sparing"]:
-        yield counted(len(step["sparing"]), "sparing station")
+def _stations(step: StationsStep) -> Iterator[str]:
+    yield f"{_mbps(step.uploads_mbps)} up" if step.uploads_mbps else "none up"
+    if step.downloads:
+        yield f"{step.downloads} down from the access point at {step.access_point_mbps:g} Mb/s"
+    if step.sparing:
+        yield counted(len(step.sparing), "sparing station")
 
 
 def _mbps(rates: Sequence[float]) -> str:
@@ -162,44 +168,43 @@ def _mbps(rates: Sequence[float]) -> str:
     return f"{' and '.join(words)} Mb/s"
 
 
-def _without_series(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name != "series"}
-
-
-def _lines(document: Mapping[str, Any], width: int | None) -> Iterator[str]:
-    yield from _station_lines(document.get("stations_seen", ()))
-    yield from flow_blocks(document, _block, width)
-    formulas = dict.fromkeys(one["long_run_by"] for one in document["replays"] if one["long_run_by"])
+def _lines(replays: OpenLoops, width: int | None) -> Iterator[str]:
+    yield from _station_lines(replays.head.stations_seen)
+    yield from flow_blocks(replays, _block, width)
+    formulas = dict.fromkeys(run.long_run_by for run in replays.replays if run.long_run_by)
     if formulas:
         yield f"note: long run is what formulas give at this p and R: {', '.join(formulas)} (docs/models.md)"
 
 
-def flow_blocks(document: Mapping[str, Any], block: Block, width: int | None) -> Iterator[str]:
+def flow_blocks(
+    replays: Replays[Flow, Run],
+    block: Callable[[Flow, Sequence[Run], int | None], Iterator[str]],
+    width: int | None,
+) -> Iterator[str]:
     """Give a block of lines for each flow with its replays, then flows without replays, and the notes."""
     room = None if width is None else width - len(INDENT)
     separator: tuple[str, ...] = ()
-    replays: defaultdict[Key, list[Mapping[str, Any]]] = defaultdict(list)
-    for replay in document["replays"]:
-        replays[replay["flow"], replay["direction"]].append(replay)
-    for flow in document["flows"]:
+    by_flow: defaultdict[Key, list[Run]] = defaultdict(list)
+    for run in replays.replays:
+        by_flow[run.key].append(run)
+    for flow in replays.flows:
         yield from separator
-        yield from block(flow, replays[flow["flow"], flow["direction"]], room)
+        yield from block(flow, by_flow[flow.key], room)
         separator = ("",)
-    if document["lacking"]:
+    if replays.lacking:
         yield from separator
-    for flow in document["lacking"]:
-        yield f"{flow_title(flow)} ({flow['transport']}) cannot be replayed: {flow['what']}"
-        yield f"  hint: {flow['hint']}"
-    yield from _left_out(document.get("left_out", {}))
-    yield from ("", *(f"note: {note}" for note in document["notes"]))
+    for lacking in replays.lacking:
+        yield f"{flow_title(lacking)} ({lacking.transport}) cannot be replayed: {lacking.what}"
+        yield f"  hint: {lacking.hint}"
+    yield from _left_out(replays.flows_left_out, replays.lacking_left_out)
+    yield from ("", *(f"note: {note}" for note in replays.head.notes))
 
 
-def _left_out(counts: Mapping[str, Any]) -> Iterator[str]:
+def _left_out(flows: int, lacking: Mapping[str, int]) -> Iterator[str]:
     """Give lines for flows that the screen does not show, by the reason if they have no replays."""
-    if flows := counts.get("flows"):
+    if flows:
         more = counted(flows, "more flow")
         yield from ("", f"and {more} with fewer steps, which `--format json` and `--format csv` have")
-    lacking = counts.get("lacking", {})
     if lacking:
         more = counted(sum(lacking.values()), "more flow")
         yield f"and {more} cannot be replayed, which `--format json` has:"
@@ -207,45 +212,44 @@ def _left_out(counts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {number:,}: {what}"
 
 
-def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]], room: int | None) -> Iterator[str]:
-    source = _SOURCES[flow["reports_from"]]
+def _block(flow: RecordedFlow, runs: Sequence[OpenLoopRun], room: int | None) -> Iterator[str]:
+    source = _SOURCES[flow.reports_from]
     yield (
-        f"{flow_title(flow)}, {flow['transport']}: {counted(flow['reports'], 'step')} "
-        f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_measured_rates(replays)}"
+        f"{flow_title(flow)}, {flow.transport}: {counted(flow.reports, 'step')} "
+        f"from {source}, s = {flow.segment_bytes:.0f} bytes{_measured_rates(runs)}"
     )
-    if replays:
-        yield from indented(fitted([_COLUMNS, *map(_cells, replays)], left=_LEFT, keys=2, width=room))
+    if runs:
+        yield from indented(fitted([_COLUMNS, *map(_cells, runs)], left=_LEFT, keys=2, width=room))
     else:
         yield "  nothing to replay: no report reached the sender while it was sending"
-    yield from (f"  note: {note}" for note in flow["notes"])
+    yield from (f"  note: {note}" for note in flow.notes)
 
 
-def flow_title(flow: Mapping[str, Any]) -> str:
+def flow_title(flow: FlowDirection) -> str:
     """Return number, direction and ends of a flow."""
-    sender, receiver = (endpoint(flow[end], flow[f"{end}_port"]) for end in ("src", "dst"))
-    return f"flow {flow['flow']} {flow['direction']}, {sender} → {receiver}"
+    ends = f"{endpoint(flow.src, flow.src_port)} → {endpoint(flow.dst, flow.dst_port)}"
+    return f"flow {flow.flow} {flow.direction}, {ends}"
 
 
-def _measured_rates(replays: Sequence[Mapping[str, Any]]) -> str:
+def _measured_rates(runs: Sequence[OpenLoopRun]) -> str:
     """Return what was sent and received while the algorithms decided."""
-    if not replays:
+    if not runs:
         return ""
-    sent, received = replays[0]["sent_mean_bps"], replays[0]["received_mean_bps"]
+    sent, received = runs[0].sent_mean_bps, runs[0].received_mean_bps
     return f"; sent {format_rate_bps(sent)}, received {format_rate_bps(received)}"
 
 
-def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
-    p = one["p_mean"]
+def _cells(run: OpenLoopRun) -> tuple[str, ...]:
     return (
-        algorithm_name(one),
-        f"x{one['rtt_scale']:g}",
-        format_rate_bps(one["x_mean_bps"]),
-        format_rate_bps(one["x_min_bps"]),
-        format_rate_bps(one["x_max_bps"]),
-        _long_run(one["long_run_bps"]),
-        MISSING if p is None else f"{p:.4g}",
-        format_ms(one["r_mean_ms"]),
-        modes_words(one["time_in_mode"]),
+        algorithm_name(run),
+        f"x{run.rtt_scale:g}",
+        format_rate_bps(run.x_mean_bps),
+        format_rate_bps(run.x_min_bps),
+        format_rate_bps(run.x_max_bps),
+        _long_run(run.long_run_bps),
+        MISSING if run.p_mean is None else f"{run.p_mean:.4g}",
+        format_ms(run.r_mean_ms),
+        modes_words(run.time_in_mode),
     )
 
 
@@ -257,9 +261,9 @@ def _long_run(rates: Sequence[float] | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def algorithm_name(one: Mapping[str, Any]) -> str:
+def algorithm_name(run: AlgorithmRun) -> str:
     """Return the name of the algorithm of a replay, with its profile if it has one."""
-    return str(one["algorithm"]) if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
+    return run.algorithm if run.profile is None else f"{run.algorithm} ({run.profile})"
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

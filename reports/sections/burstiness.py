@@ -24,12 +24,12 @@ def burstiness_section(content: ReportContent) -> Section:
     measured = content.results.measured
     if measured is None:
         return Section(key, title)
-    rows = data_rows(content.flows, measured["metrics"])
+    rows = data_rows(content.flows, measured.metrics)
     known: dict[int, dict[float, float]] = {}
-    for metric in measured["metrics"]:
-        if metric["name"] == "cov" and metric["value"] is not None:
+    for metric in measured.metrics:
+        if metric.name == "cov" and metric.value is not None and metric.window_s is not None:
             # of a flow in several sets the first counts
-            known.setdefault(metric["flows"][0], {}).setdefault(metric["window_s"], metric["value"])
+            known.setdefault(metric.flows[0], {}).setdefault(metric.window_s, metric.value)
     drawn = sorted(
         (flow for flow, covs in known.items() if len(covs) >= _FEWEST_TIMESCALES and flow in rows),
         key=lambda flow: (-rows[flow].wire_bytes, flow),

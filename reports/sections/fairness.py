@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, TraceMetrics
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.report_content import ReportContent
 
@@ -67,8 +68,6 @@ _HEADINGS: Final = (
     Heading("Change", meaning="mean relative change from one window to the next"),
 )
 
-Facts = list[dict[str, Any]]
-
 
 def fairness_section(content: ReportContent) -> Section:
     """Return fairness and shares of the largest competing sets; empty if no two flows competed."""
@@ -76,92 +75,87 @@ def fairness_section(content: ReportContent) -> Section:
     sets = _largest_sets(measured)
     if measured is None or not sets:
         return Section("fairness", "Fairness")
-    rows = data_rows(content.flows, measured["metrics"])
+    rows = data_rows(content.flows, measured.metrics)
     trace_of = {flow: trace for trace in content.traces for flow in trace.flows["flow"].unique()}
     figures = (
-        _index_figure(one, rows, content.results.bins, trace_of[one["flows"][0]])
-        for one in sets
-        if one["flows"][0] in trace_of
+        _index_figure(competing, rows, content.results.bins, trace_of[competing.flows[0]])
+        for competing in sets
+        if competing.flows[0] in trace_of
     )
+    words = [(*_words(competing, measured.metrics), *_small_flows(competing)) for competing in sets]
     return Section(
         "fairness",
         "Fairness",
-        paragraphs=(
-            (_COMPETED,),
-            *((words,) for one in sets for words in (*_words(one, measured["metrics"]), *_small_flows(one))),
-        ),
+        paragraphs=((_COMPETED,), *((text,) for of_set in words for text in of_set)),
         figures=tuple(filter(None, figures)),
-        tables=tuple(_shares(one, rows, measured) for one in sets),
+        tables=tuple(_shares(competing, rows, measured) for competing in sets),
     )
 
 
-def _largest_sets(measured: Mapping[str, Any] | None) -> Facts:
+def _largest_sets(measured: TraceMetrics | None) -> list[MeasuredSet]:
     """Return the sets of several flows with most flows times time, in order of time."""
-    sets = [] if measured is None else [one for one in measured["competing_sets"] if len(one["flows"]) > 1]
+    sets = [] if measured is None else [found for found in measured.competing_sets if len(found.flows) > 1]
     largest = sorted(
-        sets, key=lambda one: (-len(one["flows"]) * (one["end_ns"] - one["start_ns"]), one["number"])
+        sets, key=lambda found: (-len(found.flows) * (found.end_ns - found.start_ns), found.number)
     )
-    return sorted(largest[:_MOST_SETS], key=lambda one: int(one["number"]))
+    return sorted(largest[:_MOST_SETS], key=lambda found: found.number)
 
 
-def _of_set(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], name: str) -> Facts:
+def _of_set(found: MeasuredSet, metrics: Sequence[Metric], name: str) -> list[tuple[Metric, float]]:
+    """Return the metrics of a set with this name that are known, and their values."""
     return [
-        dict(metric)
+        (metric, metric.value)
         for metric in metrics
-        if metric["competing_set"] == one["number"] and metric["name"] == name and metric["value"] is not None
+        if metric.competing_set == found.number and metric.name == name and metric.value is not None
     ]
 
 
-def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _words(competing: MeasuredSet, metrics: Sequence[Metric]) -> Iterator[str]:
     """Give the paragraph on one set."""
-    lasted_s = (one["end_ns"] - one["start_ns"]) / NS_PER_S
-    words = f"Set {one['number']}, {_members(one)}: together for {format_duration_s(lasted_s)}"
-    for metric in _of_set(one, metrics, "jain"):
-        words += f", Jain's index {metric['value']:.3f}"
-    for metric in _of_set(one, metrics, "jain_window_mean"):
-        window = format_duration_s(metric["window_s"])
-        words += (
-            f" overall and {metric['value']:.3f} on average over {counted(metric['n'], 'window')} of {window}"
-        )
+    lasted_s = (competing.end_ns - competing.start_ns) / NS_PER_S
+    words = f"Set {competing.number}, {_members(competing)}: together for {format_duration_s(lasted_s)}"
+    for _, index in _of_set(competing, metrics, "jain"):
+        words += f", Jain's index {index:.3f}"
+    for metric, index in _of_set(competing, metrics, "jain_window_mean"):
+        window = format_duration_s(metric.window_s)
+        words += f" overall and {index:.3f} on average over {counted(metric.n, 'window')} of {window}"
     groups = [
-        f"{metric['group']} {format_rate_bps(metric['value'])} (mean of {counted(metric['n'], 'flow')})"
-        for metric in _of_set(one, metrics, "mean_rate_bps")
+        f"{metric.group} {format_rate_bps(rate)} (mean of {counted(metric.n, 'flow')})"
+        for metric, rate in _of_set(competing, metrics, "mean_rate_bps")
     ]
-    sparse = [flow for flow in one.get("small_flows", ()) if flow["is_sparse"]]
-    rest = _of_set(one, metrics, "jain_without_sparse")
-    if sparse and rest:
-        words += (
-            f". Without {counted(len(sparse), 'sparse flow')}: {rest[0]['value']:.3f} of "
-            f"{counted(rest[0]['n'], 'flow')}"
-        )
+    rest = _of_set(competing, metrics, "jain_without_sparse")
+    if competing.sparse_flows and rest:
+        metric, index = rest[0]
+        sparse = counted(len(competing.sparse_flows), "sparse flow")
+        words += f". Without {sparse}: {index:.3f} of {counted(metric.n, 'flow')}"
     yield f"{words}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
 
 
-def _small_flows(one: Mapping[str, Any]) -> Iterator[str]:
+def _small_flows(competing: MeasuredSet) -> Iterator[str]:
     """Give a paragraph on the flows with a rate far below a share, sparse or not."""
     for is_sparse, words in (
         (True, "Sparse, asked for far less than a share"),
         (False, "Far below the mean, but counted, as nothing shows that they asked for little"),
     ):
-        found = [flow for flow in one.get("small_flows", ()) if flow["is_sparse"] is is_sparse]
+        found = [flow for flow in competing.small_flows if flow.is_sparse is is_sparse]
         if found:
             named = "; ".join(
-                f"flow {flow['flow']} ({format_share(flow['of_mean'])} of the mean rate; {flow['evidence']})"
+                f"flow {flow.flow} ({format_share(flow.of_mean)} of the mean rate; {flow.evidence})"
                 for flow in found[:_MOST_NAMED]
             )
             rest = len(found) - _MOST_NAMED
             yield f"{words}: {named}" + (f"; and {format_count(rest)} more." if rest > 0 else ".")
 
 
-def _members(one: Mapping[str, Any]) -> str:
+def _members(competing: MeasuredSet) -> str:
     """Return which flows competed: `flows 1, 3, 4`, of many the first."""
-    return f"flows {', '.join(map(str, one['flows'][:_MOST_NAMED]))}{_more(one['flows'])}"
+    return f"flows {', '.join(map(str, competing.flows[:_MOST_NAMED]))}{_more(competing.flows)}"
 
 
-def _without_sparse(one: Mapping[str, Any]) -> list[int]:
+def _without_sparse(competing: MeasuredSet) -> list[int]:
     """Return the flows of a set that are not sparse; none if all are there anyway, or one is left."""
-    sparse = {flow["flow"] for flow in one.get("small_flows", ()) if flow["is_sparse"]}
-    rest = [flow for flow in one["flows"] if flow not in sparse]
+    sparse = {flow.flow for flow in competing.sparse_flows}
+    rest = [flow for flow in competing.flows if flow not in sparse]
     return rest if sparse and len(rest) > 1 else []
 
 
@@ -171,34 +165,34 @@ def _more(flows: Sequence[int]) -> str:
 
 
 def _index_figure(
-    one: Mapping[str, Any], rows: Mapping[int, FlowRow], bins: pl.DataFrame, trace: DrawnTrace
+    competing: MeasuredSet, rows: Mapping[int, FlowRow], bins: pl.DataFrame, trace: DrawnTrace
 ) -> Figure | None:
     import polars as pl
 
-    own = _data_bins(one, rows, bins)
+    own = _data_bins(competing, rows, bins)
     if own.is_empty():
         return None
-    windows = _windows(one, own, trace.window_ns)
+    windows = _windows(competing, own, trace.window_ns)
     if windows.count < _FEWEST_WINDOWS:
         return None
     frame = windowed(own, windows, "unique_bytes")
-    by_window = dict(jain_over_time(frame, len(one["flows"])).iter_rows())
-    curves = [(one["flows"], by_window)]
-    if rest := _without_sparse(one):
+    by_window = dict(jain_over_time(frame, len(competing.flows)).iter_rows())
+    curves: list[tuple[Sequence[int], dict[Any, Any]]] = [(competing.flows, by_window)]
+    if rest := _without_sparse(competing):
         of_rest = frame.filter(pl.col("flow").is_in(rest))
         curves.append((rest, dict(jain_over_time(of_rest, len(rest)).iter_rows())))
     middles_ns = [
         windows.start_ns + windows.width_ns * place + windows.width_ns // 2 for place in range(windows.count)
     ]
     return Figure(
-        key=f"fairness-{one['number']}",
-        title=trace.titled(f"Jain's index over time, set {one['number']}: {_members(one)}"),
+        key=f"fairness-{competing.number}",
+        title=trace.titled(f"Jain's index over time, set {competing.number}: {_members(competing)}"),
         description=f"Line chart; {counted(len(by_window), 'window')} with bytes.",
         caption=(
-            f"Jain's index (Jain et al. 1984) of the goodputs of {counted(len(one['flows']), 'flow')} in "
+            f"Jain's index (Jain et al. 1984) of the goodputs of {counted(len(competing.flows), 'flow')} in "
             f"each window of {format_duration_s(windows.width_s)}, {counted(len(by_window), 'window')}; a "
             "flow without bytes in a window counts as 0. Equal rates give 1, one "
-            f"active flow {1 / len(one['flows']):.3g}."
+            f"active flow {1 / len(competing.flows):.3g}."
         ),
         unit="",
         is_share=True,
@@ -217,19 +211,19 @@ def _index_figure(
     )
 
 
-def _data_bins(one: Mapping[str, Any], rows: Mapping[int, FlowRow], bins: pl.DataFrame) -> pl.DataFrame:
+def _data_bins(competing: MeasuredSet, rows: Mapping[int, FlowRow], bins: pl.DataFrame) -> pl.DataFrame:
     """Return the bins of the flows of a set, each in the direction of its data."""
     import polars as pl
 
-    keys = [(flow, rows[flow].direction) for flow in one["flows"] if flow in rows]
+    keys = [(flow, rows[flow].direction) for flow in competing.flows if flow in rows]
     wanted = pl.DataFrame(keys, schema={"flow": pl.UInt32, "direction": pl.String}, orient="row")
     return bins.join(wanted, on=["flow", "direction"], how="semi").sort("flow", "time_ns")
 
 
-def _windows(one: Mapping[str, Any], bins: pl.DataFrame, window_ns: int | None) -> Windows:
+def _windows(competing: MeasuredSet, bins: pl.DataFrame, window_ns: int | None) -> Windows:
     """Return windows as narrow as a figure shows, but a second at least where the bins allow that."""
     base_ns, origin_ns = int(bins["width_ns"][0]), int(bins["time_ns"][0])
-    base = whole_windows(origin_ns, base_ns, one["start_ns"], one["end_ns"])
+    base = whole_windows(origin_ns, base_ns, competing.start_ns, competing.end_ns)
     if window_ns is not None:
         return base.coarser(window_ns // base_ns)
     least = max(NS_PER_S // base_ns, 1) if base.duration_s > _FEWEST_WINDOWS else 1
@@ -237,31 +231,31 @@ def _windows(one: Mapping[str, Any], bins: pl.DataFrame, window_ns: int | None) 
     return base.coarser(max(least, drawn_ns // base_ns))
 
 
-def _shares(one: Mapping[str, Any], rows: Mapping[int, FlowRow], measured: Mapping[str, Any]) -> TableView:
+def _shares(competing: MeasuredSet, rows: Mapping[int, FlowRow], measured: TraceMetrics) -> TableView:
     values: dict[str, dict[int, float]] = {
-        name: {metric["flows"][0]: metric["value"] for metric in _of_set(one, measured["metrics"], name)}
+        name: {metric.flows[0]: value for metric, value in _of_set(competing, measured.metrics, name)}
         for name in ("rate_bps", "burstiness", "mean_relative_change")
     }
-    groups = {metric["flows"][0]: metric["group"] for metric in _of_set(one, measured["metrics"], "rate_bps")}
+    groups = {metric.flows[0]: metric.group for metric, _ in _of_set(competing, measured.metrics, "rate_bps")}
     total = sum(values["rate_bps"].values())
     known = values["rate_bps"].keys() & rows.keys()
     flows = sorted(known, key=lambda flow: (-values["rate_bps"][flow], flow))
     rest = len(flows) - _MOST_ROWS
     left_out = f" Not shown: {counted(rest, 'flow')} with smaller rates." if rest > 0 else ""
     return TableView(
-        f"fairness-shares-{one['number']}",
-        f"The flows of set {one['number']}, largest rate first; goodput in windows of "
-        f"{format_duration_s(measured['window_s'])}.{left_out}",
+        f"fairness-shares-{competing.number}",
+        f"The flows of set {competing.number}, largest rate first; goodput in windows of "
+        f"{format_duration_s(measured.window_s)}.{left_out}",
         _HEADINGS,
-        tuple(_share_row(one, rows[flow], groups[flow], values, total) for flow in flows[:_MOST_ROWS]),
+        tuple(_share_row(competing, rows[flow], groups[flow], values, total) for flow in flows[:_MOST_ROWS]),
         sortable=True,
     )
 
 
 def _share_row(
-    one: Mapping[str, Any],
+    competing: MeasuredSet,
     row: FlowRow,
-    group: str,
+    group: str | None,
     values: Mapping[str, Mapping[int, float]],
     total: float,
 ) -> Row:
@@ -270,11 +264,11 @@ def _share_row(
     share = rate / total if total else None
     variation = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
     return Row(
-        f"fairness-{one['number']}-{flow_anchor(flow)}",
+        f"fairness-{competing.number}-{flow_anchor(flow)}",
         (
             Cell(str(flow), sort=flow),
             Cell(row.ends, row.transport.upper()),
-            Cell(group),
+            Cell(group or ""),
             Cell(format_rate_bps(rate), sort=rate),
             Cell(format_share(share), sort=share),
             *(Cell(MISSING if value is None else f"{value:.3f}", sort=value) for value in variation),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.metrics.results.verdict import Outcome, Stretch
 from tfrctrace.reports.elements import Cell, Heading, HeatMap, HeatRow, Name, Row, Section, TableView
 from tfrctrace.reports.printers.objectives import objective_text, share_text, value_text, verdict_line
 from tfrctrace.reports.units import MISSING, counted, format_count, format_duration_s, format_stretch_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.objectives import ObjectiveResult
@@ -92,12 +92,12 @@ def objectives_section(
 def _tables(key: str, result: ObjectiveResult, zone: TimeZone) -> Iterator[TableView]:
     name = result.objective.name
     if result.groups.height > 1:
-        rows = result.groups.head(_MOST_ROWS).to_dicts()
+        outcomes = result.outcomes(result.groups.head(_MOST_ROWS))
         yield TableView(
             f"{key}-groups",
             f"{name}: groups, worst first{_rest(result.groups.height)}.",
             _GROUP_HEADINGS,
-            tuple(_group_row(f"{key}-group-{place}", row) for place, row in enumerate(rows, 1)),
+            tuple(_group_row(f"{key}-group-{place}", one) for place, one in enumerate(outcomes, 1)),
             sortable=True,
         )
     if result.stretches.height:
@@ -118,13 +118,13 @@ def _rest(rows: int) -> str:
     return f"; {counted(rows - _MOST_ROWS, 'row')} left out" if rows > _MOST_ROWS else ""
 
 
-def _group_row(key: str, row: Mapping[str, Any]) -> Row:
-    counts = (row[name] for name in ("violated", "severe", "without_data", "intervals"))
+def _group_row(key: str, outcome: Outcome) -> Row:
+    counts = (outcome.violated, outcome.severe, outcome.without_data, outcome.intervals)
     return Row(
         key,
         (
-            Cell(MISSING if row["group"] is None else row["group"]),
-            Cell(share_text(row["share_met"]), sort=row["share_met"]),
+            Cell(MISSING if outcome.group is None else outcome.group),
+            Cell(share_text(outcome.share_met), sort=outcome.share_met),
             *(Cell(format_count(count), sort=count) for count in counts),
         ),
     )

@@ -32,7 +32,7 @@ from runs import (
 )
 
 import tfrctrace
-from tfrctrace.replay.open_loop_facts import open_loop_facts
+from tfrctrace.replay.open_loop_results import open_loop_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -227,8 +227,9 @@ def window_share(run: Run, algorithm: str, settings: dict[str, float]) -> float:
 
 def formula_share(run: Run) -> float:
     """Return what CUBIC's formula says for the losses of its trace over what ns-2's agent received."""
-    [facts] = open_loop_facts(tfrctrace.open(run.trace).replays("cubic"))["replays"]
-    return float(facts["long_run_bps"][0]) / bps(run)
+    [replayed] = open_loop_runs(tfrctrace.open(run.trace).replays("cubic"))
+    assert replayed.long_run_bps is not None
+    return replayed.long_run_bps[0] / bps(run)
 
 
 def references(folder: Path) -> str:

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS, Assumptions
 from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
 from tfrctrace.metrics.evaluation import evaluate
 from tfrctrace.metrics.flow.arrivals import arrival_bins
 from tfrctrace.metrics.flow_metrics import each_metric
-from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Assumptions
 from tfrctrace.metrics.sets.competing import CompetingSet
 from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.windows import Windows

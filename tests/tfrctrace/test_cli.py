@@ -438,7 +438,7 @@ def modules_loaded_by(*arguments, cwd):
     return {name.split(".")[0] for name in modules_after(code, cwd)}
 
 
-HEAVY = {"polars", "pandas", "numpy", "pyarrow", "matplotlib", "libpcap"}
+HEAVY = {"polars", "pandas", "numpy", "pyarrow", "matplotlib", "libpcap", "msgspec"}
 
 
 def test_help_loads_nothing_heavy(tmp_path):

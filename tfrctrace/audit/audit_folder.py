@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.batch.hive_folders import date_and_link
 from tfrctrace.reports.output import make_folder, open_output
-from tfrctrace.runs.record_shape import COMMON, has_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("intervals", "verdicts", "evidence", "hours", "hour_buckets")
 """Judged intervals, their verdicts by the hour, what causes are found by, and distributions by the hour."""
-
-FACTS: Final[Mapping[str, Any]] = {**COMMON, "link": str, "date": str, "tables": {str: str}}
-"""The facts of a day; `tables` has the digest of each."""
 
 
 class AuditFolder:
@@ -40,11 +36,14 @@ class AuditFolder:
 
     def get(self, key: str) -> Record | None:
         """Return the facts of a day that is done."""
+        from tfrctrace.metrics.results.batch import DayFacts
+        from tfrctrace.metrics.results.records import is_a
+
         try:
             facts: Record = json.loads(self._facts(key).read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
-        return facts if has_shape(facts, FACTS) and self._is_whole(facts, key) else None
+        return facts if is_a(DayFacts, facts) and self._is_whole(facts, key) else None
 
     def _is_whole(self, facts: Record, key: str) -> bool:
         """Return whether the tables of a day are as they were written."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.audit.audit_folder import FACTS, TABLES, AuditFolder
+from tfrctrace.audit.audit_folder import TABLES, AuditFolder
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of
 from tfrctrace.metrics.audit.regroup import as_link, joined_pieces, near_side, renamed, widened
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
@@ -83,10 +83,12 @@ class DayTask:
         assert key is not None, "no file is named"
         return key
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of the facts."""
-        return FACTS
+    def makes(self, record: Record) -> bool:
+        """Return whether a record is of a day."""
+        from tfrctrace.metrics.results.batch import DayFacts
+        from tfrctrace.metrics.results.records import is_a
+
+        return is_a(DayFacts, record)
 
     @property
     def date(self) -> str:

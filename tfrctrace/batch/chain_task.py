@@ -13,7 +13,6 @@ from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.batch.growing_chains import predecessor
 from tfrctrace.batch.read_chain import NewCheckpoint, read_chain
 from tfrctrace.batch.results_folder import RESULTS_VERSION, ResultsFolder
-from tfrctrace.batch.results_shape import FACTS
 from tfrctrace.parsers.sources import natural_key
 from tfrctrace.reports.output import temporary_file
 from tfrctrace.runs.cache import RunInput
@@ -111,10 +110,12 @@ class ChainTask:
         states = tuple(file.state for file in files)
         return RunInput(self.chain.name, tuple(file.path for file in files), self.plan.options, states)
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of the facts."""
-        return FACTS
+    def makes(self, record: Record) -> bool:
+        """Return whether a record has the facts of a chain."""
+        from tfrctrace.metrics.results.batch import ChainFacts
+        from tfrctrace.metrics.results.records import is_a
+
+        return is_a(ChainFacts, record)
 
     @cached_property
     def key(self) -> str:

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.errors import InputError, UsageError, input_problem
-from tfrctrace.batch.results_shape import INDEX, has_facts
 from tfrctrace.reports.output import make_folder, open_output, remove_stale_parts, replacing_folder
-from tfrctrace.runs.record_shape import has_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -67,7 +65,7 @@ class ResultsFolder:
             facts: Record = json.loads((self._place(key) / _FACTS).read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
-        is_it = has_facts(facts) and facts["key"] == key
+        is_it = _has_facts(facts) and facts["key"] == key
         is_to_do = self._retry_failed and is_it and facts["failed"]
         return facts if is_it and not is_to_do else None
 
@@ -231,6 +229,9 @@ class ResultsFolder:
 
     def _read(self, name: str) -> dict[str, Any]:
         """Return an index; an empty one if it is missing or damaged. Refuse that of another layout."""
+        from tfrctrace.metrics.results.batch import BatchIndex
+        from tfrctrace.metrics.results.records import is_a
+
         try:
             index = json.loads((self._path / name).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -241,10 +242,31 @@ class ResultsFolder:
                 f"`{self._path}` holds results of version {version}, this program writes {RESULTS_VERSION}",
                 hint="name another folder with `-o`",
             )
-        return index if has_shape(index, INDEX) else {}
+        return index if is_a(BatchIndex, index) else {}
 
     def _place(self, key: str) -> Path:
         return self._path / "chains" / key
+
+
+def _has_facts(facts: Record) -> bool:
+    """Return whether facts of a chain, which anybody may have written, have the form in which they are."""
+    from tfrctrace.metrics.results.batch import ChainFacts, GroupingOptions
+    from tfrctrace.metrics.results.records import is_a
+
+    return (
+        is_a(ChainFacts, facts)
+        and is_a(GroupingOptions, facts["options"])
+        and bool(facts["files"])
+        and all(_has_extent(source) for source in facts["sources"])
+    )
+
+
+def _has_extent(source: Mapping[str, Any]) -> bool:
+    """Return whether a source ends after it starts, or has no packet."""
+    start_ns, end_ns = source["start_ns"], source["end_ns"]
+    if start_ns is None or end_ns is None:
+        return start_ns is end_ns
+    return bool(start_ns <= end_ns)
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -11,18 +11,19 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import DONE
 from tfrctrace.commands.options.common import Force, OutputFile, check_output_places
 from tfrctrace.commands.options.grouped_help import output_option
+from tfrctrace.metrics.results.capacity import SweptRate
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
 from tfrctrace.wlan.rates import Preamble
 
 if TYPE_CHECKING:
+    from tfrctrace.metrics.results.capacity import CapacityStep, CapacityTerms
     from tfrctrace.wlan.cell import Cell
     from tfrctrace.wlan.population import Description, Population
     from tfrctrace.wlan.scenario import Step
 
 CapacityFormat = Literal["table", "json"]
-SweptRate = Literal["x_t", "x_m", "x_fair"]
 
 station_option: Final = partial(typer.Option, rich_help_panel="Stations")
 sweep_option: Final = partial(typer.Option, rich_help_panel="Sweep")
@@ -239,14 +240,16 @@ def capacity(
         raise UsageError("`--mix` and `--draw` need `--sweep`", hint="e.g. `--sweep 4:30 --mix Nx11`")
     if scenario is None:
         cell = make_cell(settings)
-        document = _model(cell, described.population(cell.phy), x_tfrc_bps)
+        found: CapacityTerms | tuple[CapacityStep, ...] = _model(
+            cell, described.population(cell.phy), x_tfrc_bps
+        )
     elif described.is_empty:
         read = read_scenario(scenario, settings)
         cell = read.cell
-        document = {"steps": [_step(cell, step, x_tfrc_bps) for step in read.steps]}
+        found = tuple(_step(cell, step, x_tfrc_bps) for step in read.steps)
     else:
         raise UsageError("`--scenario` cannot be combined with options for stations: the file has them")
-    _write(cell, document, form, output)
+    _write(cell, found, form, output)
     return DONE
 
 
@@ -275,7 +278,7 @@ def _sweep(  # noqa: PLR0917
     network = network_terms(cell)
     with open_text_output(output) as file:
         if form == "json":
-            write_capacity_json(file, network, {"sweep": swept}, version=__version__)
+            write_capacity_json(file, network, swept, version=__version__)
         else:
             write_sweep_text(file, network, swept, rate)
     if draw is not None and image is not None:
@@ -283,15 +286,17 @@ def _sweep(  # noqa: PLR0917
             drawing.write(chart_file(sweep_chart(swept, rate), image))
 
 
-def _step(cell: Cell, step: Step, x_tfrc_bps: float | None) -> dict[str, Any]:
+def _step(cell: Cell, step: Step, x_tfrc_bps: float | None) -> CapacityStep:
+    from tfrctrace.metrics.results.capacity import CapacityStep
+
     try:
         terms = _model(cell, step.population, x_tfrc_bps)
     except UsageError as error:
         raise UsageError(f"from {step.from_s:g} s: {error}", hint=error.hint) from error
-    return {"from_s": step.from_s, "until_s": step.until_s, **terms}
+    return CapacityStep(step.from_s, step.until_s, terms)
 
 
-def _model(cell: Cell, population: Population, x_tfrc_bps: float | None) -> dict[str, Any]:
+def _model(cell: Cell, population: Population, x_tfrc_bps: float | None) -> CapacityTerms:
     from tfrctrace.wlan.capacity import capacity as capacity_of
     from tfrctrace.wlan.terms import capacity_terms
 
@@ -304,7 +309,9 @@ def _model(cell: Cell, population: Population, x_tfrc_bps: float | None) -> dict
     return capacity_terms(cell, result, x_tfrc_bps)
 
 
-def _write(cell: Cell, document: dict[str, Any], form: CapacityFormat, output: str) -> None:
+def _write(
+    cell: Cell, found: CapacityTerms | tuple[CapacityStep, ...], form: CapacityFormat, output: str
+) -> None:
     from tfrctrace import __version__
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.capacity import write_capacity_json, write_capacity_text
@@ -312,6 +319,6 @@ def _write(cell: Cell, document: dict[str, Any], form: CapacityFormat, output: s
 
     with open_text_output(output) as file:
         if form == "json":
-            write_capacity_json(file, network_terms(cell), document, version=__version__)
+            write_capacity_json(file, network_terms(cell), found, version=__version__)
         else:
-            write_capacity_text(file, network_terms(cell), document)
+            write_capacity_text(file, network_terms(cell), found)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from tfrctrace.commands.console import Console
     from tfrctrace.gate.gate_plan import GatePlan
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import Verdict
+    from tfrctrace.metrics.results.trend import Trend
+    from tfrctrace.metrics.results.verdict import Verdict
     from tfrctrace.runs.workers import Workers
 
 Annotations = Literal["none", "github"]
@@ -177,10 +177,13 @@ def check(
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.gate.keep_history import checked_build, keep_history
+    from tfrctrace.metrics.results.document import Tool
+    from tfrctrace.metrics.results.verdict import GateResult
     from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.printers.build_trends import trend_markdown
     from tfrctrace.reports.printers.gate import (
+        GATE_SCHEMA_VERSION,
         annotation_lines,
         gate_status,
         write_gate,
@@ -227,33 +230,40 @@ def check(
     judged = plan.judge(runs)
     if accept:
         judged = _accept(plan, judged, runs, console)
-    verdicts = [asdict(one) for one in judged]
-    trends: list[dict[str, Any]] = []
+    trends: list[Trend] = []
     if history is not None:
         trends, left_out = keep_history(history, str(build), plan, runs, reading.zone)
         console.print_problems(left_out)
-    head = _head(runs, baseline)
+    gate = GateResult(
+        schema_version=GATE_SCHEMA_VERSION,
+        tool=Tool("tfrctrace", __version__),
+        runs=tuple(run.name for run in runs),
+        baseline=baseline,
+        status=gate_status(judged),
+        checks=tuple(judged),
+        trends=tuple(trends),
+    )
     if write_baseline is not None:
         with open_text_output(write_baseline) as file:
             plan.write_baseline(file, runs, version=__version__)
         console.note(f"baseline of {counted(len(runs), 'run')} written to `{write_baseline}`")
     if summary is not None:
         with open_text_output(summary) as file:
-            write_summary(file, verdicts, head, reading.zone)
+            write_summary(file, gate, reading.zone)
             file.writelines(trend_markdown(trends, reading.zone))
     if junit is not None:
         with open_output(junit) as binary:
-            write_junit(binary, verdicts, console.problems, reading.zone)
+            write_junit(binary, gate.checks, console.problems, reading.zone)
     if annotations == "github":
-        for line in annotation_lines(verdicts, limits):
+        for line in annotation_lines(gate.checks, limits):
             print(line, file=sys.stderr)
     try:
         with open_text_output(output) as file:
-            write_gate(file, form, verdicts, head, reading.zone, trends=trends, width=terminal_width(file))
+            write_gate(file, form, gate, reading.zone, width=terminal_width(file))
     except BrokenPipeError:
         # the reader has seen enough; the verdict is the same
         drop_standard_output()
-    return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
+    return CHECK_FAILED if gate.status == "fail" else console.exit_status
 
 
 def _workers(traces: list[str], executor: str | None, jobs: int | None) -> Workers:
@@ -286,14 +296,6 @@ def _accept(
     if plan.baseline is not None and text is not None:
         with open_text_output(plan.baseline.path) as file:
             file.write(text)
-        for one in map(asdict, filter(is_acceptable, verdicts)):
-            console.note(f"accepted into `{plan.baseline.path}`: {difference(one)}")
+        for verdict in filter(is_acceptable, verdicts):
+            console.note(f"accepted into `{plan.baseline.path}`: {difference(verdict)}")
     return accepted(verdicts)
-
-
-def _head(runs: Sequence[CheckedRun], baseline: str | None) -> dict[str, Any]:
-    return {
-        "tool": {"name": "tfrctrace", "version": __version__},
-        "runs": [run.name for run in runs],
-        "baseline": baseline,
-    }

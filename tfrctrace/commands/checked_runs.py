@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
-from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.results.quantities import QuantityValues
     from tfrctrace.runs.cache import Cache, Record, RunInput
     from tfrctrace.runs.quantity import Quantity
-    from tfrctrace.runs.quantity_values import QuantityValues
     from tfrctrace.runs.workers import Workers
     from tfrctrace.trace.passes import TableName
 
@@ -74,26 +73,22 @@ class CheckTask:
         }
         return RunInput(_run_name(self.names), self.names, options)
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of the record."""
-        from tfrctrace.gate.objective_verdict import SHAPE
+    def makes(self, record: Record) -> bool:
+        """Return whether a record has the values of all quantities and the outcomes of all objectives."""
+        from tfrctrace.metrics.results.records import CheckRecord, is_a
 
-        values = {
-            "values": [NUMBER],
-            "known": int,
-            "of": int,
-            "reason": OPTIONAL_TEXT,
-            "made_of": int,
-            "flows_left_out": int,
-            "sparse_flows": int,
-        }
-        return {**COMMON, "taken": {one.name: values for one in self.quantities}, "objectives": [SHAPE]}
+        return (
+            is_a(CheckRecord, record)
+            and record["taken"].keys() == {quantity.name for quantity in self.quantities}
+            and len(record["objectives"]) == len(self.objectives)
+        )
 
     def measure(self) -> Record:
         """Return the record, which has the values of the quantities and the outcomes of the objectives."""
+        import msgspec
+
         from tfrctrace.gate.objective_results import judge_objectives
-        from tfrctrace.gate.objective_verdict import kept_outcome
+        from tfrctrace.gate.objective_verdict import run_outcome
         from tfrctrace.gate.values import needs_samples, take_quantities
 
         tables: tuple[TableName, ...] = ("flows", "bins", "rtt")
@@ -111,12 +106,12 @@ class CheckTask:
                 measured = trace.measure(**self.measuring.arguments(), columns=())
                 taken = take_quantities(trace, measured, self.quantities)
             outcomes = [
-                kept_outcome(one)
+                msgspec.to_builtins(run_outcome(one, self.source.name))
                 for one in judge_objectives(trace, self.objectives, self.measuring.label or ())
             ]
         except InputError as error:
             return {"failed": True, "problems": [*own.problems, *error.problems]}
-        values = {text: asdict(one) for text, one in taken.items()}
+        values = msgspec.to_builtins(taken)
         return {"failed": False, "problems": own.problems, "taken": values, "objectives": outcomes}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,10 +28,10 @@ from tfrctrace.commands.options.grouped_help import measuring_option, output_opt
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
 from tfrctrace.commands.run_progress import run_progress
+from tfrctrace.metrics.results.comparison import Difference
 from tfrctrace.reports.printers.comparison import DEFAULT_LIMIT, ComparisonFormat
 
 if TYPE_CHECKING:
-    from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.results.differences import TestResult
 
 LEVEL = 0.95
@@ -101,8 +101,11 @@ def compare(
     two runs per side a difference has a confidence interval, an effect size (Hedges' g) and Welch's test;
     with one run there is only the difference. Cached runs are not measured again.
     """
+    from tfrctrace import __version__
+    from tfrctrace.metrics.results.comparison import Comparison
+    from tfrctrace.metrics.results.document import Tool
     from tfrctrace.reports.output import open_text_output
-    from tfrctrace.reports.printers.comparison import judged, write_comparison
+    from tfrctrace.reports.printers.comparison import COMPARISON_SCHEMA_VERSION, judged, write_comparison
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.compare_runs import differences, parse_groups
@@ -139,7 +142,7 @@ def compare(
             progress=progress,
         )
     console.print_problems(problems)
-    rows = judged(map(_row, found))
+    judgements = judged(map(_difference, found))
     if form == "html":
         from tfrctrace.reports.comparison_page import comparison_report
         from tfrctrace.reports.formats import write_report
@@ -147,46 +150,44 @@ def compare(
 
         name = os.path.basename
         title = f"{name(first)} and {name(second)}"
-        write_report(output, comparison_report(rows, gather_sides(first, second, plan), title=title))
+        write_report(output, comparison_report(judgements, gather_sides(first, second, plan), title=title))
         return console.exit_status
     most = DEFAULT_LIMIT if limit is None else limit or None
+    comparison = Comparison(
+        schema_version=COMPARISON_SCHEMA_VERSION,
+        tool=Tool("tfrctrace", __version__),
+        a=first,
+        b=second,
+        basis=plan.basis,
+        window=plan.window,
+        warmup=plan.warmup,
+        confidence=LEVEL,
+        differences=tuple(judgements),
+    )
     with open_text_output(output) as file:
-        write_comparison(file, form, rows, _head(first, second, plan), raw=raw, most=most)
+        write_comparison(file, form, comparison, raw=raw, most=most)
     return console.exit_status
 
 
-def _head(first: str, second: str, plan: MeasuringPlan) -> dict[str, Any]:
-    from tfrctrace import __version__
-
-    return {
-        "tool": {"name": "tfrctrace", "version": __version__},
-        "a": first,
-        "b": second,
-        "basis": plan.basis,
-        "window": plan.window,
-        "warmup": plan.warmup,
-        "confidence": LEVEL,
-    }
-
-
-def _row(one: TestResult) -> dict[str, Any]:
-    """Return the row of one metric; the first level of a test is B."""
-    by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
+def _difference(found: TestResult) -> Difference:
+    """Return that of one metric; the first level of a test is B."""
+    by_level = dict(zip(found.levels, zip(found.runs, found.means, strict=True), strict=True))
     runs_a, mean_a = by_level.get("A", (0, None))
     runs_b, mean_b = by_level.get("B", (0, None))
-    return {
-        "metric": one.quantity,
-        "group": dict(one.scenario).get("group"),
-        "unit": one.unit,
-        "runs_a": runs_a,
-        "runs_b": runs_b,
-        "mean_a": mean_a,
-        "mean_b": mean_b,
-        "difference": one.difference,
-        "low": one.low,
-        "high": one.high,
-        "effect": one.effect,
-        "p_value": one.p_value,
-        "p_holm": one.p_holm,
-        "reason": one.reason,
-    }
+    group = dict(found.scenario).get("group")
+    return Difference(
+        metric=found.quantity,
+        group=None if group is None else str(group),
+        unit=found.unit,
+        runs_a=runs_a,
+        runs_b=runs_b,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        effect=found.effect,
+        p_value=found.p_value,
+        p_holm=found.p_holm,
+        reason=found.reason,
+    )

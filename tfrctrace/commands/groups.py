@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
@@ -250,7 +250,6 @@ def _common_grouping(
 
 def _write_json(file: TextIO, found: Groups, trace: Trace, judged: Sequence[ObjectiveResult]) -> None:
     from tfrctrace import __version__
-    from tfrctrace.gate.objective_verdict import kept_outcome
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_groups_json
 
@@ -260,13 +259,20 @@ def _write_json(file: TextIO, found: Groups, trace: Trace, judged: Sequence[Obje
         found.buckets,
         trace.sources,
         trace.warnings,
-        objectives=[
-            {"require": one.objective.require, "severe": one.objective.severe, **kept_outcome(one)}
-            for one in judged
-        ],
+        objectives=[_judged_facts(result, trace.name) for result in judged],
         schema_version=SCHEMA_VERSION,
         version=__version__,
     )
+
+
+def _judged_facts(result: ObjectiveResult, name: str) -> dict[str, Any]:
+    import msgspec
+
+    from tfrctrace.gate.objective_verdict import run_outcome
+
+    facts = msgspec.to_builtins(run_outcome(result, name))
+    del facts["run"]  # the document is about one
+    return {"require": result.objective.require, "severe": result.objective.severe, **facts}
 
 
 def _write_rows(

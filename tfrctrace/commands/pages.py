@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import InputError
 from tfrctrace.commands.checked_runs import RecordingConsole
 from tfrctrace.commands.options.common import check_output_place
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.runs.record_shape import COMMON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.console import Console
@@ -47,10 +46,9 @@ class PageTask:
 
         return RunInput(self.name, (self.name,), {})
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """Pages are not kept."""
-        return COMMON
+    def makes(self, record: Record) -> bool:
+        """Return False: pages are not kept."""
+        return False
 
     def measure(self) -> Record:
         """Write the page; the record has its line of the index, and the problems."""

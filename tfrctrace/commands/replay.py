@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tfrctrace.api import Trace
+    from tfrctrace.metrics.results.open_loop import OpenLoopItem
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.open_loop import OpenLoop
     from tfrctrace.wlan.scenario import Scenario
@@ -317,43 +318,42 @@ def _network(
 
 
 def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
-    from tfrctrace.replay.closed_loop.closed_loop_facts import closed_loop_facts
+    from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.closed_loop import write_closed_loop_text
-    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table
+    from tfrctrace.reports.printers.replay import write_replay_json
 
-    facts = closed_loop_facts(loops)
-    lists = ("flows", "lacking", "replays")
-    items = ((name, item) for name in lists for item in facts[name])
-    rest = {name: value for name, value in facts.items() if name not in lists}
+    found = closed_loop_replays(loops)
+    items = (*found.flows, *found.lacking, *found.replays)
     result.write(
-        table=lambda file: write_closed_loop_text(file, facts, width=terminal_width(file)),
-        json=lambda file: write_replay_json(file, items, rest, version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, [loops.frame], loops.frame, raw=result.raw),
+        table=lambda file: write_closed_loop_text(file, found, width=terminal_width(file)),
+        json=lambda file: write_replay_json(file, items, found.head, version=__version__),
+        rows=lambda file, form: write_table(file, form, [loops.frame], loops.frame, raw=result.raw),
     )
 
 
 def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> None:
-    from tfrctrace.replay.medium_facts import medium_facts
+    from tfrctrace.metrics.results.replay import ReplayHead
     from tfrctrace.replay.open_loop import no_steps
-    from tfrctrace.replay.open_loop_facts import open_loop_items
+    from tfrctrace.replay.open_loop_results import open_loop_items
+    from tfrctrace.replay.seen_stations import seen_stations
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.replay import (
-        bounded_document,
+        bounded_replays,
         write_replay_json,
-        write_replay_table,
         write_replay_text,
     )
 
-    facts: dict[str, object] = {"loop": "open", "notes": list(found.notes)}
-    if seen:
-        facts["stations_seen"] = medium_facts(seen)
+    stations = () if seen is None else seen_stations(seen)
+    head = ReplayHead(loop="open", notes=found.notes, stations_seen=stations)
 
-    def items(*, series: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    def items(*, series: bool) -> Iterator[OpenLoopItem]:
         return open_loop_items(found, series=series)
 
     result.write(
         table=lambda file: write_replay_text(
-            file, bounded_document(items(series=False), facts), width=terminal_width(file)
+            file, bounded_replays(items(series=False), head), width=terminal_width(file)
         ),
-        json=lambda file: write_replay_json(file, items(series=True), facts, version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, found.steps(), no_steps(), raw=result.raw),
+        json=lambda file: write_replay_json(file, items(series=True), head, version=__version__),
+        rows=lambda file, form: write_table(file, form, found.steps(), no_steps(), raw=result.raw),
     )

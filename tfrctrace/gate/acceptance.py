@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.baseline import Baseline
     from tfrctrace.gate.requirement import BaselineComparison
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import Verdict
+    from tfrctrace.metrics.results.verdict import Verdict
 
 ACCEPTED = "accepted into the baseline"
 
@@ -22,8 +22,10 @@ ACCEPTED = "accepted into the baseline"
 def accepted(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts with those on a baseline passed that failed or warned, and have a value."""
     return [
-        replace(one, effect="pass", reason=f"{ACCEPTED}: {one.reason}") if is_acceptable(one) else one
-        for one in verdicts
+        replace(verdict, effect="pass", reason=f"{ACCEPTED}: {verdict.reason}")
+        if is_acceptable(verdict)
+        else verdict
+        for verdict in verdicts
     ]
 
 
@@ -41,7 +43,7 @@ def rewritten(
     rows = {parse_comparison(row["quantity"]).quantity.name: row for row in document["quantities"]}
     for comparison in comparisons:
         quantity = comparison.quantity
-        values = [value for run in runs for value in run.take(quantity).values]
+        values = [value for run in runs for value in run.values_of(quantity).values]
         row = rows.get(quantity.name)
         if row is None:
             document["quantities"].append(

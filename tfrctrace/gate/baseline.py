@@ -64,7 +64,7 @@ def write_baseline(
 
 def _rows(runs: Sequence[CheckedRun], comparisons: Sequence[BaselineComparison]) -> Iterator[dict[str, Any]]:
     for comparison in comparisons:
-        taken = [run.take(comparison.quantity) for run in runs]
+        taken = [run.values_of(comparison.quantity) for run in runs]
         yield {
             "quantity": comparison.quantity.name,
             "unit": comparison.quantity.unit,
@@ -84,21 +84,25 @@ def read_baseline(path: str) -> Baseline:
         raise UsageError(
             f"`{path}`: {(error.strerror or str(error)).lower()}", hint="`--write-baseline` writes one"
         ) from error
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        words = str(error) if isinstance(error, UsageError) else "is not a baseline"
+    except (ValueError, RecursionError) as error:
+        words = str(error) if isinstance(error, UsageError) else f"is not a baseline: {error}"
         raise UsageError(f"`{path}`: {words}", hint="`--write-baseline` writes one") from error
 
 
-def _parsed(path: str, document: dict[str, Any]) -> Baseline:
-    if document["schema_version"] != SCHEMA_VERSION:
-        raise UsageError(
-            f"has format version {document['schema_version']}, and this program reads {SCHEMA_VERSION}"
-        )
+def _parsed(path: str, document: object) -> Baseline:
+    import msgspec
+
+    from tfrctrace.metrics.results.verdict import BaselineFile
+
+    version = document.get("schema_version") if isinstance(document, dict) else SCHEMA_VERSION
+    if version != SCHEMA_VERSION:
+        raise UsageError(f"has format version {version}, and this program reads {SCHEMA_VERSION}")
+    file = msgspec.convert(document, BaselineFile)
     values = {
-        parse_comparison(row["quantity"]).quantity.name: tuple(map(finite_number, row["values"]))
-        for row in document["quantities"]
+        parse_comparison(row.quantity).quantity.name: tuple(map(finite_number, row.values))
+        for row in file.quantities
     }
-    return Baseline(path, dict(document["measured_with"]), values)
+    return Baseline(path, file.measured_with, values)
 
 
 def finite_number(value: object) -> float:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tfrctrace.gate.baseline import Baseline
     from tfrctrace.gate.requirement import BaselineComparison, Limit
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import Effect, Verdict
     from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.results.verdict import Effect, Verdict
     from tfrctrace.runs.compare_groups import TestName
     from tfrctrace.runs.quantity import Better, Quantity
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.gate.baseline import finite_number
+from tfrctrace.metrics.results.trend import Build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.metrics.results.history import HistoryEntry
     from tfrctrace.runs.quantity import Quantity
 
 HISTORY_VERSION: Final = 1
@@ -25,16 +26,13 @@ BUILD_VARIABLES: Final = ("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKIT
 
 _MOST_LINE_BYTES: Final = 4_000_000
 _MOST_BYTES: Final = 256_000_000
-_LATEST_NS: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class MeasuredBuild:
     """What was measured of one build, in one check or in several."""
 
-    name: str
-    time_ns: int
-    """Of its first check, since the epoch."""
+    build: Build
     values: Mapping[str, tuple[float, ...]]
     """One for each run, by quantity."""
 
@@ -43,7 +41,7 @@ class Build:
 class History:
     """The builds of a folder, oldest first, as far as they were measured alike."""
 
-    builds: tuple[Build, ...]
+    builds: tuple[MeasuredBuild, ...]
     unlike: int = 0
     """Checks with other options, which cannot be compared."""
     broken: tuple[str, ...] = field(default=())
@@ -52,7 +50,7 @@ class History:
 
 def build_name(given: str | None) -> str:
     """Return the build that is checked: as given, else as the CI server says."""
-    name = given or next((os.environ[one] for one in BUILD_VARIABLES if os.environ.get(one)), None)
+    name = given or next((os.environ[name] for name in BUILD_VARIABLES if os.environ.get(name)), None)
     if not name:
         raise UsageError(
             "a history needs the name of the build", hint="give `--build`, such as the commit or its date"
@@ -66,26 +64,33 @@ def make_entry(
     runs: Sequence[CheckedRun],
     quantities: Sequence[Quantity],
     measured_with: Mapping[str, Any],
-) -> dict[str, Any]:
+) -> HistoryEntry:
     """Return what the history keeps of a check."""
-    taken = {one.name: [run.take(one).values for run in runs] for one in quantities if one.is_one_number}
-    return {
-        "history_version": HISTORY_VERSION,
-        "build": build,
-        "time_ns": time_ns,
-        "measured_with": dict(measured_with),
-        "runs": [run.name for run in runs],
-        "quantities": {name: [value for one in values for value in one] for name, values in taken.items()},
-    }
+    from tfrctrace.metrics.results.history import HistoryEntry
+
+    return HistoryEntry(
+        history_version=HISTORY_VERSION,
+        build=build,
+        time_ns=time_ns,
+        measured_with=dict(measured_with),
+        runs=tuple(run.name for run in runs),
+        quantities={
+            quantity.name: tuple(value for run in runs for value in run.values_of(quantity).values)
+            for quantity in quantities
+            if quantity.is_one_number
+        },
+    )
 
 
-def append_entry(folder: str, entry: Mapping[str, Any]) -> None:
+def append_entry(folder: str, entry: HistoryEntry) -> None:
     """Append an entry to the history in `folder`, which is made if it is not there."""
+    import msgspec
+
     from tfrctrace.reports.output import make_folder, output_errors
 
     make_folder(folder)
     path = os.path.join(folder, FILE_NAME)
-    line = json.dumps(entry, allow_nan=False).encode() + b"\n"
+    line = json.dumps(msgspec.to_builtins(entry), allow_nan=False).encode() + b"\n"
     # one write at the end of the file, so that checks of two builds at once keep their lines apart
     with output_errors(path), open(path, "ab+", buffering=0) as file:
         if file.tell() and not _ends_with_line_end(file.fileno()):
@@ -104,31 +109,32 @@ def read_history(folder: str, measured_with: Mapping[str, Any]) -> History:
     for place, entry in _entries(os.path.join(folder, FILE_NAME)):
         if entry is None:
             broken.append(place)
-        elif _options(entry["measured_with"]) == _options(measured_with):
+        elif _options(entry.measured_with) == _options(measured_with):
             entries.append(entry)
         else:
             unlike += 1
     return History(tuple(_builds(entries)), unlike, tuple(broken))
 
 
-def _builds(entries: Sequence[Mapping[str, Any]]) -> Iterator[Build]:
+def _builds(entries: Sequence[HistoryEntry]) -> Iterator[MeasuredBuild]:
     """Give the builds, oldest first; what several checks measured of one is put together."""
-    by_name: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in sorted(entries, key=lambda one: one["time_ns"]):
-        by_name.setdefault(entry["build"], []).append(entry)
-    for name, own in by_name.items():
+    by_name: dict[str, list[HistoryEntry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.time_ns):
+        by_name.setdefault(entry.build, []).append(entry)
+    for name, checks in by_name.items():
         values: dict[str, list[float]] = {}
-        for entry in own:
-            for quantity, some in entry["quantities"].items():
-                values.setdefault(quantity, []).extend(map(float, some))
-        yield Build(name, own[0]["time_ns"], {quantity: tuple(all_) for quantity, all_ in values.items()})
+        for entry in checks:
+            for quantity, some in entry.quantities.items():
+                values.setdefault(quantity, []).extend(some)
+        build = Build(name, checks[0].time_ns)
+        yield MeasuredBuild(build, {quantity: tuple(all_) for quantity, all_ in values.items()})
 
 
 def _options(measured_with: Mapping[str, Any]) -> dict[str, str]:
     return {name: json.dumps(value) for name, value in measured_with.items() if value}
 
 
-def _entries(path: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+def _entries(path: str) -> Iterator[tuple[str, HistoryEntry | None]]:
     """Give the entries of a file with their places; None for a line that is none."""
     try:
         with open(path, "rb") as file:
@@ -145,20 +151,12 @@ def _entries(path: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
         raise UsageError(f"`{path}`: {(error.strerror or str(error)).lower()}") from error
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> HistoryEntry | None:
+    import msgspec
+
+    from tfrctrace.metrics.results.history import HistoryEntry
+
     try:
-        entry = json.loads(line)
-        is_entry = (
-            entry["history_version"] == HISTORY_VERSION
-            and isinstance(entry["build"], str)
-            and isinstance(entry["time_ns"], int)
-            and 0 <= entry["time_ns"] < _LATEST_NS
-            and isinstance(entry["measured_with"], dict)
-            and isinstance(entry["quantities"], dict)
-        )
-        for values in entry["quantities"].values():
-            for value in values:
-                finite_number(value)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        return msgspec.convert(json.loads(line), HistoryEntry)
+    except (ValueError, RecursionError):
         return None
-    return entry if is_entry else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.gate.history import FILE_NAME, append_entry, build_name, make_entry, read_history
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.gate_plan import GatePlan
     from tfrctrace.gate.history import History
     from tfrctrace.gate.values import CheckedRun
+    from tfrctrace.metrics.results.trend import Trend
 
 PAGE_NAME: Final = "index.html"
 
@@ -37,13 +38,13 @@ def checked_build(folder: str | None, build: str | None) -> str | None:
 
 def keep_history(
     folder: str, build: str, plan: GatePlan, runs: Sequence[CheckedRun], zone: TimeZone | None
-) -> tuple[list[dict[str, Any]], list[Problem]]:
+) -> tuple[list[Trend], list[Problem]]:
     """Append what was measured and draw the page of all builds. Returns the trends, and what was left out."""
     followed = plan.followed
     entry = make_entry(build, time.time_ns(), runs, [one for one, _ in followed], plan.measured_with)
     append_entry(folder, entry)
     history = read_history(folder, plan.measured_with)
-    found = [trend.facts() for trend in trends(history, followed, plan.rules)]
+    found = trends(history, followed, plan.rules)
     write_page(os.path.join(folder, PAGE_NAME), history_report(found, title="History of checks", zone=zone))
     return found, list(_left_out(folder, history))
 

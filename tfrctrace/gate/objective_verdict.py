@@ -2,61 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.gate.verdict import ObjectiveFacts, RunOutcome, Verdict, effect_of, run_names
-from tfrctrace.metrics.objectives import Outcome, Stretch
+from tfrctrace.gate.verdict import effect_of, run_names
+from tfrctrace.metrics.results.verdict import ObjectiveFacts, RunOutcome, Stretch, Verdict
 from tfrctrace.reports.printers.objectives import objective_text, stretch_text
 from tfrctrace.reports.units import MISSING, counted, format_count
-from tfrctrace.runs.record_shape import OPTIONAL_NUMBER, OPTIONAL_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import CheckOutcome, Effect
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.results.verdict import CheckOutcome, Effect
 
 MOST_KEPT: Final = 1000
 """Failing groups, and stretches, that are kept of a run; all are counted."""
 
-_STRETCH: Final[Mapping[str, Any]] = {
-    "group": OPTIONAL_TEXT,
-    **dict.fromkeys(("begin_ns", "end_ns", "intervals", "severe", "n", "at_ns"), int),
-    "value": float,
-}
-_OUTCOME: Final[Mapping[str, Any]] = {
-    "group": OPTIONAL_TEXT,
-    **dict.fromkeys(("intervals", "met", "violated", "severe", "without_data", "stretches"), int),
-    **dict.fromkeys(("first_ns", "last_ns"), OPTIONAL_NUMBER),
-    "worst": (_STRETCH, type(None)),
-}
-SHAPE: Final[Mapping[str, Any]] = {
-    "total": _OUTCOME,
-    "worst_share": OPTIONAL_NUMBER,
-    **dict.fromkeys(("groups", "failing_groups", "groups_without_data"), int),
-    "is_complete": bool,
-    "failing": [_OUTCOME],
-    "stretches": [_STRETCH],
-}
-"""Shape of what a record keeps of an objective."""
 
-
-def kept_outcome(result: ObjectiveResult) -> dict[str, Any]:
-    """Return what a record keeps of a result, as plain names and values."""
+def run_outcome(result: ObjectiveResult, run: str) -> RunOutcome:
+    """Return what is kept of a result in a run."""
     failing = result.failing
-    own = result.stretches.join(failing.select("group"), on="group", how="semi", nulls_equal=True)
-    return {
-        "total": asdict(result.total),
-        "worst_share": next(iter(result.groups["share_met"].head(1).to_list()), None),
-        "groups": len(result.groups),
-        "failing_groups": len(failing),
-        "groups_without_data": result.groups["share_met"].null_count(),
-        "is_complete": result.is_complete,
-        "failing": [asdict(one) for one in result.outcomes(failing.head(MOST_KEPT))],
-        "stretches": own.head(MOST_KEPT).to_dicts(),
-    }
+    stretches = result.stretches.join(failing.select("group"), on="group", how="semi", nulls_equal=True)
+    return RunOutcome(
+        run=run,
+        total=result.total,
+        worst_share=next(iter(result.groups["share_met"].head(1).to_list()), None),
+        groups=len(result.groups),
+        failing_groups=len(failing),
+        groups_without_data=result.groups["share_met"].null_count(),
+        is_complete=result.is_complete,
+        failing=tuple(result.outcomes(failing.head(MOST_KEPT))),
+        stretches=tuple(Stretch(**one) for one in stretches.head(MOST_KEPT).iter_rows(named=True)),
+    )
 
 
 def judge_objective_runs(
@@ -66,7 +44,7 @@ def judge_objective_runs(
 
     It is unknown in a run in which no group has data, or where groups or intervals were left out.
     """
-    outcomes = tuple(_run_outcome(run, number) for run in runs)
+    outcomes = tuple(run.objectives[number] for run in runs)
     breaking = [one for one in outcomes if one.failing_groups]
     lacking = [one for one in outcomes if one.worst_share is None or not one.is_complete]
     outcome: CheckOutcome = "fail" if breaking else "unknown" if lacking else "pass"
@@ -101,19 +79,6 @@ def judge_objective_runs(
             unit=objective.unit,
             runs=outcomes,
         ),
-    )
-
-
-def _run_outcome(run: CheckedRun, number: int) -> RunOutcome:
-    kept = run.objectives[number]
-    return RunOutcome(
-        run=run.name,
-        **{
-            **kept,
-            "total": Outcome.of_facts(kept["total"]),
-            "failing": tuple(map(Outcome.of_facts, kept["failing"])),
-            "stretches": tuple(Stretch(**one) for one in kept["stretches"]),
-        },
     )
 
 

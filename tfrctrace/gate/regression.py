@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.gate.verdict import Verdict, effect_of, with_counts
+from tfrctrace.gate.verdict import effect_of, with_counts
+from tfrctrace.metrics.results.verdict import Verdict
 from tfrctrace.runs.compare_groups import GroupComparison, compare_groups, corrected_p_values
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.baseline import Baseline
     from tfrctrace.gate.requirement import BaselineComparison
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.gate.verdict import CheckOutcome, Effect
+    from tfrctrace.metrics.results.verdict import CheckOutcome, Effect
     from tfrctrace.runs.compare_groups import TestName
 
 DEFAULT_TOLERANCE: Final = 0.05
@@ -65,7 +66,7 @@ def judge_baseline(
 def _pair(comparison: BaselineComparison, baseline: Baseline, runs: Sequence[CheckedRun]) -> _Pair:
     text = comparison.quantity.name
     before = baseline.values.get(text, ())
-    taken = [run.take(comparison.quantity) for run in runs]
+    taken = [run.values_of(comparison.quantity) for run in runs]
     now = tuple(value for one in taken for value in one.values)
     left_out = sum(one.flows_left_out for one in taken)
     sparse = sum(one.sparse_flows for one in taken)

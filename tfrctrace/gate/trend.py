@@ -3,74 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.results.trend import Change, Trend
 from tfrctrace.metrics.statistics.change_points import LEAST, change_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfrctrace.gate.history import Build, History
+    from tfrctrace.gate.history import History
     from tfrctrace.gate.regression import Rules
+    from tfrctrace.metrics.results.trend import Build, Direction
     from tfrctrace.runs.quantity import Better, Quantity
 
 LEAST_BUILDS: Final = 2 * LEAST
 """With fewer builds no change can be told from noise."""
-
-Direction = Literal["better", "worse", "changed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The mean of a quantity is another from `build` on."""
-
-    build: Build
-    before: float
-    after: float
-    p_value: float
-    direction: Direction
-
-    def facts(self) -> dict[str, Any]:
-        """Return the change as JSON and the printers have it."""
-        own = {name: getattr(self, name) for name in ("before", "after", "p_value", "direction")}
-        return {"build": self.build.name, "time_ns": self.build.time_ns, **own}
-
-
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """One quantity over the builds that have a value of it, oldest first."""
-
-    quantity: str
-    unit: str
-    builds: tuple[Build, ...]
-    means: tuple[float, ...]
-    """One for each build."""
-    changes: tuple[Change, ...]
-
-    @property
-    def first_worse(self) -> Change | None:
-        """The change since which it has been worse; None if a later one made it better, or there is none."""
-        last = None
-        for change in self.changes:
-            if change.direction == "worse":
-                last = last or change
-            elif change.direction == "better":
-                last = None
-        return last
-
-    def facts(self) -> dict[str, Any]:
-        """Return the trend as JSON and the printers have it."""
-        first_worse = self.first_worse
-        return {
-            "quantity": self.quantity,
-            "unit": self.unit,
-            "builds": [{"name": build.name, "time_ns": build.time_ns} for build in self.builds],
-            "means": list(self.means),
-            "least_builds": LEAST_BUILDS,
-            "changes": [change.facts() for change in self.changes],
-            "first_worse": None if first_worse is None else first_worse.build.name,
-        }
 
 
 def trends(history: History, quantities: Sequence[tuple[Quantity, Better]], rules: Rules) -> list[Trend]:
@@ -80,15 +27,35 @@ def trends(history: History, quantities: Sequence[tuple[Quantity, Better]], rule
     for all quantities together.
     """
     found = (_trend(history, quantity, better, rules, len(quantities)) for quantity, better in quantities)
-    return [one for one in found if one.builds]
+    return [trend for trend in found if trend.builds]
 
 
 def _trend(history: History, quantity: Quantity, better: Better, rules: Rules, count: int) -> Trend:
-    builds = tuple(build for build in history.builds if build.values.get(quantity.name))
-    means = tuple(math.fsum(own) / len(own) for own in (build.values[quantity.name] for build in builds))
+    measured = [one for one in history.builds if one.values.get(quantity.name)]
+    builds = tuple(one.build for one in measured)
+    values = [one.values[quantity.name] for one in measured]
+    means = tuple(math.fsum(of_build) / len(of_build) for of_build in values)
+    changes = tuple(_changes(builds, means, better, rules, count))
     return Trend(
-        quantity.name, quantity.unit, builds, means, tuple(_changes(builds, means, better, rules, count))
+        quantity=quantity.name,
+        unit=quantity.unit,
+        builds=builds,
+        means=means,
+        least_builds=LEAST_BUILDS,
+        changes=changes,
+        first_worse=_first_worse(changes),
     )
+
+
+def _first_worse(changes: Sequence[Change]) -> str | None:
+    """Return the build since which a quantity has been worse, if no later change made it better."""
+    found = None
+    for change in changes:
+        if change.direction == "worse":
+            found = found or change.build
+        elif change.direction == "better":
+            found = None
+    return found
 
 
 def _changes(
@@ -100,4 +67,5 @@ def _changes(
             direction: Direction = "changed"
             if better != "same":
                 direction = "better" if (change > 0) == (better == "higher") else "worse"
-            yield Change(builds[point.index], point.before, point.after, point.p_value, direction)
+            build = builds[point.index]
+            yield Change(build.name, build.time_ns, point.before, point.after, point.p_value, direction)

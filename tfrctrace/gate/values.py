@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
+from tfrctrace.metrics.results.quantities import QuantityValues
 from tfrctrace.runs.quantity import aggregate
-from tfrctrace.runs.quantity_values import (
-    QuantityValues,
-    aggregated,
-    aggregated_column,
-    divided,
-    metric_value,
-)
+from tfrctrace.runs.quantity_values import aggregated, aggregated_column, divided, metric_value
 from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows
 
 if TYPE_CHECKING:
@@ -22,6 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.verdict import RunOutcome
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.quantity import Quantity, Term
     from tfrctrace.trace.measuring import MeasuredMetrics
@@ -35,10 +31,10 @@ class CheckedRun:
     name: str
     taken: Mapping[str, QuantityValues]
     """By the name of the quantity."""
-    objectives: Sequence[Mapping[str, Any]] = ()
-    """What is kept of each objective of the plan (`gate/objective_verdict.py`)."""
+    objectives: Sequence[RunOutcome] = ()
+    """One for each objective of the plan."""
 
-    def take(self, quantity: Quantity) -> QuantityValues:
+    def values_of(self, quantity: Quantity) -> QuantityValues:
         """Return the values of `quantity`."""
         return self.taken[quantity.name]
 
@@ -53,11 +49,12 @@ def take_quantities(
 
 def run_of(name: str, record: Record) -> CheckedRun:
     """Return the run that has this record, which may be from the cache."""
-    taken = {
-        text: QuantityValues(**{**one, "values": tuple(one["values"])})
-        for text, one in record["taken"].items()
-    }
-    return CheckedRun(name, taken, record["objectives"])
+    import msgspec
+
+    from tfrctrace.metrics.results.records import CheckRecord
+
+    found = msgspec.convert(record, CheckRecord)
+    return CheckedRun(name, found.taken, found.objectives)
 
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:
@@ -113,11 +110,10 @@ class _Source:
         """Take a metric of the flows, groups or sets that have no other flow than `flows`."""
         window_s = self._measured.window_s
         found = [
-            metric_value(one)
-            for frame in self._measured.frames(term.name)
-            for one in frame.iter_rows(named=True)
+            metric_value(metric)
+            for metric in self._measured.named(term.name)
             # one metric is there for several timescales
-            if flows.issuperset(one["flows"]) and one["window_s"] in {None, window_s}
+            if flows.issuperset(metric.flows) and metric.window_s in {None, window_s}
         ]
         taken = aggregated(found, term, "no flows are compared in these windows")
         return (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from tfrctrace.metrics.results.verdict import Verdict
 from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
@@ -12,80 +12,10 @@ if TYPE_CHECKING:
 
     from tfrctrace.gate.requirement import Level, Limit
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.metrics.objectives import Outcome, Stretch
-    from tfrctrace.runs.quantity_values import QuantityValues
-
-CheckOutcome = Literal["pass", "fail", "unknown"]
-Effect = Literal["pass", "warn", "fail"]
+    from tfrctrace.metrics.results.quantities import QuantityValues
+    from tfrctrace.metrics.results.verdict import CheckOutcome, Effect
 
 _RUNS_NAMED = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What one check found."""
-
-    check: str
-    """What was asked, as the user wrote it."""
-    kind: Literal["limit", "baseline", "objective"]
-    name: str | None
-    outcome: CheckOutcome
-    effect: Effect
-    """What it means for the gate: by its level, and for what is not known by `--unknown`."""
-    unit: str
-    value: float | None
-    """The worst value of a limit, the mean of the runs beside a baseline.
-
-    Of an objective the share of the intervals that met it, in the worst group; beside the target.
-    """
-    against: float | None
-    """The limit, or the mean of the baseline."""
-    runs: int
-    """Runs that have a value."""
-    reason: str
-    """Why it is so, for a person."""
-    flows_left_out: int
-    """Flows of all runs with too few data packets for the quantity."""
-    sparse_flows: int
-    """Flows of all runs that asked for far less than a share and are counted."""
-    line: int | None = None
-    """Where the limit begins in the file of limits; None if it is not from there."""
-    asked_unit: str = ""
-    """The unit in which a limit was written, such as `%` or `Mbit/s`; empty if it had none."""
-    p_value: float | None = None
-    objective: ObjectiveFacts | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectiveFacts:
-    """How an objective was judged, and in which groups and stretches it was not met."""
-
-    require: str
-    severe: str | None
-    by: str
-    every_ns: int | None
-    least: int
-    unit: str
-    """Of values of stretches."""
-    runs: tuple[RunOutcome, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """An objective in one run: counts of all groups, and the worst of those that miss the target."""
-
-    run: str
-    total: Outcome
-    worst_share: float | None
-    """Share of the intervals with data that met the limit, in the worst group."""
-    groups: int
-    failing_groups: int
-    groups_without_data: int
-    is_complete: bool
-    """Whether no packet was left out because the run has too many groups or intervals."""
-    failing: tuple[Outcome, ...]
-    stretches: tuple[Stretch, ...]
-    """Those of failing groups, worst first."""
 
 
 def effect_of(outcome: CheckOutcome, level: Level, unknown: Effect) -> Effect:
@@ -103,7 +33,7 @@ def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Ve
     A run without a value, or without one for each flow where each must have one, leaves it unknown; unless a
     value that is known breaks it already.
     """
-    taken = [(run.name, run.take(limit.quantity)) for run in runs]
+    taken = [(run.name, run.values_of(limit.quantity)) for run in runs]
     values = [value for _, one in taken for value in one.values]
     breaking = [name for name, one in taken if not all(map(limit.holds, one.values))]
     lacking = [(name, one) for name, one in taken if _is_unknown(limit, one)]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
 from tfrctrace.replay.recordings.direction_rows import DirectionRows
@@ -55,31 +56,6 @@ _WITH_HANDSHAKE: Final = ("tcp", "dccp")
 
 UNEVEN_SHARE: Final = 0.2
 """Largest deviation of packet sizes from the segment size before a note is added."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotReplayable:
-    """A direction of a flow that cannot be replayed."""
-
-    flow: int
-    direction: str
-    ends: FlowEnds
-    transport: str
-    what: str
-    """What is missing."""
-    hint: str
-    """How to supply it."""
-
-    def facts(self) -> dict[str, Any]:
-        """Return the names and values of the JSON output."""
-        return {
-            "flow": self.flow,
-            "direction": self.direction,
-            **asdict(self.ends),
-            "transport": self.transport,
-            "what": self.what,
-            "hint": self.hint,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,7 +317,7 @@ def _lacking(facts: Mapping[str, Any], what: str, hint: str) -> NotReplayable:
     return NotReplayable(
         flow=facts["flow"],
         direction=facts["direction"],
-        ends=_ends(facts),
+        **asdict(_ends(facts)),
         transport=str(facts["transport"]),
         what=what,
         hint=hint,

@@ -47,8 +47,8 @@ def bounds_of(scenario: Scenario, zero_ns: int) -> list[Bounds]:
                 f"from {step.from_s:g} s the access point's own frames leave no time (U >= 1)",
                 hint="use fewer, shorter or faster frames",
             )
-        bounds = capacity_terms(scenario.cell, of_step)["bounds"]
-        found.append(Bounds(time_ns=time_ns, x_t_bps=bounds["x_t_bps"], x_fair_bps=bounds["x_fair_bps"]))
+        bounds = capacity_terms(scenario.cell, of_step).bounds
+        found.append(Bounds(time_ns=time_ns, x_t_bps=bounds.x_t_bps, x_fair_bps=bounds.x_fair_bps))
     return found
 
 

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.algorithms import Algorithm, algorithm_named, algorithm_names
 from tfrctrace.replay.column_arrays import sent_between
 from tfrctrace.replay.controller import refuse_impossible
 from tfrctrace.replay.drive import drive
-from tfrctrace.replay.from_trace import FlowRecordings, NotReplayable, RecordingOptions
 from tfrctrace.replay.parameters import by_algorithm, check_parameters
 from tfrctrace.replay.tfrc import (
     VARIANTS,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.replay.controller import Allowed, Report
+    from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
     from tfrctrace.replay.mtfrc import Bounds
     from tfrctrace.replay.recordings.recording import Recording
     from tfrctrace.wlan.scenario import Scenario

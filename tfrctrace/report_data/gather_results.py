@@ -6,7 +6,7 @@ own, which are made only if they are short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.base.version import VERSION
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.link import LinkTables
+    from tfrctrace.metrics.results.metrics import TraceMetrics
     from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.passes import TableName
@@ -166,12 +167,12 @@ def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
     return table.filter(table["flow"] == flow)
 
 
-def _measured(trace: Tables, flows: pl.DataFrame) -> dict[str, Any] | None:
+def _measured(trace: Tables, flows: pl.DataFrame) -> TraceMetrics | None:
     """Return the metrics of `trace`; None if they would take longer than everything else."""
     if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
         return None
     try:
-        return trace.measure(window=_WINDOW, columns=()).facts()
+        return trace.measure(window=_WINDOW, columns=()).result()
     except UsageError:
         if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
             return None

@@ -73,8 +73,8 @@ def without_folders(results: Results) -> Results:
     shared = SharedNames.of(source["source"] for source in results.sources)
     measured = results.measured
     if measured is not None:
-        sets = [shared.facts(one) for one in measured["competing_sets"]]
-        measured = {**measured, "competing_sets": sets}
+        sets = (replace(found, source=shared.name(found.source)) for found in measured.competing_sets)
+        measured = replace(measured, competing_sets=tuple(sets))
     return replace(
         results,
         flows=shared.frame(results.flows),

@@ -6,15 +6,14 @@ import multiprocessing
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from tfrctrace.base.errors import TfrctraceError, input_problem
 from tfrctrace.base.interruptible import first_finished
 from tfrctrace.runs.cache import program_digest
-from tfrctrace.runs.record_shape import COMMON, has_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor, Future
 
     from tfrctrace.runs.cache import Record, RunInput
@@ -32,9 +31,8 @@ class Task(Protocol):
         """What the record is made of."""
         ...
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of a record that did not fail, for `record_shape.has_shape`."""
+    def makes(self, record: Record) -> bool:
+        """Return whether it could have made this record, which did not fail and anybody may have written."""
         ...
 
     def measure(self) -> Record:
@@ -116,9 +114,11 @@ def measure_runs(
 
 def _is_usable(record: Record, task: Task) -> bool:
     """Return whether a record from a store, which anybody may have written, is what the task makes."""
+    from tfrctrace.metrics.results.records import RunRecord, is_a
+
     if isinstance(record, dict) and record.get("failed") is True:
-        return has_shape({name: record.get(name) for name in COMMON}, COMMON)
-    return has_shape(record, task.shape)
+        return is_a(RunRecord, {name: record.get(name) for name in RunRecord.__struct_fields__})
+    return task.makes(record)
 
 
 def failed_record(name: str, message: str, hint: str | None = None) -> Record:

@@ -3,63 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
 from tfrctrace.runs.quantity import COLUMNS, aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import Metric
+    from tfrctrace.metrics.results.study import StudyFlow
     from tfrctrace.runs.quantity import Term
 
 
-@dataclass(frozen=True, slots=True)
-class SingleValue:
-    """Value of one flow, or of one set or pair of flows; None if it is unknown."""
-
-    value: float | None
-    n: int
-    """The `n` of a metric; 1 of a column."""
-    flow: int | None
-    reason: str | None
-    """Why the value is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuantityValues:
-    """The values of a quantity in one run, in the order of flows; one if they were aggregated."""
-
-    values: tuple[float, ...]
-    known: int
-    """How many flows, sets or samples have a value, of how many."""
-    of: int
-    reason: str | None = None
-    """Why there is no value, or not one of each flow."""
-    made_of: int = 0
-    """Sum of `n` of those that have a value."""
-    flows_left_out: int = 0
-    """Flows with too few data packets, which fulfil the conditions."""
-    sparse_flows: int = 0
-    """Flows that asked for far less than a share, of those that a metric counts which they spoil."""
-
-
-def metric_value(metric: Mapping[str, Any]) -> SingleValue:
-    """Return the value of a metric, whose facts are those of `metrics.metric.Metric`."""
-    value, flows = _finite(metric["value"]), metric["flows"]
-    reason = metric["reason"] or f"not known if {BY_NAME[metric['name']].null_when}"
+def metric_value(metric: Metric) -> SingleValue:
+    """Return the value of a metric."""
+    value, flows = _finite(metric.value), metric.flows
+    reason = metric.reason or f"not known if {BY_NAME[metric.name].null_when}"
     return SingleValue(
-        value, metric["n"], flows[0] if len(flows) == 1 else None, None if value is not None else reason
+        value, metric.n, flows[0] if len(flows) == 1 else None, None if value is not None else reason
     )
 
 
-def column_value(flow: Mapping[str, Any], name: str) -> SingleValue:
+def column_value(flow: StudyFlow, name: str) -> SingleValue:
     """Return the value of a column in the row of a flow."""
-    value = _finite(flow[name])
-    return SingleValue(value, 1, flow["flow"], None if value is not None else _unknown(name))
+    value = _finite(flow.numbers[name])
+    return SingleValue(value, 1, flow.flow, None if value is not None else _unknown(name))
 
 
 def _unknown(column: str) -> str:

@@ -20,14 +20,15 @@ from tfrctrace.study.left_out import left_out_notes
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
 from tfrctrace.study.results.run_quantities import run_values
-from tfrctrace.study.run_record import check_reading, study_tasks
+from tfrctrace.study.run_record import check_reading, study_record, study_tasks
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.metrics.results.study import StudyRecord
+    from tfrctrace.runs.cache import Cache
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
     from tfrctrace.study.definition import MeasuringPlan
@@ -95,10 +96,11 @@ def differences(
     runs = [*of_first, *of_second]
     measured = measure_runs(study_tasks(runs, measuring, ()), workers=workers, store=cache, progress=progress)
     problems += [*more, *merge_problems(measured, needed_once=True)]
-    read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
+    records = list(map(study_record, measured.records))
+    read = [(run, record) for run, record in zip(runs, records, strict=True) if record is not None]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)
-    problems += left_out_notes([run.name for run in runs], measured.records, quantities)
+    problems += left_out_notes([run.name for run in runs], records, quantities)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
     values = [
         (run, one)
@@ -126,12 +128,12 @@ def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
 
 
 def _missing_groups(
-    read: Sequence[tuple[Run, Record]], groups: tuple[str, str], sides: tuple[str, str]
+    read: Sequence[tuple[Run, StudyRecord]], groups: tuple[str, str], sides: tuple[str, str]
 ) -> Iterator[Problem]:
     """Warn of a group that no flow of its side has."""
     for side, group, called in zip((FIRST, SECOND), groups, sides, strict=True):
         records = (record for run, record in read if run.parameters[SIDE] == side)
-        if not any(flow["group"] == group for record in records for flow in record["flows"]):
+        if not any(flow.group == group for record in records for flow in record.flows):
             yield input_problem(called, "group", f"no flow of the group `{group}`", severity="warning")
 
 

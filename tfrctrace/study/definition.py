@@ -10,11 +10,11 @@ from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.parsers.reading_settings import ReadingArguments
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.study.file.claims import Claim
-    from tfrctrace.trace.measuring import Basis
     from tfrctrace.wlan.cell import Preset
 
 Value: TypeAlias = int | float | str

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.runs.cache import Record
+    from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.runs.quantity import Quantity
 
 
 def left_out_notes(
-    names: Sequence[str], records: Sequence[Record], quantities: Sequence[Quantity]
+    names: Sequence[str], records: Sequence[StudyRecord | None], quantities: Sequence[Quantity]
 ) -> Iterator[Problem]:
     """Give notes about the flows of all runs `names` that the metrics among `quantities` leave out.
 
@@ -25,11 +25,11 @@ def left_out_notes(
     terms = {
         term.name for one in quantities for term in (one.term, one.over) if term and term.kind == "metric"
     }
-    read = [(name, record) for name, record in zip(names, records, strict=True) if not record["failed"]]
+    read = [(name, record) for name, record in zip(names, records, strict=True) if record is not None]
     if terms:
-        short = [(name, record["flows_left_out"]) for name, record in read if record["flows_left_out"]]
+        short = [(name, record.flows_left_out) for name, record in read if record.flows_left_out]
         if short:
-            least = max(record["least_packets"] for _, record in read)
+            least = max(record.least_packets for _, record in read)
             message = f"metrics leave out {_flows(short)} with fewer than {least} data packets"
             yield _note(short, len(read), message, "`least_packets` sets the limit")
     if spoilt := sorted(terms & SPOILT_BY_SPARSE):
@@ -42,8 +42,8 @@ def left_out_notes(
             yield _note(sparse, len(read), message, f"{others} leave such flows out")
 
 
-def _sparse_flows(record: Record) -> int:
-    return sum(int(metric["value"]) for metric in record["metrics"] if metric["name"] == "sparse_flows")
+def _sparse_flows(record: StudyRecord) -> int:
+    return sum(int(metric.value or 0) for metric in record.metrics if metric.name == "sparse_flows")
 
 
 def _flows(found: Sequence[tuple[str, int]]) -> str:

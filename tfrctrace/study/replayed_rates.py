@@ -76,13 +76,14 @@ def plan_for_run(plan: ReplayPlan | None, parameters: Mapping[str, Value]) -> Re
 
 def mean_rates(trace: Trace, plan: ReplayPlan) -> dict[int, dict[str, float | None]]:
     """Return the mean of X in bit/s that each algorithm allowed each flow that could be replayed."""
-    from tfrctrace.replay.open_loop_facts import open_loop_items
+    from tfrctrace.metrics.results.open_loop import OpenLoopRun
+    from tfrctrace.replay.open_loop_results import open_loop_items
 
     means: dict[int, dict[str, float | None]] = {}
     loop = trace.open_loop(*plan.algorithms, profile=plan.profile, network=_network(plan))
-    for name, one in open_loop_items(loop, series=False):
-        if name == "replays":
-            means.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
+    for found in open_loop_items(loop, series=False):
+        if isinstance(found, OpenLoopRun):
+            means.setdefault(found.flow, {})[found.algorithm] = found.x_mean_bps
     return means
 
 

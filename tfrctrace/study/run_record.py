@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import asdict, dataclass, fields, replace
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
 from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
 from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
-from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
-from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_NUMBER, OPTIONAL_TEXT
 from tfrctrace.study.find_runs import FAILED
 from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.metrics.sets.competing import CompetingSet
     from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import MeasuringPlan
@@ -45,48 +43,6 @@ _LONGEST_REASON: Final = 2_000
 """Characters of the reason why a run was not made."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
-_OF_METRIC: Final = [field.name for field in fields(Metric)]
-
-_SHAPE: Final[Mapping[str, Any]] = {
-    **COMMON,
-    "sets": int,
-    "set": (NoneType, {"source": str, "flows": [int], "start_ns": int, "end_ns": int}),
-    "least_packets": int,
-    "flows_left_out": int,
-    "metrics": [
-        {
-            "name": str,
-            "value": OPTIONAL_NUMBER,
-            "unit": str,
-            "n": int,
-            "window_s": OPTIONAL_NUMBER,
-            "warmup_s": NUMBER,
-            "flows": [int],
-            "group": OPTIONAL_TEXT,
-            "competing_set": (int, NoneType),
-            "reason": OPTIONAL_TEXT,
-        }
-    ],
-    "flows": [
-        {
-            **dict.fromkeys(_NUMBERS, OPTIONAL_NUMBER),
-            "flow": int,
-            "group": OPTIONAL_TEXT,
-            "replayed": {str: OPTIONAL_NUMBER},
-        }
-    ],
-    "series": {
-        str: [
-            {
-                "flow": int,
-                "group": OPTIONAL_TEXT,
-                "unit": str,
-                "time_s": [NUMBER],
-                "values": [OPTIONAL_NUMBER],
-            }
-        ]
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +53,14 @@ class StudyTask:
     measuring: MeasuringPlan
     series: tuple[str, ...]
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The parts of the record."""
-        return _SHAPE
+    def makes(self, record: Record) -> bool:
+        """Return whether a record has all that is measured."""
+        from tfrctrace.metrics.results.records import is_a
+        from tfrctrace.metrics.results.study import StudyRecord
+
+        return is_a(StudyRecord, record) and all(
+            flow["numbers"].keys() == set(_NUMBERS) for flow in record["flows"]
+        )
 
     @property
     def source(self) -> RunInput:
@@ -126,6 +86,15 @@ def _failed_to_be_made(run: Run) -> Record:
     with open(run.path + FAILED, encoding="utf-8", errors="replace") as file:
         reason = " ".join(file.read(_LONGEST_REASON).split())
     return failed_record(run.name, f"was not made: {reason or 'no reason was written'}")
+
+
+def study_record(record: Record) -> StudyRecord | None:
+    """Return what is kept of a run; None if it could not be read."""
+    import msgspec
+
+    from tfrctrace.metrics.results.study import StudyRecord
+
+    return None if record["failed"] else msgspec.convert(record, StudyRecord)
 
 
 def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[str]) -> list[StudyTask]:
@@ -175,6 +144,8 @@ def _of_run(problem: Problem, path: str, called: str) -> Problem:
 
 
 def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
+    import msgspec
+
     import tfrctrace
 
     window_ns = parse_duration_ns(measuring.window)
@@ -213,13 +184,20 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         "least_packets": measured.least_packets,
         "flows_left_out": measured.flows_left_out,
         "metrics": [
-            {**{name: getattr(one, name) for name in _OF_METRIC}, "flows": list(one.flows)}
-            for one in measured.metrics
-            if one.competing_set in {None, number}
+            {**msgspec.to_builtins(metric), "flows": list(metric.flows)}
+            for metric in measured.metrics
+            if metric.competing_set in {None, number}
         ],
         "flows": [
-            {**flow, "replayed": replayed.get(flow["flow"], {})}
-            for flow in flows.select("group", *_NUMBERS).iter_rows(named=True)
+            {
+                "flow": numbers["flow"],
+                "group": group,
+                "numbers": numbers,
+                "replayed": replayed.get(numbers["flow"], {}),
+            }
+            for group, numbers in zip(
+                flows["group"], flows.select(_NUMBERS).iter_rows(named=True), strict=True
+            )
         ],
         "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
     }

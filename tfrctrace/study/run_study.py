@@ -16,7 +16,7 @@ from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
 from tfrctrace.study.results.run_quantities import run_values
-from tfrctrace.study.run_record import study_tasks
+from tfrctrace.study.run_record import study_record, study_tasks
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.metrics.results.study import StudyRecord
+    from tfrctrace.runs.cache import Cache
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
     from tfrctrace.study.definition import Study
@@ -42,7 +43,7 @@ class StudyResults:
 
     study: Study
     runs: list[Run]
-    records: list[Record]
+    records: list[StudyRecord | None]
     cached: int
     """Runs that were not measured again."""
     run_values: list[tuple[Run, RunValue]]
@@ -51,10 +52,10 @@ class StudyResults:
     verdicts: list[ClaimVerdict]
     problems: list[Problem]
 
-    def read(self) -> Iterator[tuple[Run, Record]]:
+    def read(self) -> Iterator[tuple[Run, StudyRecord]]:
         """Give the runs that could be read."""
         for run, record in zip(self.runs, self.records, strict=True):
-            if not record["failed"]:
+            if record is not None:
                 yield run, record
 
     def cells_by(self, axes: Iterable[str]) -> list[Cell]:
@@ -161,14 +162,15 @@ def perform(
     tasks = study_tasks(runs, study.measure, series)
     measured = measure_runs(tasks, workers=workers, store=cache, force=force, progress=progress)
     problems += merge_problems(measured, needed_once=True)
-    if all(record["failed"] for record in measured.records):
+    records = list(map(study_record, measured.records))
+    if not any(records):
         raise InputError(problems)
     plans = [rule.measure or study.measure for rule in study.runs.rules]
     labels = list(dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels))
     values = [
         (run, one)
-        for run, record in zip(runs, measured.records, strict=True)
-        if not record["failed"]
+        for run, record in zip(runs, records, strict=True)
+        if record is not None
         for quantity in study.quantities
         for one in run_values(record, quantity, labels)
     ]
@@ -177,7 +179,7 @@ def perform(
     return StudyResults(
         study=study,
         runs=runs,
-        records=measured.records,
+        records=records,
         cached=measured.cached,
         run_values=values,
         cells=cells,
@@ -192,15 +194,15 @@ def perform(
         ],
         problems=[
             *problems,
-            *_several_sets(runs, measured.records),
-            *left_out_notes([run.name for run in runs], measured.records, study.quantities),
+            *_several_sets(runs, records),
+            *left_out_notes([run.name for run in runs], records, study.quantities),
         ],
     )
 
 
-def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Problem]:
+def _several_sets(runs: Sequence[Run], records: Sequence[StudyRecord | None]) -> Iterator[Problem]:
     """Give a note for each run with several competing sets, of which one is measured."""
     for run, record in zip(runs, records, strict=True):
-        if not record["failed"] and record["sets"] > 1:
-            message = f"has {record['sets']} competing sets; results are of that with most flows times time"
+        if record is not None and record.sets > 1:
+            message = f"has {record.sets} competing sets; results are of that with most flows times time"
             yield input_problem(run.name, "competing_sets", message, severity="note")

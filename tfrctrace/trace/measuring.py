@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.evaluation import DEMAND_COLUMNS
 from tfrctrace.metrics.flow.whole_flow import COLUMNS as WHOLE_FLOW_COLUMNS
 from tfrctrace.metrics.flow_metrics import FlowMetrics, each_metric, metric_frames, metric_schema
-from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Metric
+from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, MetricsSummary, TraceMetrics
 from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.time_zero import time_zero_ns
 
@@ -24,13 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.assumptions import Assumptions
     from tfrctrace.metrics.flow_metrics import MetricRows
-    from tfrctrace.metrics.metric import Assumptions
+    from tfrctrace.metrics.results.metrics import Basis, SmallFlow
     from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
-    from tfrctrace.metrics.sets.sparse import SmallFlow
     from tfrctrace.trace.labels import LabelledFlows
-
-Basis = Literal["goodput", "throughput", "received"]
 
 BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
 """The column of bins that counts."""
@@ -127,18 +126,18 @@ class MeasuredMetrics:
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics as objects; for thousands of flows `frame` and `frames` take less memory."""
+        """The metrics as objects; for thousands of flows `frame` takes less memory."""
         return list(each_metric(self.rows))
 
-    def frames(self, *names: str) -> Iterator[pl.DataFrame]:
-        """Give a row for each metric, or for those with these `names`, in frames of bounded size."""
-        return metric_frames(_named(self.rows, names))
+    def named(self, name: str) -> Iterator[Metric]:
+        """Give each metric with this name."""
+        return each_metric(_named(self.rows, [name]))
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each metric."""
         import polars as pl
 
-        return pl.concat([pl.DataFrame(schema=metric_schema()), *self.frames()])
+        return pl.concat([pl.DataFrame(schema=metric_schema()), *metric_frames(self.rows)])
 
     def largest(self, most: int) -> set[int]:
         """Return the flows with most data packets."""
@@ -147,12 +146,15 @@ class MeasuredMetrics:
         size = pl.coalesce("data_packets", "packets")
         return set(self.looked_at.select("flow", size.alias("size")).top_k(most, by="size")["flow"])
 
-    def facts(self) -> dict[str, Any]:
-        """Return all of it as plain names and values, the form of the JSON."""
-        return {**self.summary(), "metrics": [asdict(metric) for metric in self.metrics]}
-
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> MetricsSummary:
         """Return what was measured, and which flows competed, without the metrics."""
+        return MetricsSummary(**self._facts())
+
+    def result(self) -> TraceMetrics:
+        """Return all of it."""
+        return TraceMetrics(**self._facts(), metrics=tuple(self.metrics))
+
+    def _facts(self) -> dict[str, Any]:
         return {
             "basis": self.basis,
             "window_s": self.window_s,
@@ -160,20 +162,20 @@ class MeasuredMetrics:
             "sparse_share": self.sparse_share,
             "flows": self.looked_at.height,
             "flows_left_out": self.flows_left_out,
-            "competing_sets": [
-                {
-                    "number": one.number,
-                    "source": one.source,
-                    "flows": list(one.flows),
-                    "small_flows": [asdict(small) for small in self.small_flows[one.number]],
-                    "start_ns": one.windows.start_ns,
-                    "end_ns": one.windows.end_ns,
-                    "windows": one.windows.count,
-                }
-                for one in self.sets
-            ],
+            "competing_sets": tuple(map(self._measured_set, self.sets)),
             "sets_left_out": self.sets_left_out,
         }
+
+    def _measured_set(self, found: CompetingSet) -> MeasuredSet:
+        return MeasuredSet(
+            number=found.number,
+            source=found.source,
+            flows=found.flows,
+            small_flows=tuple(self.small_flows[found.number]),
+            start_ns=found.windows.start_ns,
+            end_ns=found.windows.end_ns,
+            windows=found.windows.count,
+        )
 
 
 def base_width_ns(window_ns: int) -> int:

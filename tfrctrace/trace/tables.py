@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.labels import Rule
-    from tfrctrace.trace.measuring import Basis, MeasuredMetrics
+    from tfrctrace.trace.measuring import MeasuredMetrics
 
 
 class Tables(Passes):
@@ -223,7 +224,7 @@ class Tables(Passes):
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
-        from tfrctrace.metrics.metric import Assumptions
+        from tfrctrace.metrics.assumptions import Assumptions
         from tfrctrace.trace.labels import check_weights, read_labelled
         from tfrctrace.trace.measuring import (
             assumption_warnings,

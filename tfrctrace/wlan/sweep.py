@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.results.capacity import CapacitySweep, MixCurve, SweepPoint
 from tfrctrace.wlan.capacity import capacity
 from tfrctrace.wlan.population import MAX_STATIONS
-from tfrctrace.wlan.terms import capacity_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,4})(?::([0-9]{1,4}))?", re.ASCII)
 _FILLING: Final = "Nx"
-_POINT_TERMS: Final = ("x_m_bps", "x_t_bps", "x_fair_bps", "n_contenders", "p_c", "t_us")
 _HINT: Final = "write the rates of all stations, `Nx` before that of the many: `Nx11`, or `5.5,Nx11`"
 
 
@@ -66,18 +65,18 @@ def parse_mix(text: str) -> Mix:
 
 def sweep_terms(
     cell: Cell, described: Description, counts: Sequence[int], mixes: Sequence[Mix]
-) -> dict[str, Any]:
+) -> CapacitySweep:
     """Return the rates of each mix over the numbers of stations; `described` has the access point."""
-    return {
-        "stations": list(counts),
-        "mixes": [
-            {"mix": mix.text, "points": [_point(cell, described, mix, count) for count in counts]}
+    return CapacitySweep(
+        stations=tuple(counts),
+        mixes=tuple(
+            MixCurve(mix.text, tuple(_point(cell, described, mix, count) for count in counts))
             for mix in mixes
-        ],
-    }
+        ),
+    )
 
 
-def _point(cell: Cell, described: Description, mix: Mix, count: int) -> dict[str, Any]:
+def _point(cell: Cell, described: Description, mix: Mix, count: int) -> SweepPoint:
     population = replace(described, stations=mix.stations(count)).population(cell.phy)
     found = capacity(cell, population)
     if not found.is_feasible:
@@ -85,5 +84,12 @@ def _point(cell: Cell, described: Description, mix: Mix, count: int) -> dict[str
             f"the access point's own frames take {found.u:.4g} of the time, which leaves none (U >= 1)",
             hint="use fewer, shorter or faster frames",
         )
-    terms = capacity_terms(cell, found)
-    return {"stations": count, **{name: terms[name] for name in _POINT_TERMS}}
+    return SweepPoint(
+        stations=count,
+        x_m_bps=found.x_m_bps,
+        x_t_bps=found.x_t_bps,
+        x_fair_bps=found.x_fair_bps,
+        n_contenders=len(found.contenders),
+        p_c=found.p_c,
+        t_us=found.t_us,
+    )

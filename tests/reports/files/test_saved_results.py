@@ -5,13 +5,15 @@ import io
 import json
 import shutil
 
+import msgspec
 import polars as pl
 import pytest
 
 import tfrctrace
 from tfrctrace.base.errors import InputError
+from tfrctrace.metrics.results.saved import SavedResults
+from tfrctrace.metrics.results.schemas import schema_of
 from tfrctrace.reports.build_report import build_report
-from tfrctrace.reports.files.json_schema import results_document
 from tfrctrace.reports.files.saved_results import load
 from tfrctrace.reports.page.html import render
 
@@ -76,11 +78,36 @@ def test_tables_as_csv_hold_what_those_of_parquet_do(request, tmp_path):
         assert pl.read_csv(path.with_suffix(".csv"), schema=table.schema).equals(table), path.stem
 
 
-def test_the_facts_are_as_their_schema_says(simulation, complaints):
-    facts = json.loads((simulation / "results.json").read_text())
-    assert not list(complaints(facts, results_document()))
-    assert list(complaints(facts | {"joined": "no"}, results_document()))
-    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in simulation.iterdir()}
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+@pytest.mark.parametrize("paths", [*TRACES.values(), PAIR], ids=[*TRACES, "pair"])
+def test_the_facts_are_as_their_schema_says(saved, complaints, paths):
+    _, folder = saved(paths, pair=paths is PAIR)
+    facts = json.loads((folder / "results.json").read_text())
+    schema = schema_of(SavedResults, "results")
+    assert not list(complaints(facts, schema))
+    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in folder.iterdir()}
+    # what the schema accepts, the types do, and they write the same again
+    again = msgspec.to_builtins(msgspec.convert(facts, SavedResults))
+    assert json.loads(json.dumps(again)) == facts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"joined": "no"},
+        lambda facts: facts | {"more": 1},
+        lambda facts: {name: value for name, value in facts.items() if name != "digests"},
+        lambda facts: facts | {"sources": [facts["sources"][0] | {"packets": -1}]},
+        lambda facts: facts | {"sources": [facts["sources"][0] | {"more": 1}]},
+        lambda facts: facts | {"warnings": [{}]},
+        lambda facts: facts | {"metrics": {}},
+    ],
+)
+def test_schema_and_types_refuse_the_same(simulation, complaints, change):
+    wrong = change(json.loads((simulation / "results.json").read_text()))
+    assert list(complaints(wrong, schema_of(SavedResults, "results")))
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(wrong, SavedResults)
 
 
 def frame_bytes(frame):
@@ -144,16 +171,16 @@ def with_a_clock(document):
 
 
 FACTS_SPOILED = {
-    "packets missing": (without_packets, r"`sources` of the document\[0\] has no `packets`"),
-    "time": (beyond_all_clocks, r"`start_ns` of .* is out of range"),
-    "title": (lambda document: document.update(title=5), "`title` of the document is no string"),
+    "packets missing": (without_packets, r"missing required field `packets` - at `\$.sources\[0\]`"),
+    "time": (beyond_all_clocks, r"Expected `int` <= 9223372036854775807 - at `\$.sources\[0\].start_ns`"),
+    "title": (lambda document: document.update(title=5), r"Expected `str`, got `int` - at `\$.title`"),
     "metric of nobody": (
         lambda document: document["metrics"]["metrics"][0].update(flows=[999]),
         "metrics of flows that are not in the table of flows",
     ),
     "metric of no number": (
         lambda document: document["metrics"]["metrics"][0].update(value=float("nan")),
-        "`metrics` of the document has an unexpected type",
+        "not JSON: `NaN` is no number",
     ),
     "clock of one": (with_a_clock, "a clock needs two inputs"),
 }
@@ -171,7 +198,7 @@ SPOILED = {
     "not JSON": "not JSON",
     "a list": "results of version None, expected 2",
     "of version 1": "results of version 1, expected 2",
-    "without sources": "not complete: 'sources'",
+    "without sources": "missing required field `sources`",
     "a table from elsewhere": "not a table of a report",
     "a table missing": "cannot be read",
     "a table cut": "differs from what was saved",

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import polars as pl
 import pyarrow.feather
 import pyarrow.parquet
@@ -16,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.base.errors import input_problem
+from tfrctrace.metrics.results.flows_document import FlowsDocument
+from tfrctrace.metrics.results.schemas import schema_of
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading import StackedTable
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import FLOWS, TABLES
-from tfrctrace.reports.files.json_schema import flows_document
 from tfrctrace.reports.files.table_files import (
     TableFormat,
     parquet_bytes,
@@ -30,6 +32,7 @@ from tfrctrace.reports.files.table_files import (
 )
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
+FLOWS_SCHEMA = schema_of(FlowsDocument, "flows")
 SCHEMA = pl.Schema({"flow": pl.UInt32, "rtt_ms": pl.Float64, "notes": pl.String})
 ROWS = [
     {"flow": 1, "rtt_ms": 0.1, "notes": None},
@@ -197,8 +200,19 @@ def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, convers
     write_capture("cut.pcap", conversation(), cut=3)
     outcome = run("flows", "--format", "json", "whole.pcap", "cut.pcap", "nowhere.pcap")
     parsed = json.loads(outcome.out)
-    assert not list(complaints(parsed, flows_document()))
+    assert not list(complaints(parsed, FLOWS_SCHEMA))
     assert [len(parsed[name]) for name in ("flows", "warnings")] == [6, 2]
+
+
+@pytest.mark.parametrize(
+    "name", ["two-flows.pcapng.gz", "mixed.pcap.zst", "dumbbell.tr.xz", "dccp-ccid3.pcap.gz"]
+)
+def test_the_json_of_a_sample_trace_is_as_its_schema_says(run, request, complaints, name):
+    outcome = run("flows", "--format", "json", request.config.rootpath / "sample_traces" / name)
+    parsed = json.loads(outcome.out)
+    assert parsed["flows"]
+    assert not list(complaints(parsed, FLOWS_SCHEMA))
+    msgspec.convert(parsed, FlowsDocument)
 
 
 def test_the_schema_finds_what_is_wrong(complaints):
@@ -210,16 +224,17 @@ def test_the_schema_finds_what_is_wrong(complaints):
         "hops": [],
         "warnings": [],
     }
-    assert not list(complaints(right, flows_document()))
+    assert not list(complaints(right, FLOWS_SCHEMA))
     for wrong in ({"schema_version": 1}, {"flows": [{}]}, {"sources": {}}, {"more": 1}):
-        assert list(complaints(right | wrong, flows_document()))
+        assert list(complaints(right | wrong, FLOWS_SCHEMA))
 
 
 def test_the_schema_explains_every_column():
-    described = flows_document()["properties"]["flows"]["items"]["properties"]
+    described = FLOWS_SCHEMA["$defs"]["FlowRow"]["properties"]
+    assert described.keys() == {column.name for column in FLOWS}
     for column in FLOWS:
         assert column.meaning in described[column.name]["description"]
-        assert ("null" in described[column.name]["type"]) == bool(column.null_when)
+        assert ({"type": "null"} in described[column.name].get("anyOf", [])) == bool(column.null_when)
 
 
 # `tfrctrace replay` and `tfrctrace groups` write their tables themselves

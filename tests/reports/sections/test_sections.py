@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.metrics.flow.quantiles import sample_quantiles
+from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, TraceMetrics
 from tfrctrace.parsers.schema import TABLES, polars_schema
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.figures.drawing import value_range
@@ -109,7 +111,7 @@ def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):
     ]
 
 
-def competing(trace, *rates: int) -> dict[str, object]:
+def competing(trace, *rates: int) -> TraceMetrics:
     """Metrics as `tfrctrace metrics` prints them for flows that send `rates` bytes in each of 100 bins."""
     for flow, rate in enumerate(rates, start=1):
         trace.flow(flow, end_ns=START_NS + 10**10, payload_bytes=100 * rate)
@@ -117,21 +119,25 @@ def competing(trace, *rates: int) -> dict[str, object]:
             trace.bin(flow, place, unique_bytes=rate)
     common = {"n": 10, "window_s": 1.0, "warmup_s": 0.0, "group": "tcp", "competing_set": 1, "reason": None}
     other_metrics = [
-        {"name": name, "value": value, "unit": "", "flows": [flow], **common}
+        Metric(name=name, value=value, unit="", flows=(flow,), **common)
         for flow, rate in enumerate(rates, start=1)
         for name, value in (("rate_bps", rate * 80.0), ("burstiness", 0.0), ("mean_relative_change", 0.0))
     ]
-    everyone = list(range(1, len(rates) + 1))
+    everyone = tuple(range(1, len(rates) + 1))
     ends = {"start_ns": START_NS, "end_ns": START_NS + 10**10, "windows": 10}
-    one = {"number": 1, "source": "a.pcap", "flows": everyone, **ends}
-    jain = {"name": "jain", "value": sum(rates) ** 2 / (len(rates) * sum(r * r for r in rates)), "unit": ""}
-    return {
-        "basis": "goodput",
-        "window_s": 1.0,
-        "warmup_s": 0.0,
-        "competing_sets": [one],
-        "metrics": [{**jain, "flows": everyone, **common}, *other_metrics],
-    }
+    found = MeasuredSet(number=1, source="a.pcap", flows=everyone, small_flows=(), **ends)
+    jain = sum(rates) ** 2 / (len(rates) * sum(r * r for r in rates))
+    return TraceMetrics(
+        basis="goodput",
+        window_s=1.0,
+        warmup_s=0.0,
+        sparse_share=0.1,
+        flows=len(rates),
+        flows_left_out=0,
+        competing_sets=(found,),
+        sets_left_out=0,
+        metrics=(Metric(name="jain", value=jain, unit="", flows=everyone, **common), *other_metrics),
+    )
 
 
 def test_the_index_over_time_is_that_of_jain(small_trace):
@@ -155,10 +161,10 @@ def test_the_variation_is_drawn_over_the_width_of_the_windows(small_trace):
     measured = competing(trace, 1000, 3000)
     covs = {0.1: 0.9, 0.2: 0.5, 0.5: 0.2}
     of_cov = [
-        {**measured["metrics"][1], "name": "cov", "window_s": width_s, "value": value, "flows": [1]}
+        replace(measured.metrics[1], name="cov", window_s=width_s, value=value, flows=(1,))
         for width_s, value in reversed(covs.items())
     ]
-    section = burstiness_section(content_of(trace, measured={**measured, "metrics": of_cov}))
+    section = burstiness_section(content_of(trace, measured=replace(measured, metrics=tuple(of_cov))))
     (curve,) = section.figures[0].curves
     assert dict(zip(curve.x, curve.values, strict=True)) == covs
     assert section.figures[0].axis.logarithmic

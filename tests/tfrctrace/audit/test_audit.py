@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import jsonschema
 import polars as pl
 import pytest
 
@@ -22,7 +23,6 @@ from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
 from tfrctrace.metrics.audit.result import FoundIncident
 from tfrctrace.reports.audit.incident_tables import command
 from tfrctrace.reports.files.json_schema import audit_document
-from tfrctrace.reports.files.schema_check import first_complaint
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = """
@@ -76,7 +76,7 @@ def document(folder: Path) -> dict:
 
 def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, captures):
     found = document(audited)
-    assert first_complaint(found, audit_document()) is None
+    jsonschema.validate(found, audit_document())
     (incident,) = found["incidents"]
     (fault,) = json.loads((captures.parent / "truth.json").read_text())["faults"]
     begin_s = 1_767_571_200  # 2026-01-05
@@ -254,7 +254,7 @@ def scored(captures, tmp_path_factory, run_in) -> Path:
 
 def test_scores_stand_with_their_thresholds_and_with_how_they_were_measured(scored):
     found = document(scored)
-    assert first_complaint(found, audit_document()) is None
+    jsonschema.validate(found, audit_document())
     (link,) = found["links"]
     scores = {(one["profile"], one["segment"]): one for one in link["scores"] if one["segment"] != "host"}
     outcome = scores["quality-of-outcome", "client side"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from tfrctrace.metrics.catalogue import CATALOGUE
+from tfrctrace.metrics.results.comparison import Comparison, Difference
 from tfrctrace.metrics.statistics.preference import preference_of
-from tfrctrace.reports.printers.comparison import COLUMNS, write_comparison
+from tfrctrace.reports.printers.comparison import write_comparison
 from tfrctrace.study.compared_sides import gather_sides
 from tfrctrace.study.definition import MeasuringPlan
 
@@ -159,9 +161,11 @@ def test_sides_on_a_page_are_those_that_the_files_have():
 
 
 def test_the_name_of_a_group_is_one_cell_of_markdown(tmp_path):
-    row = dict.fromkeys(COLUMNS) | {"metric": "jain", "unit": "", "group": "a\\|b<i>"}
+    unknown = dict.fromkeys(field.name for field in fields(Difference))
+    found = Difference(**unknown | {"metric": "jain", "unit": "", "group": "a\\|b<i>"})
+    about = dict.fromkeys(field.name for field in fields(Comparison))
     with open(tmp_path / "a.md", "w+") as file:
-        write_comparison(file, "markdown", [row], {})
+        write_comparison(file, "markdown", Comparison(**about | {"differences": (found,)}))
     line = (tmp_path / "a.md").read_text().splitlines()[-1]
     assert r"| a\\\|b&lt;i&gt; |" in line
 

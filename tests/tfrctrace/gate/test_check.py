@@ -19,8 +19,16 @@ import pytest
 
 import tfrctrace
 from tfrctrace.gate.requirement import parse_requirement
+from tfrctrace.metrics.results.document import Tool
+from tfrctrace.metrics.results.verdict import GateResult, Verdict
 from tfrctrace.reports.files.junit import write_junit
-from tfrctrace.reports.printers.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
+from tfrctrace.reports.printers.gate import (
+    MOST_SUMMARY_BYTES,
+    annotation_lines,
+    gate_status,
+    write_gate,
+    write_summary,
+)
 from tfrctrace.runs.cache import Cache
 
 ROOT = Path(__file__).parents[3]
@@ -271,6 +279,26 @@ def test_runs_that_were_measured_before_are_taken_from_the_cache(run, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda record: {**record, "taken": {}},
+        lambda record: {**record, "taken": {"sum(wire_bytes)": {"values": ["4321"], "known": 1, "of": 1}}},
+        lambda record: {**record, "objectives": [{}]},
+        lambda record: {**record, "more": 1},
+    ],
+)
+def test_a_kept_run_without_what_is_asked_is_measured_again(run, tmp_path, spoil):
+    arguments = ("check", ONE_RUN, "-r", "sum(wire_bytes) > 0", "--format", "json", "--cache", "kept")
+    first = run(*arguments)
+    (entry,) = (tmp_path / "kept/runs").iterdir()
+    cache, key = Cache(str(tmp_path / "kept")), entry.name.partition(".")[0]
+    whole = cache.get(key)
+    cache.put(key, spoil(whole))
+    assert run(*arguments) == first
+    assert cache.get(key) == whole
+
+
+@pytest.mark.parametrize(
     ("more", "words"),
     [
         (("--capacity", "3M"), 'with capacity null, these runs with "3M"'),
@@ -385,7 +413,7 @@ HOSTILE = "]]>\x1b[2J\u202e|`<script>&\ufffe\n::error::%0A"
 
 
 def verdict(**more):
-    return {
+    facts = {
         "check": HOSTILE,
         "kind": "limit",
         "name": None,
@@ -397,10 +425,16 @@ def verdict(**more):
         "against": 2.0,
         "runs": 1,
         "reason": f"in `{HOSTILE}`",
+        "flows_left_out": 0,
+        "sparse_flows": 0,
         "line": None,
         "p_value": None,
-        **more,
     }
+    return Verdict(**facts | more)
+
+
+def gate(*verdicts, run="run"):
+    return GateResult(1, Tool("tfrctrace", "0"), (run,), None, gate_status(verdicts), verdicts, ())
 
 
 def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workflow(tmp_path):
@@ -421,8 +455,8 @@ def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workfl
     assert len(ET.parse(tmp_path / "x.xml").getroot()) == 3
     assert_is_junit(ET.parse(tmp_path / "x.xml").getroot())
     with open(tmp_path / "x.md", "w+") as text:
-        write_summary(text, [verdict()], {"runs": [HOSTILE]})
-        write_gate(text, "table", [verdict()], {"runs": [HOSTILE]})
+        write_summary(text, gate(verdict(), run=HOSTILE))
+        write_gate(text, "table", gate(verdict(), run=HOSTILE))
     written = (tmp_path / "x.md").read_text()
     assert "\x1b" not in written
     assert "\u202e" not in written
@@ -438,7 +472,7 @@ def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workfl
 def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
     many = [verdict(check=f"{number} {'ü' * 500}") for number in range(3_000)]
     with open(tmp_path / "x.md", "w+", encoding="utf-8") as text:
-        write_summary(text, many, {"runs": ["run"]})
+        write_summary(text, gate(*many))
     written = (tmp_path / "x.md").read_bytes()
     assert len(written) <= MOST_SUMMARY_BYTES
     assert re.search(rb"and [0-9,]+ checks more\n$", written)
@@ -461,7 +495,10 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "nan.json"), "which is not a number"),
         (("--baseline", "huge.json"), "`huge.json`: has the value `1000000"),
         (("--baseline", "large.json"), "`large.json`: has the value `1e+308`"),
-        (("--baseline", "five.json"), "`five.json`: is not a baseline"),
+        (
+            ("--baseline", "five.json"),
+            "`five.json`: is not a baseline: Expected `str`, got `int` - at `$.quantities[0].quantity`",
+        ),
         (("--baseline", "beauty.json"), "`beauty.json`: there is no column of flows and no metric `beauty`"),
         (("--baseline", "window.json", "--significance", "0"), "`0` is not how often"),
         (("--baseline", "window.json", "--significance", "100%"), "`100%` is not how often"),
@@ -585,15 +622,15 @@ def test_what_is_wrong_with_a_rule_is_reported_once_and_of_how_many_runs(run):
 )
 def test_a_limit_is_answered_in_the_unit_that_was_asked(limit, shown):
     asked = parse_requirement(limit)
-    found = {**verdict(), "unit": asked.quantity.unit, "asked_unit": asked.unit, "against": asked.bound}
+    found = verdict(unit=asked.quantity.unit, asked_unit=asked.unit, against=asked.bound)
     text = io.StringIO()
-    write_gate(text, "table", [found], {"runs": ["a"]})
+    write_gate(text, "table", gate(found))
     assert re.split("  +", text.getvalue().splitlines()[1])[3] == shown
 
 
 def test_a_narrow_terminal_gets_verdicts_below_each_other():
     text = io.StringIO()
-    write_gate(text, "table", [{**verdict(), "reason": "one two " * 20}], {"runs": ["a"]}, width=60)
+    write_gate(text, "table", gate(verdict(reason="one two " * 20)), width=60)
     lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= 60
     assert lines[1].startswith("      ")

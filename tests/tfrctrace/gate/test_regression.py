@@ -12,8 +12,8 @@ from tfrctrace.gate.regression import Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement
 from tfrctrace.gate.values import CheckedRun
 from tfrctrace.gate.verdict import effect_of, judge_limit
+from tfrctrace.metrics.results.quantities import QuantityValues
 from tfrctrace.metrics.statistics.significance import student_test, welch_test
-from tfrctrace.runs.quantity_values import QuantityValues
 
 RATE, LOSS, SIZE = "mean(goodput_bps)", "mean(plr)", "mean(mss)"
 

@@ -13,7 +13,7 @@ import pytest
 from ip_packets import ethernet, udp
 
 import tfrctrace
-from tfrctrace.replay.open_loop_facts import open_loop_facts
+from tfrctrace.replay.open_loop_results import open_loop_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,10 +48,10 @@ def test_the_losses_of_a_tcp_flow_are_those_that_the_kernel_counted() -> None:
 
 def test_tfrc_gets_what_tcp_got_of_the_same_losses() -> None:
     found = replayed("linux-relay-loss-snd.pcap.gz", "tfrc")
-    (one,) = open_loop_facts(found)["replays"]
+    (one,) = open_loop_runs(found)
     # that is what TFRC is made for; within a factor of two is how equation and TCP agree at 2 % loss
-    assert 0.5 < one["x_mean_bps"] / one["sent_mean_bps"] < 2
-    assert one["received_mean_bps"] == pytest.approx(one["sent_mean_bps"], rel=0.05)
+    assert 0.5 < one.x_mean_bps / one.sent_mean_bps < 2
+    assert one.received_mean_bps == pytest.approx(one.sent_mean_bps, rel=0.05)
 
 
 def test_a_longer_round_trip_time_groups_losses_and_slows_down() -> None:

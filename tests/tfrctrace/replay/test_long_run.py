@@ -11,7 +11,7 @@ import pytest
 import tfrctrace
 from tfrctrace.replay.algorithms import BUILT_IN
 from tfrctrace.replay.long_run import PathConditions, long_run_rate
-from tfrctrace.replay.open_loop_facts import open_loop_facts
+from tfrctrace.replay.open_loop_results import open_loop_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,9 +80,9 @@ def test_ns_2_s_newreno_on_a_lossy_path_received_what_its_formula_says() -> None
     [run] = [one for one in runs if (one["dumbbell"], one["algorithm"]) == ("long", "newreno")]
     received_bps = run["received_packets"] * 8000 / run["duration_s"]
     trace = tfrctrace.open(DATA / "ns2" / "dumbbell-newreno.tr.xz")
-    [facts] = open_loop_facts(trace.replays("newreno"))["replays"]
-    assert facts["long_run_by"] == "Padhye"
-    low, high = facts["long_run_bps"]
+    [replayed] = open_loop_runs(trace.replays("newreno"))
+    assert replayed.long_run_by == "Padhye"
+    low, high = replayed.long_run_bps
     assert low == high == pytest.approx(received_bps, rel=0.3)
 
 

@@ -52,9 +52,9 @@ def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monk
     whole = record_run(str(RUNS[0]), "whole", MeasuringPlan(), ["rate"])
     monkeypatch.setattr("tfrctrace.study.run_record.MAX_FLOWS", 1)
     record = record_run(str(RUNS[0]), "run", MeasuringPlan(), ["rate"])
-    packets = sorted((flow["data_packets"] for flow in whole["flows"]), reverse=True)
+    packets = sorted((flow["numbers"]["data_packets"] for flow in whole["flows"]), reverse=True)
     assert len(packets) == 2
-    assert sorted((flow["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
+    assert sorted((flow["numbers"]["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
     (problem,) = record["problems"]
     assert "flows left out beside the 1 with most data packets: 1" in problem["message"]
     assert problem["source"] == "run"
@@ -89,7 +89,7 @@ def test_algorithms_are_replayed_on_the_runs_that_are_meant():
     own = plan_for_run(plan, {"scenario": "updown", "setting": 3})
     assert (own.stations, own.downloads) == (("3x11",), "3")
     record = record_run(str(zhang / "updown-3-tfrc-1.tr.xz"), "run", MeasuringPlan(replay=own), [])
-    uploads = [flow["replayed"] for flow in record["flows"] if flow["src_port"] == 10]
+    uploads = [flow["replayed"] for flow in record["flows"] if flow["numbers"]["src_port"] == 10]
     # docs/validation.md, kbit/s
     for name, known in (("tfrc", (1141, 1530, 1978)), ("mtfrc", (852, 1016, 1030))):
         assert [rate / 1e3 for rate in sorted(one[name] for one in uploads)] == pytest.approx(known, rel=0.02)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfrctrace.metrics.results.metrics import Metric
+from tfrctrace.metrics.results.study import StudyFlow, StudyRecord
 from tfrctrace.runs.quantity import Quantity, Term, parse_quantity
 from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Reference, RunRules
 from tfrctrace.study.file.claims import parse_claim
@@ -362,25 +364,36 @@ def test_numbers_come_in_order_of_size_and_texts_as_they_are():
 
 
 def metric(name, group, value, n, *flows, window_s=1.0):
-    reason = None if value is not None else "never"
-    return {
-        "name": name,
-        "group": group,
-        "value": value,
-        "n": n,
-        "flows": flows,
-        "window_s": window_s,
-        "reason": reason,
-    }
+    return Metric(
+        name=name,
+        group=group,
+        value=value,
+        unit="",
+        n=n,
+        flows=flows,
+        window_s=window_s,
+        warmup_s=0.0,
+        reason=None if value is not None else "never",
+    )
 
 
-RECORD = {
-    "series": {},
-    "flows": [
-        {"group": "tcp", "flow": 1, "sent_packets": 10, "rtt_mean_ms": None},
-        {"group": "tcp", "flow": 2, "sent_packets": 30, "rtt_mean_ms": 5.0},
-    ],
-    "metrics": [
+def record_of(flows=(), metrics=()):
+    return StudyRecord(
+        failed=False,
+        problems=[],
+        sets=1,
+        set=None,
+        least_packets=20,
+        flows_left_out=0,
+        metrics=list(metrics),
+        flows=[StudyFlow(number, "tcp", numbers, {}) for number, numbers in enumerate(flows, 1)],
+        series={},
+    )
+
+
+RECORD = record_of(
+    flows=[{"sent_packets": 10, "rtt_mean_ms": None}, {"sent_packets": 30, "rtt_mean_ms": 5.0}],
+    metrics=[
         metric("pdr", "tcp", 0.5, 10, 1),
         metric("pdr", "tcp", 0.9, 30, 2),
         metric("jain", None, 0.8, 2, 1, 2),
@@ -389,7 +402,7 @@ RECORD = {
         metric("rise_s", "tcp", None, 9, 1),
         metric("burstiness", "tcp", float("inf"), 9, 1),
     ],
-}
+)
 
 
 @pytest.mark.parametrize(
@@ -431,7 +444,7 @@ def test_each_flow_may_keep_its_value():
 
 
 def test_a_run_without_flows_says_so():
-    (one,) = run_values({"flows": [], "metrics": []}, Quantity("q", Term("jain", "mean", "metric")), [])
+    (one,) = run_values(record_of(), Quantity("q", Term("jain", "mean", "metric")), [])
     assert (one.value, one.reason) == (
         None,
         "the flows do not show it: too short, never together, or an option is missing",
@@ -439,7 +452,7 @@ def test_a_run_without_flows_says_so():
 
 
 def test_a_group_whose_flows_did_not_compete_is_distinguished_from_one_without_flows():
-    record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
+    record = record_of(flows=[{}])
     rate = Quantity("rate", Term("rate_bps", "mean", "metric"))
     found = {one.group: one.reason for one in run_values(record, rate, ["tcp", "tfrc"])}
     assert found == {

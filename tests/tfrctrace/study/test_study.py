@@ -69,7 +69,7 @@ def record(name):
 
 @pytest.mark.parametrize("name", RUNS[::4])
 def test_flows_have_what_the_simulator_s_agents_counted(name):
-    for flow in record(name)["flows"]:
+    for flow in (flow["numbers"] for flow in record(name)["flows"]):
         counted = truth()[name.removesuffix(".xz"), flow["flow_id"]]
         assert flow["sent_packets"] == int(counted["sent_packets"])
 
@@ -84,7 +84,7 @@ def test_rates_are_what_arrived_in_the_common_windows(name):
         event, time, _, node, _, size, _, fid, _, dst, *_ = line.split()
         if event == "r" and node == dst.split(".")[0] and start_s <= float(time) < end_s:
             arrived[int(fid)] += 8 * int(size)
-    flow_ids = {flow["flow"]: flow["flow_id"] for flow in found["flows"]}
+    flow_ids = {flow["flow"]: flow["numbers"]["flow_id"] for flow in found["flows"]}
     rates = {m["flows"][0]: m["value"] for m in found["metrics"] if m["name"] == "rate_bps"}
     assert {flow_ids[flow]: rate for flow, rate in rates.items()} == {
         fid: pytest.approx(bits / (end_s - start_s)) for fid, bits in arrived.items()
@@ -115,7 +115,7 @@ def test_a_series_adds_up_to_what_arrived():
     found = record(name)
     for series in found["series"]["rate"]:
         assert series["time_s"][0] >= 0
-        (flow,) = [flow for flow in found["flows"] if flow["flow"] == series["flow"]]
+        (flow,) = [flow["numbers"] for flow in found["flows"] if flow["flow"] == series["flow"]]
         total = sum(series["values"]) * 0.5 / 8
         counted = int(truth()[name.removesuffix(".xz"), flow["flow_id"]]["sink_bytes"])
         # windows that are not whole are left out at the end
@@ -554,13 +554,13 @@ def test_runs_may_have_patterns_labels_and_measures_of_their_own(paper_study):
 def test_a_series_is_a_quantity_of_all_of_it_or_of_a_part(paper_study):
     results = performed(paper_study, cache=paper_study.parent / "cache")
     (run, record), *_ = results.read()
-    (series,) = [one for one in record["series"]["rate"] if one["group"] == "tfrc"]
+    (series,) = [one for one in record.series["rate"] if one.group == "tfrc"]
     found = {
         value.quantity: value.value
         for other, value in results.run_values
         if other == run and value.group == "tfrc"
     }
-    pairs = list(zip(series["time_s"], series["values"], strict=True))
+    pairs = list(zip(series.time_s, series.values, strict=True))
     late = [rate for time_s, rate in pairs if time_s >= 5]
     early = [rate for time_s, rate in pairs if time_s < 5]
     assert late

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.closed_loop.fluid import simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
 from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.path import Path
-from tfrctrace.replay.from_trace import NotReplayable
 from tfrctrace.replay.tfrc import Tfrc
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.replay.closed_loop.infer_path import Bottleneck, Inferred
+    from tfrctrace.metrics.results.closed_loop import Inferred
+    from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
     from tfrctrace.replay.closed_loop.sender import Round
     from tfrctrace.replay.controller import Controller, Start
@@ -114,7 +115,7 @@ def _modelled(
             return NotReplayable(
                 flow=recording.flow,
                 direction=recording.direction,
-                ends=recording.ends,
+                **asdict(recording.ends),
                 transport=recording.transport,
                 what=f"the {name} of its bottleneck is not known: {finding.evidence}",
                 hint=f"`--bottleneck {example}` supplies it",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.results.closed_loop import Inferred
 from tfrctrace.replay.closed_loop.path import Background
 from tfrctrace.replay.tcp.timer import LEAST_RTO_S
 
@@ -40,14 +41,6 @@ LONG_QUEUE_SHARE: Final = 0.5
 BURST_PACKETS: Final = 3
 """More packets than this are not lost at once at random. TFRC's reports have too few round-trip times to show
 each queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inferred:
-    """A value with its evidence, or None with the reason why it is unknown."""
-
-    value: float | None
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

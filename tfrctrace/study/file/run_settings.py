@@ -20,6 +20,7 @@ from tfrctrace.base.toml import (
     texts,
     whole,
 )
+from tfrctrace.metrics.results.metrics import Basis
 from tfrctrace.parsers.tfrc import PROFILE, RTT
 from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule, RunRules
 from tfrctrace.study.file.names import parameter_value, unknown
@@ -28,7 +29,7 @@ from tfrctrace.study.replayed_rates import parse_replay_plan
 from tfrctrace.study.run_record import check_reading
 from tfrctrace.study.run_table import table_parameters
 from tfrctrace.trace.labels import check_weights, parse_rule
-from tfrctrace.trace.measuring import Basis, check_sparse_share
+from tfrctrace.trace.measuring import check_sparse_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

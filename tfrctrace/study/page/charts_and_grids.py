@@ -19,7 +19,8 @@ from tfrctrace.trace.labels import parse_rule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfrctrace.runs.cache import Record
+    from tfrctrace.metrics.results.study import Series as TimeSeries
+    from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.study.definition import FigurePlan, Study, TablePlan, Value, Where
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.results.pivot import PivotCell
@@ -233,7 +234,7 @@ def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series:
     return " ".join(parts)
 
 
-def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, Record]]:
+def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, StudyRecord]]:
     """Return the runs whose parameters are looked at; a group is chosen later."""
     conditions = {axis: wanted for axis, wanted in where.items() if axis != GROUP}
     return [
@@ -252,37 +253,37 @@ def _times(results: StudyResults, plan: FigurePlan, colours: dict[str, int]) -> 
     curves = [
         (run, series)
         for run, record in shown
-        for series in record["series"].get(plan.y, [])
-        if groups is None or any(is_same(series["group"], one) for one in groups)
+        for series in record.series.get(plan.y, [])
+        if groups is None or any(is_same(series.group, one) for one in groups)
     ]
-    in_run = Counter((run.name, series["group"]) for run, series in curves)
+    in_run = Counter((run.name, series.group) for run, series in curves)
     return [
         Series(
             label=_curve_label(
-                run, series, is_one_of=in_run[run.name, series["group"]] > 1, runs=len(shown), plan=plan
+                run, series, is_one_of=in_run[run.name, series.group] > 1, runs=len(shown), plan=plan
             ),
-            x=tuple(series["time_s"]),
-            values=tuple(series["values"]),
-            colour=_colour(str(series["group"]), colours),
+            x=tuple(series.time_s),
+            values=tuple(series.values),
+            colour=_colour(str(series.group), colours),
         )
         for run, series in curves
     ]
 
 
-def _curve_label(run: Run, series: Record, *, is_one_of: bool, runs: int, plan: FigurePlan) -> str:
+def _curve_label(run: Run, series: TimeSeries, *, is_one_of: bool, runs: int, plan: FigurePlan) -> str:
     """Return what a curve is called; the flow is named if it `is_one_of` several of its group in the run."""
-    label = str(series["group"])
+    label = str(series.group)
     if is_one_of:
-        label += f" {series['flow']}"
+        label += f" {series.flow}"
     if runs > 1:
         is_named = plan.series is not None and plan.series in run.parameters
         more = str(run.parameters[plan.series]) if plan.series is not None and is_named else run.name
-        label += "" if more == series["group"] else f", {more}"
+        label += "" if more == series.group else f", {more}"
     return label
 
 
 def _time_unit(results: StudyResults, plan: FigurePlan) -> str:
     for _, record in results.read():
-        for series in record["series"].get(plan.y, []):
-            return str(series["unit"])
+        for series in record.series.get(plan.y, []):
+            return str(series.unit)
     return ""

@@ -113,7 +113,7 @@ def study_json(results: StudyResults) -> str:
         "paper": results.study.paper or None,
         "confidence": results.study.confidence,
         "runs": len(results.runs),
-        "failed_runs": sum(record["failed"] for record in results.records),
+        "failed_runs": sum(record is None for record in results.records),
         "figures": [] if paper is None else paper.to_dicts(),
         "claims": claims_frame(results).to_dicts(),
     }

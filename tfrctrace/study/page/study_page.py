@@ -61,7 +61,7 @@ def page_of(results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart
 
 def _overview(results: StudyResults) -> Section:
     study = results.study
-    failed = sum(record["failed"] for record in results.records)
+    failed = sum(record is None for record in results.records)
     scenarios = {tuple(run.parameters[name] for name in study.runs.scenario) for run in results.runs}
     facts = [
         Fact("Runs", format_count(len(results.runs)), counted(failed, "broken run") if failed else ""),
@@ -208,7 +208,7 @@ def _runs(results: StudyResults) -> Section:
         Row(
             f"run-{number}",
             (
-                Cell(run.name, back="could not be read" if record["failed"] else ""),
+                Cell(run.name, back="could not be read" if record is None else ""),
                 *(Cell(str(run.parameters[name])) for name in parameters),
             ),
         )

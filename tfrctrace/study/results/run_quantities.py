@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.runs.quantity_values import SingleValue, aggregated, column_value, divided, metric_value
+from tfrctrace.metrics.results.quantities import SingleValue
+from tfrctrace.runs.quantity_values import aggregated, column_value, divided, metric_value
 from tfrctrace.study.definition import NO_FLOW
 from tfrctrace.study.results.series_values import series_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfrctrace.runs.cache import Record
+    from tfrctrace.metrics.results.metrics import Metric
+    from tfrctrace.metrics.results.quantities import QuantityValues
+    from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.runs.quantity import Quantity, Term
-    from tfrctrace.runs.quantity_values import QuantityValues
 
 _NOT_SHOWN: Final = "the flows do not show it: too short, never together, or an option is missing"
 """The reason where a metric has no row although there are flows."""
@@ -39,7 +41,7 @@ class RunValue:
     """Of the quantity."""
 
 
-def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterator[RunValue]:
+def run_values(record: StudyRecord, quantity: Quantity, labels: Sequence[str]) -> Iterator[RunValue]:
     """Give the values of a quantity in the run of `record`; `labels` have one even if no flow has them."""
     term, over = quantity.term, quantity.over
     by_group = _by_group(record, term)
@@ -64,40 +66,40 @@ def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Ite
             yield _run_value(quantity, unit, group, _of_group(by_group, term, group))
 
 
-def _unit(record: Record, quantity: Quantity) -> str:
+def _unit(record: StudyRecord, quantity: Quantity) -> str:
     """Return the unit of a quantity; that of a series is in the record."""
     term = quantity.term
     if term.kind != "series" or quantity.over is not None or term.over_time == "cov":
         return quantity.unit
-    units = (series["unit"] for series in record["series"].get(term.name, []))
+    units = (series.unit for series in record.series.get(term.name, []))
     return next(units, quantity.unit)
 
 
-def _by_group(record: Record, term: Term) -> dict[str | None, list[SingleValue]]:
+def _by_group(record: StudyRecord, term: Term) -> dict[str | None, list[SingleValue]]:
     """Return the values of a term in the record, by group, in order of group and flow.
 
     A group whose flows have no such metric has no values; one without a flow is missing.
     """
     found: dict[str | None, list[SingleValue]] = defaultdict(list)
-    for metric in record["metrics"] if term.kind == "metric" else ():
+    for metric in record.metrics if term.kind == "metric" else ():
         if _is_selected(metric, term):
-            found[metric["group"]].append(metric_value(metric))
-    for flow in record["flows"] if term.is_of_flows else ():
-        of_group = found[flow["group"]]
+            found[metric.group].append(metric_value(metric))
+    for flow in record.flows if term.is_of_flows else ():
+        of_group = found[flow.group]
         if term.kind == "replay":
-            rate = flow["replayed"].get(term.name)
-            of_group.append(SingleValue(rate, 1, flow["flow"], "was not replayed" if rate is None else None))
+            rate = flow.replayed.get(term.name)
+            of_group.append(SingleValue(rate, 1, flow.flow, "was not replayed" if rate is None else None))
         elif term.kind == "column":
             of_group.append(column_value(flow, term.name))
-    for series in record["series"].get(term.name, []) if term.kind == "series" else ():
-        found[series["group"]].append(series_value(series, term))
+    for series in record.series.get(term.name, []) if term.kind == "series" else ():
+        found[series.group].append(series_value(series, term))
     return dict(sorted(found.items(), key=lambda item: item[0] or ""))
 
 
-def _is_selected(metric: Mapping[str, Any], term: Term) -> bool:
-    return metric["name"] == term.name and (
-        term.timescale_s is None or math.isclose(metric["window_s"], term.timescale_s)
-    )
+def _is_selected(metric: Metric, term: Term) -> bool:
+    if metric.name != term.name or term.timescale_s is None:
+        return metric.name == term.name
+    return metric.window_s is not None and math.isclose(metric.window_s, term.timescale_s)
 
 
 def _of_group(

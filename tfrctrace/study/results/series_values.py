@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfrctrace.runs.quantity_values import SingleValue
+from tfrctrace.metrics.results.quantities import SingleValue
 from tfrctrace.study.definition import RATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from tfrctrace.metrics.results.study import Series
     from tfrctrace.runs.quantity import Term
 
 
-def series_value(series: Mapping[str, Any], term: Term) -> SingleValue:
+def series_value(series: Series, term: Term) -> SingleValue:
     """Return what `term` asks of the series of one flow.
 
     Rates are of windows of the same width. What a sender or a report says holds until it says otherwise, and
@@ -22,7 +21,7 @@ def series_value(series: Mapping[str, Any], term: Term) -> SingleValue:
     """
     samples = [
         (time_s, value)
-        for time_s, value in zip(series["time_s"], series["values"], strict=True)
+        for time_s, value in zip(series.time_s, series.values, strict=True)
         if value is not None
     ]
     from_s = -math.inf if term.from_s is None else term.from_s
@@ -38,7 +37,7 @@ def series_value(series: Mapping[str, Any], term: Term) -> SingleValue:
         ]
     value = _over_time(weighted, term.over_time or "mean")
     reason = None if value is not None else f"`{term.name}` has no values at that time"
-    return SingleValue(value, len(weighted), series["flow"], reason)
+    return SingleValue(value, len(weighted), series.flow, reason)
 
 
 def _over_time(weighted: list[tuple[float, float]], way: str) -> float | None:

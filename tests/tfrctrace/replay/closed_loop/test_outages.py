@@ -8,13 +8,14 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.algorithms import algorithm_named
 from tfrctrace.replay.closed_loop.fluid import simulate
 from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.outages import outages
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.controller import Start
-from tfrctrace.replay.from_trace import FlowRecordings, NotReplayable, RecordingOptions
+from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
 from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 NS2 = File(__file__).parents[3] / "data" / "ns2"

@@ -1,9 +1,17 @@
-"""Results of closed loops as plain facts for reports: one row per algorithm and flow."""
+"""What closed loops come to: a summary for each algorithm and flow."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.results.closed_loop import (
+    ClosedLoopReplays,
+    ClosedLoopRun,
+    InferredBottleneck,
+    ReplacedFlow,
+)
+from tfrctrace.metrics.results.replay import ReplayHead
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,50 +23,46 @@ if TYPE_CHECKING:
 KEY: Final = ("flow", "direction", "src", "src_port", "dst", "dst_port", "algorithm", "profile")
 
 
-def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
-    """Return the results as names and values, as in the JSON output; docs/models.md explains the names."""
-    return {
-        "loop": "closed",
-        "flows": [_modelled(one) for one in loops.flows],
-        "lacking": [one.facts() for one in loops.lacking],
-        "notes": list(loops.notes),
-        "replays": [
-            {**dict(zip(KEY, key, strict=True)), **_summary(rounds), "series": _series(rounds)}
+def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
+    """Return the results; docs/models.md explains the names."""
+    return ClosedLoopReplays(
+        head=ReplayHead(loop="closed", notes=loops.notes),
+        flows=tuple(map(_replaced_flow, loops.flows)),
+        lacking=loops.lacking,
+        replays=tuple(
+            ClosedLoopRun(**dict(zip(KEY, key, strict=True)), **_summary(rounds), series=_series(rounds))
             for key, rounds in loops.frame.group_by(KEY, maintain_order=True)
-        ],
-    }
+        ),
+    )
 
 
-def _modelled(one: ModelledFlow) -> dict[str, Any]:
-    recording = one.recording
-    return {
-        "flow": recording.flow,
-        "direction": recording.direction,
+def _replaced_flow(modelled: ModelledFlow) -> ReplacedFlow:
+    recording = modelled.recording
+    return ReplacedFlow(
+        flow=recording.flow,
+        direction=recording.direction,
         **asdict(recording.ends),
-        "transport": recording.transport,
-        "segment_bytes": recording.segment_bytes,
-        "start_ns": recording.start_ns,
-        "end_ns": recording.end_ns,
-        "sent_mean_bps": _sent_mean_bps(recording),
-        "bottleneck": _bottleneck(one.bottleneck),
-    }
+        transport=recording.transport,
+        segment_bytes=recording.segment_bytes,
+        start_ns=recording.start_ns,
+        end_ns=recording.end_ns,
+        sent_mean_bps=_sent_mean_bps(recording),
+        bottleneck=_bottleneck(modelled.bottleneck),
+    )
 
 
-def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
-    named = {
-        "capacity_bps": bottleneck.capacity_bps,
-        "base_rtt_ms": bottleneck.base_rtt_ms,
-        "buffer_bytes": bottleneck.buffer_bytes,
-        "random_loss": bottleneck.random_loss,
-        "least_rto_s": bottleneck.least_rto_s,
-    }
+def _bottleneck(bottleneck: Bottleneck) -> InferredBottleneck:
     rates = bottleneck.background.rates
-    return {
-        **{name: {"value": one.value, "evidence": one.evidence} for name, one in named.items()},
-        "background_mean_bps": 8 * sum(rates) / len(rates) if rates else 0.0,
-        "receive_window_bytes": bottleneck.receive_window_bytes,
-        "outages_s": [list(outage) for outage in bottleneck.outages_s],
-    }
+    return InferredBottleneck(
+        capacity_bps=bottleneck.capacity_bps,
+        base_rtt_ms=bottleneck.base_rtt_ms,
+        buffer_bytes=bottleneck.buffer_bytes,
+        random_loss=bottleneck.random_loss,
+        least_rto_s=bottleneck.least_rto_s,
+        background_mean_bps=8 * sum(rates) / len(rates) if rates else 0.0,
+        receive_window_bytes=bottleneck.receive_window_bytes,
+        outages_s=bottleneck.outages_s,
+    )
 
 
 def _sent_mean_bps(recording: Recording) -> float | None:

@@ -1,10 +1,11 @@
-"""Results of a replay as plain facts for reports: one row per algorithm and flow."""
+"""What an open loop comes to: a summary for each algorithm and flow."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.results.open_loop import OpenLoopRun, RecordedFlow
 from tfrctrace.replay.open_loop import FlowReplay
 
 if TYPE_CHECKING:
@@ -12,11 +13,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.open_loop import OpenLoopItem
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
-
-ReplayList = Literal["flows", "lacking", "replays"]
-"""Lists of the JSON output."""
 
 KEY: Final = (
     "flow",
@@ -56,23 +55,17 @@ _SUMMARISED: Final = ("time_ns", "x_bps", "mode", "p", "rtt_ms", "r_ms", "x_recv
 """Columns that a summary needs; a frame with all takes several times the memory."""
 
 
-def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
-    """Return the results as names and values, as in the JSON output; docs/replay.md explains the names."""
-    recordings = {(one.flow, one.direction): one for one in replayed.recordings}
-    return {
-        "loop": "open",
-        "flows": [_recording(one) for one in replayed.recordings],
-        "lacking": [one.facts() for one in replayed.lacking],
-        "notes": list(replayed.notes),
-        "replays": [
-            _replay(steps, recordings[steps["flow"][0], steps["direction"][0]], replayed.settings)
-            for _, steps in replayed.frame.group_by(KEY, maintain_order=True)
-        ],
-    }
+def open_loop_runs(replayed: OpenLoopReplay) -> list[OpenLoopRun]:
+    """Return the summaries of steps that were collected."""
+    recordings = {(recording.flow, recording.direction): recording for recording in replayed.recordings}
+    return [
+        _run(steps, recordings[steps["flow"][0], steps["direction"][0]], replayed.settings)
+        for _, steps in replayed.frame.group_by(KEY, maintain_order=True)
+    ]
 
 
-def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[tuple[ReplayList, dict[str, Any]]]:
-    """Run the algorithms and give the items of the lists of the JSON output, with steps if `series`."""
+def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[OpenLoopItem]:
+    """Run the algorithms and give each flow before its summaries, with all steps if `series`."""
     known = set[tuple[int, str]]()
     for one in found.flows():
         flow = one.recording if isinstance(one, FlowReplay) else one
@@ -82,46 +75,48 @@ def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[tuple[ReplayLi
             known.add((flow.flow, flow.direction))
         if not isinstance(one, FlowReplay):
             if is_first:
-                yield "lacking", one.facts()
+                yield one
             continue
         if is_first:
-            yield "flows", _recording(one.recording)
+            yield _recorded_flow(one.recording)
         for steps in one.steps:
             if not steps.is_empty():
-                yield "replays", _replay(steps, one.recording, found.settings, series=series)
+                yield _run(steps, one.recording, found.settings, series=series)
             del steps
         del one, flow
 
 
-def _replay(
+def _run(
     steps: pl.DataFrame,
     recording: Recording,
     settings: Mapping[str, Mapping[str, float | str]],
     *,
     series: bool = True,
-) -> dict[str, Any]:
+) -> OpenLoopRun:
     key = steps.select(KEY).row(0, named=True)
-    facts = {
+    long_run_bps, long_run_by = _long_run(steps, recording, settings.get(key["algorithm"]))
+    return OpenLoopRun(
         **key,
         **_summary(steps, recording),
-        **_long_run(steps, recording, settings.get(key["algorithm"])),
-    }
-    return {**facts, "series": _series(steps)} if series else facts
+        long_run_bps=long_run_bps,
+        long_run_by=long_run_by,
+        series=_series(steps) if series else {},
+    )
 
 
-def _recording(one: Recording) -> dict[str, Any]:
-    return {
-        "flow": one.flow,
-        "direction": one.direction,
-        **asdict(one.ends),
-        "transport": one.transport,
-        "reports_from": one.source,
-        "reports": one.reports.height,
-        "segment_bytes": one.segment_bytes,
-        "start_ns": one.start_ns,
-        "end_ns": one.end_ns,
-        "notes": list(one.notes),
-    }
+def _recorded_flow(recording: Recording) -> RecordedFlow:
+    return RecordedFlow(
+        flow=recording.flow,
+        direction=recording.direction,
+        **asdict(recording.ends),
+        transport=recording.transport,
+        reports_from=recording.source,
+        reports=recording.reports.height,
+        segment_bytes=recording.segment_bytes,
+        start_ns=recording.start_ns,
+        end_ns=recording.end_ns,
+        notes=tuple(recording.notes),
+    )
 
 
 def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
@@ -153,8 +148,8 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
 
 def _long_run(
     steps: pl.DataFrame, recording: Recording, settings: Mapping[str, float | str] | None
-) -> dict[str, Any]:
-    """Return the rate of the algorithm's formula at the mean p and R since the first loss event."""
+) -> tuple[tuple[float, float] | None, str | None]:
+    """Return the rate at the mean p and R since the first loss event, and by which formula."""
     import polars as pl
 
     from tfrctrace.replay.long_run import PathConditions, long_run_rate
@@ -166,9 +161,9 @@ def _long_run(
         base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
         found = long_run_rate(steps["algorithm"][0], settings, PathConditions(p, rtt_ms / 1e3, base_ms / 1e3))
     if found is None:
-        return {"long_run_bps": None, "long_run_by": None}
+        return None, None
     bits = 8 * recording.segment_bytes
-    return {"long_run_bps": [bits * found.low_pps, bits * found.high_pps], "long_run_by": found.formula}
+    return (bits * found.low_pps, bits * found.high_pps), found.formula
 
 
 def _mean(timed: pl.DataFrame, column: str) -> float | None:

@@ -1,0 +1,67 @@
+"""Algorithms in the place of recorded flows, at a model of their bottleneck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfrctrace.metrics.results.replay import AlgorithmRun, FlowDirection, Replays
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A value with its evidence, or None with the reason why it is unknown."""
+
+    value: float | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredBottleneck:
+    """The bottleneck of a flow; docs/models.md explains the names."""
+
+    capacity_bps: Inferred
+    base_rtt_ms: Inferred
+    buffer_bytes: Inferred
+    random_loss: Inferred
+    least_rto_s: Inferred
+    background_mean_bps: float
+    """Of the other flows."""
+    receive_window_bytes: float | None
+    outages_s: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedFlow(FlowDirection):
+    """A flow that the algorithms replaced."""
+
+    transport: str
+    segment_bytes: float
+    start_ns: int
+    end_ns: int
+    sent_mean_bps: float | None
+    """Between the first and the last data packet, with retransmissions."""
+    bottleneck: InferredBottleneck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoopRun(AlgorithmRun):
+    """Means over the time of the rounds."""
+
+    rounds: int
+    seconds: float
+    sent_mean_bps: float | None
+    received_mean_bps: float | None
+    rtt_mean_ms: float | None
+    queued_mean_bytes: float | None
+    losses: int
+    p_end: float
+    time_in_mode: Mapping[str, float | None]
+    """Shares of the time."""
+
+
+class ClosedLoopReplays(Replays[ReplacedFlow, ClosedLoopRun]):
+    """Flows with what replaced them, and flows that nothing can replace."""
