@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
 from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
 
 Need = Literal["capacity", "weight", "step"]
 """Facts that a user supplies; options of the command and settings of studies have these names."""
@@ -19,11 +22,29 @@ two such groups, or one flow over its whole life."""
 
 
 @dataclass(frozen=True, slots=True)
+class OfFlows:
+    """How a metric is computed of the table of flows: a function of columns, or the column itself."""
+
+    columns: tuple[str, ...]
+    n_column: str
+    """The column that counts its values."""
+    function: Callable[..., pl.Expr] | None = None
+
+    def value(self) -> pl.Expr:
+        """Return the metric as an expression."""
+        import polars as pl
+
+        columns = map(pl.col, self.columns)
+        return next(columns) if self.function is None else self.function(*columns)
+
+
+@dataclass(frozen=True, slots=True)
 class MetricDescription:
     """One metric: what its `n` `counts`, and when it is null.
 
     A metric that `needs` a capacity, weights or a step is only computed if the user supplies it. `function`
-    is its place in `tfrctrace.metrics`; empty for a column of the table of flows.
+    is its place in `tfrctrace.metrics`; empty for a column of the table of flows. One of flows has a
+    `definition` by which it is computed.
     """
 
     name: str
@@ -35,6 +56,7 @@ class MetricDescription:
     source: str = ""
     needs: Need | None = None
     function: str = ""
+    definition: OfFlows | None = None
 
     def with_and_without_sparse(self) -> tuple[MetricDescription, ...]:
         """Return this metric and, where sparse flows spoil it, the same of the other flows."""
@@ -53,6 +75,9 @@ class MetricDescription:
 CASONI: Final = "Casoni and Merani"
 FLOYD: Final = "Floyd et al. 2000"
 
+_NO_BYTE: Final = "no byte in the windows"
+_NO_BYTE_AT_THE_END: Final = "no bytes in the last half"
+
 WITHOUT_SPARSE: Final = "_without_sparse"
 """Ends the name of a metric of the flows of a set that are not sparse."""
 
@@ -66,6 +91,35 @@ SPOILT_BY_SPARSE: Final = {
 }
 """Metrics that are also computed without sparse flows."""
 
+_N_COLUMNS: Final = {
+    "packets": "packets",
+    "packets sent": "sent_packets",
+    "packets received": "received_packets",
+    "completed episodes": "rto_episodes",
+    "RTT samples": "rtt_samples",
+}
+"""The column that has what n of a metric of flows counts."""
+
+
+def _of_flows(
+    name: str,
+    unit: str,
+    meaning: str,
+    counts: str,
+    null_when: str,
+    *,
+    source: str = "",
+    columns: tuple[str, ...] = (),
+    function: Callable[..., pl.Expr] | None = None,
+) -> MetricDescription:
+    """Return a metric of the table of flows: a function of `columns`, or the column of its name."""
+    place = "" if function is None else f"{function.__module__.partition('metrics.')[2]}.{function.__name__}"
+    definition = OfFlows(columns or (name,), _N_COLUMNS[counts], function)
+    return MetricDescription(
+        name, unit, "life", meaning, counts, null_when, source, function=place, definition=definition
+    )
+
+
 _DESCRIPTIONS: Final = (
     MetricDescription(
         "rate_bps",
@@ -77,33 +131,34 @@ _DESCRIPTIONS: Final = (
         f"{CASONI}, eq. 8",
         function="flow.throughput.mean_rate_bps",
     ),
-    MetricDescription(
-        "rate_std_bps",
-        "bit/s",
-        "flow",
-        "standard deviation (population) of the rate",
-        "windows",
-        "never",
-        function="flow.burstiness.rate_variation",
-    ),
-    MetricDescription(
-        "burstiness",
-        "",
-        "flow",
-        "standard deviation of the rate over its mean",
-        "windows",
-        "no byte in the windows",
-        "De Cicco and Mascolo",
-        function="flow.burstiness.rate_variation",
-    ),
-    MetricDescription(
-        "cov_sample",
-        "",
-        "flow",
-        "burstiness with the standard deviation of a sample (n - 1)",
-        "windows",
-        "no byte in the windows, or one window",
-        function="flow.burstiness.rate_variation",
+    *(
+        MetricDescription(
+            name,
+            unit,
+            "flow",
+            meaning,
+            "windows",
+            null_when,
+            source,
+            function="flow.burstiness.rate_variation",
+        )
+        for name, unit, meaning, null_when, source in (
+            ("rate_std_bps", "bit/s", "standard deviation (population) of the rate", "never", ""),
+            (
+                "burstiness",
+                "",
+                "standard deviation of the rate over its mean",
+                _NO_BYTE,
+                "De Cicco and Mascolo",
+            ),
+            (
+                "cov_sample",
+                "",
+                "burstiness with the standard deviation of a sample (n - 1)",
+                f"{_NO_BYTE}, or one window",
+                "",
+            ),
+        )
     ),
     MetricDescription(
         "cov",
@@ -111,7 +166,7 @@ _DESCRIPTIONS: Final = (
         "flow",
         "burstiness by timescale: in windows of 0.1 to 10 s, each at most an eighth of the time",
         "windows",
-        "no byte in the windows",
+        _NO_BYTE,
         FLOYD,
         function="flow.burstiness.cov_by_timescale",
     ),
@@ -154,41 +209,22 @@ _DESCRIPTIONS: Final = (
         "Jain et al. 1984",
         function="sets.fairness.jain_index",
     ),
-    MetricDescription(
-        "jain_window_mean",
-        "",
-        "set",
-        "mean of Jain's index in each window",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p5",
-        "",
-        "set",
-        "5th percentile of Jain's index over the windows (nearest rank)",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p50",
-        "",
-        "set",
-        "median of Jain's index over the windows",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
-    ),
-    MetricDescription(
-        "jain_window_p95",
-        "",
-        "set",
-        "95th percentile of Jain's index over the windows",
-        "windows with bytes",
-        "no byte in the windows",
-        function="sets.fairness.jain_over_time",
+    *(
+        MetricDescription(
+            f"jain_window_{name}",
+            "",
+            "set",
+            meaning,
+            "windows with bytes",
+            _NO_BYTE,
+            function="sets.fairness.jain_over_time",
+        )
+        for name, meaning in (
+            ("mean", "mean of Jain's index in each window"),
+            ("p5", "5th percentile of Jain's index over the windows (nearest rank)"),
+            ("p50", "median of Jain's index over the windows"),
+            ("p95", "95th percentile of Jain's index over the windows"),
+        )
     ),
     MetricDescription(
         "jain_weighted",
@@ -280,32 +316,30 @@ _DESCRIPTIONS: Final = (
         FLOYD,
         function="flow.smoothness.equivalence_ratios",
     ),
-    MetricDescription(
-        "convergence_s",
-        "s",
-        "life",
-        "time until the rate stays within 20 % of its mean over the last half for 5 s",
-        "windows",
-        "never reached",
-        function="flow.convergence.rate_shapes",
-    ),
-    MetricDescription(
-        "rise_s",
-        "s",
-        "life",
-        "time until the rate reaches 90 % of its mean over the last half",
-        "windows",
-        "no bytes in the last half",
-        function="flow.convergence.rate_shapes",
-    ),
-    MetricDescription(
-        "stability",
-        "",
-        "life",
-        "standard deviation over mean of the rate in the last half",
-        "windows",
-        "no bytes in the last half",
-        function="flow.convergence.rate_shapes",
+    *(
+        MetricDescription(
+            name, unit, "life", meaning, "windows", null_when, function="flow.convergence.rate_shapes"
+        )
+        for name, unit, meaning, null_when in (
+            (
+                "convergence_s",
+                "s",
+                "time until the rate stays within 20 % of its mean over the last half for 5 s",
+                "never reached",
+            ),
+            (
+                "rise_s",
+                "s",
+                "time until the rate reaches 90 % of its mean over the last half",
+                _NO_BYTE_AT_THE_END,
+            ),
+            (
+                "stability",
+                "",
+                "standard deviation over mean of the rate in the last half",
+                _NO_BYTE_AT_THE_END,
+            ),
+        )
     ),
     MetricDescription(
         "responsiveness_s",
@@ -328,56 +362,45 @@ _DESCRIPTIONS: Final = (
         needs="step",
         function="flow.convergence.aggressiveness",
     ),
-    MetricDescription(
-        "timeout_share",
-        "",
-        "life",
-        "share of the duration from a retransmission timeout until all outstanding data is acknowledged",
-        "completed episodes",
-        "not TCP, or captured where acknowledgements cannot be matched to data",
-        function="flow.delivery.timeout_share",
+    *(
+        _of_flows(
+            name, "", meaning, "packets sent", "the trace shows one end only", source="Sreenivasa Rao et al."
+        )
+        for name, meaning in (
+            ("pdr", "packet delivery ratio, without packets in flight at the end"),
+            ("plr", "packet loss ratio, lost/(received + lost)"),
+        )
     ),
-    MetricDescription(
-        "pdr",
-        "",
-        "life",
-        "packet delivery ratio, without packets in flight at the end",
-        "packets sent",
-        "the trace shows one end only",
-        "Sreenivasa Rao et al.",
-    ),
-    MetricDescription(
-        "plr",
-        "",
-        "life",
-        "packet loss ratio, lost/(received + lost)",
-        "packets sent",
-        "the trace shows one end only",
-        "Sreenivasa Rao et al.",
-    ),
-    MetricDescription(
+    _of_flows(
         "drop_ratio",
         "",
-        "life",
         "packets dropped over packets sent, retransmissions included",
         "packets sent",
         "the trace shows no drops, or one end only",
-        "Lillis et al.",
-        function="flow.delivery.drop_ratio",
+        source="Lillis et al.",
+        columns=("dropped_packets", "sent_packets"),
+        function=drop_ratio,
     ),
-    MetricDescription(
+    _of_flows(
         "goodput_share",
         "",
-        "life",
         "goodput over throughput: unique payload over bytes on the wire",
         "packets",
         "the payload is not known",
-        function="flow.delivery.goodput_share",
+        columns=("unique_bytes", "wire_bytes"),
+        function=goodput_share,
+    ),
+    _of_flows(
+        "timeout_share",
+        "",
+        "share of the duration from a retransmission timeout until all outstanding data is acknowledged",
+        "completed episodes",
+        "not TCP, or captured where acknowledgements cannot be matched to data",
+        columns=("rto_ms", "duration_s"),
+        function=timeout_share,
     ),
     *(
-        MetricDescription(
-            f"rtt_{name}_ms", "ms", "life", f"{meaning} of the RTT samples", "RTT samples", "no sample"
-        )
+        _of_flows(f"rtt_{name}_ms", "ms", f"{meaning} of the RTT samples", "RTT samples", "no sample")
         for name, meaning in (
             ("min", "smallest"),
             ("mean", "mean"),
@@ -387,36 +410,19 @@ _DESCRIPTIONS: Final = (
             ("std", "standard deviation (population)"),
         )
     ),
-    MetricDescription(
-        "delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"
-    ),
-    MetricDescription(
-        "delay_p95_ms",
-        "ms",
-        "life",
-        "95th percentile of the one-way delay",
-        "packets received",
-        "no delay is known",
-    ),
-    MetricDescription(
-        "jitter_ms",
-        "ms",
-        "life",
-        "interarrival jitter at the end of the flow",
-        "packets received",
-        "no delay is known",
-        "RFC 3550",
-    ),
-    MetricDescription(
-        "delay_variation_ms",
-        "ms",
-        "life",
-        "mean change of the delay from one arrival to the next",
-        "packets received",
-        "no delay is known",
-        "RFC 3393",
+    *(
+        _of_flows(name, "ms", meaning, "packets received", "no delay is known", source=source)
+        for name, meaning, source in (
+            ("delay_mean_ms", "mean one-way delay", ""),
+            ("delay_p95_ms", "95th percentile of the one-way delay", ""),
+            ("jitter_ms", "interarrival jitter at the end of the flow", "RFC 3550"),
+            ("delay_variation_ms", "mean change of the delay from one arrival to the next", "RFC 3393"),
+        )
     ),
 )
+
+OF_FLOWS: Final = {one.name: one.definition for one in _DESCRIPTIONS if one.definition is not None}
+"""How each metric of the table of flows is computed."""
 
 CATALOGUE: Final = tuple(one for each in _DESCRIPTIONS for one in each.with_and_without_sparse())
 BY_NAME: Final = {described.name: described for described in CATALOGUE}

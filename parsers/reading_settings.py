@@ -1,7 +1,7 @@
 """How inputs are read: the keywords of `tfrctrace.open`, checked and parsed for the core.
 
-A reading option has one key in `ReadingArguments`, one field in `ReadSettings`, one line in the core
-(`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
+A reading option has a key in `ReadingArguments` and a field in `ReadSettings`, which `read_settings` fills; a
+line in the core (`native/src/python/settings.rs`), and a field in the command line's `ReadingOptions`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -115,29 +115,6 @@ class ReadSettings:
     """Replaces addresses and names in all results; problems keep them, for the person who reads."""
 
 
-_PARSED: Final = frozenset(
-    {
-        "filter",
-        "input_format",
-        "layer",
-        "vantage",
-        "dissect",
-        "tfrc",
-        "log_of",
-        "tunnel_port",
-        "pair",
-        "clock_offset",
-        "since",
-        "until",
-        "last",
-        "timezone",
-        "endpoint",
-        "anonymous",
-        "idle_timeout",
-    }
-)
-"""Arguments that are given as text; the others are settings as they are."""
-
 _NOT_OF_PAIR: Final = ("join", "layer", "vantage", "dissect", "tfrc", "input_format")
 
 
@@ -171,8 +148,11 @@ def read_settings(
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         store=StoreAccess(given["endpoint"], given["anonymous"]),
         idle_timeout_ns=parse_duration_ns(given["idle_timeout"]),
+        join=given["join"],
+        max_flows=given["max_flows"],
+        max_samples=given["max_samples"],
+        max_decompressed_bytes=given["max_decompressed_bytes"],
         anonymizer=anonymizer,
-        **{name: value for name, value in given.items() if name not in _PARSED},
     )
 
 

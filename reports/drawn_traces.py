@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.units import counted
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.elements import Unit, Words
+    from tfrctrace.reports.inputs import Input
 
 MOST_TRACES: Final = 6
 """Traces that get figures of their own; of more, those with most bytes are drawn."""
@@ -109,7 +110,7 @@ class DrawnTrace:
 def drawn_traces(
     flows: pl.DataFrame,
     bins: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
+    inputs: Sequence[Input],
     starts_ns: Mapping[str, int],
     *,
     joined: bool,
@@ -121,7 +122,7 @@ def drawn_traces(
     names = flows["source"].unique(maintain_order=True).to_list()
     if joined or len(names) <= 1:
         return [DrawnTrace(1, "", min(starts_ns.values(), default=None), flows, bins, window_ns)]
-    size = {source["source"]: source["wire_bytes"] for source in sources}
+    size = {source.name: source.wire_bytes for source in inputs}
     largest = set(sorted(names, key=lambda name: -size.get(name, 0))[:MOST_TRACES])
     traces: list[DrawnTrace] = []
     for name in names:
@@ -132,8 +133,8 @@ def drawn_traces(
     return traces
 
 
-def left_out(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> tuple[Words, ...]:
+def left_out(traces: Sequence[DrawnTrace], inputs: int) -> tuple[Words, ...]:
     """Return the sentence on traces without figures."""
-    if len(traces) < MOST_TRACES or len(sources) == len(traces):
+    if len(traces) < MOST_TRACES or inputs == len(traces):
         return ()
-    return ((_SILENT.format(counted(len(sources) - len(traces), "trace")),),)
+    return ((_SILENT.format(counted(inputs - len(traces), "trace")),),)

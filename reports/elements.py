@@ -126,14 +126,15 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A spread of samples in one line: smallest, median, 95th percentile, largest."""
+    """A spread of samples in one line; a simulator's own histogram has no smallest and no largest one."""
 
     label: str
     style: int
-    low: float
+    low: float | None
     median: float
     high: float
-    top: float
+    """The 95th percentile."""
+    top: float | None
 
 
 @dataclass(frozen=True, slots=True)

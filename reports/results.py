@@ -1,63 +1,14 @@
-"""The input of a report: tables and facts."""
+"""The results of a trace, as people get them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from tfrctrace.parsers.schema import polars_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import polars as pl
-
-    from tfrctrace.metrics.link import LinkTables
-    from tfrctrace.metrics.results.metrics import TraceMetrics
-    from tfrctrace.parsers._native import Clock
+from tfrctrace.reports.report_input import ReportInput
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
-    """Tables with the columns of `tfrctrace.parsers.schema`, and facts about the inputs.
-
-    `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
-    `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `rtt_quantiles` are
-    those of `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins`
-    those of `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of
-    `tfrctrace.metrics.flow.cumulative_losses`.
-    Each of these is None where it would take too long. `joined` means that all sources
-    are one trace with one time axis; else each has figures of its own. So are two captures of the same
-    packets, which have a `clock`.
-    """
-
-    flows: pl.DataFrame
-    bins: pl.DataFrame
-    sources: Sequence[Mapping[str, Any]]
-    problems: Sequence[Mapping[str, Any]]
-    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    measured: TraceMetrics | None = None
-    rtt_quantiles: pl.DataFrame | None = None
-    sequence: pl.DataFrame | None = None
-    link_bins: pl.DataFrame | None = None
-    loss_course: pl.DataFrame | None = None
-    joined: bool = False
-    clock: Clock | None = None
-    link: LinkTables | None = None
-    """All flows together and their hosts over time; None if the inputs have no time in common."""
-    made_with: str = ""
-    """Version and command of the program, for the footer; without paths."""
-    window_ns: int | None = None
-    """Width of the points of figures over time, if the user chose one; else it fits the trace."""
+class Results(ReportInput):
+    """The input of a report; a notebook shows its summary."""
 
     def _repr_html_(self) -> str:
         from tfrctrace.reports.printers.notebook import overview
 
         return overview(self, title="Results")
-
-    def table(self, name: str) -> pl.DataFrame:
-        """Return a table by its name, empty if it was not collected."""
-        import polars as pl
-
-        found = self.tables.get(name)
-        return pl.DataFrame(schema=polars_schema(name)) if found is None else found

@@ -15,7 +15,7 @@ import pytest
 import tfrctrace
 
 if TYPE_CHECKING:
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.api import Trace
 
 MAKE = Path(__file__).parent / "links" / "make.py"
 

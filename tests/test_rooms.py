@@ -26,12 +26,6 @@ ONLY_TYPES_AND_NAMES = {f"tfrctrace.parsers.{name}" for name in ("schema", "csv_
 HEAVY = {"matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich"}
 """Imported only inside the functions that use them, so that `--help` and small tables are quick."""
 
-MOST_LOOSE_FILES = 20
-"""Files in one folder, without its subfolders."""
-
-NO_CODE = {"native", "data", "__pycache__"}
-"""Folders whose files are not counted: the crate, and captures."""
-
 
 def modules(folder):
     return sorted(path for path in (ROOT / folder).rglob("*.py") if "native" not in path.parts)
@@ -57,10 +51,14 @@ def parsed(path):
     return ast.parse(path.read_text())
 
 
+def import_statements(tree):
+    """Return all statements that import something, wherever they stand."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 @cache
 def everywhere(path):
-    """Return all statements that import something."""
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return import_statements(parsed(path))
 
 
 def at_import_time(path):
@@ -91,24 +89,31 @@ def module_name(path):
 
 
 def imports_between(groups):
-    """Return which group imports which when it is imported; `groups` gives the group of each module."""
+    """Return which group imports which; `groups` gives the group of each module.
+
+    Imports inside functions and for types alone count as well: to understand a module one reads them, too.
+    """
     found = defaultdict(set)
     for path in ALL_MODULES:
         importer = groups[module_name(path)]
-        for name in imported_names(at_import_time(path)):
+        for name in imported_names(everywhere(path)):
             if name in groups and groups[name] != importer:
                 found[importer].add(groups[name])
     return found
 
 
-def crowded_folders(root):
-    """Give folders with more loose files than one can take in at a glance."""
-    for folder in [root, *(path for path in root.rglob("*") if path.is_dir())]:
-        if folder.is_symlink() or NO_CODE & set(folder.relative_to(root.parent).parts):
-            continue
-        files = [path for path in folder.iterdir() if path.is_file() and path.suffix not in {".so", ".pyc"}]
-        if len(files) > MOST_LOOSE_FILES:
-            yield f"{folder} has {len(files)} files"
+def room_of(name):
+    """Return the room of a module, a row of the tables in `docs/architecture.md`."""
+    below, *rest = name.split(".")[1:-1] or [""]
+    return ".".join([below, *rest[:1]] if below in MAY_IMPORT else [below])
+
+
+def shared_names(names):
+    """Return the modules that have their last name in common with another one of their room."""
+    by_name = defaultdict(list)
+    for name in names:
+        by_name[room_of(name), name.split(".")[-1]].append(name)
+    return [alike for alike in by_name.values() if len(alike) > 1]
 
 
 def test_there_are_modules_to_look_at():
@@ -148,8 +153,13 @@ def test_rooms_of_the_tool_do_not_import_each_other_in_a_circle():
 
 def test_modules_do_not_import_each_other_in_a_circle():
     imports = imports_between({name: name for name in map(module_name, ALL_MODULES)})
-    # what a module stands in is imported before it, by Python itself
+    assert "tfrctrace.api" in imports["tfrctrace.opening"]
     assert circle_of(imports) is None
+
+
+def test_imports_in_functions_and_for_types_are_seen():
+    code = "if TYPE_CHECKING:\n    import a.b\ndef f():\n    from c import d\n"
+    assert set(imported_names(import_statements(ast.parse(code)))) == {"a.b", "c", "c.d"}
 
 
 def test_a_circle_is_found():
@@ -157,19 +167,19 @@ def test_a_circle_is_found():
     assert circle_of({"trace": {"gate"}, "gate": {"study"}, "study": {"trace"}})
 
 
-@pytest.mark.parametrize("room", [*MAY_IMPORT, "tfrctrace", "tests"])
-def test_a_folder_has_no_more_loose_files_than_one_can_take_in(room):
-    assert not list(crowded_folders(ROOT / room))
+def test_modules_of_one_room_have_different_names():
+    assert not shared_names(map(module_name, ALL_MODULES))
 
 
-def test_a_crowded_folder_is_found(tmp_path):
-    folder = tmp_path / "room" / "inner"
-    folder.mkdir(parents=True)
-    for number in range(MOST_LOOSE_FILES):
-        (folder / f"{number}.py").touch()
-    assert not list(crowded_folders(tmp_path / "room"))
-    (folder / "style.css").touch()
-    assert len(list(crowded_folders(tmp_path / "room"))) == 1
+def test_a_shared_name_is_found():
+    apart = [
+        "tfrctrace.reports.sections.replay",
+        "tfrctrace.reports.printers.replay",
+        "tfrctrace.replay.replay",
+    ]
+    assert not shared_names(apart)
+    alike = ["tfrctrace.replay.tcp.timer", "tfrctrace.replay.timer"]
+    assert shared_names(alike) == [alike]
 
 
 def test_rooms_after_the_parsers_know_only_their_columns():

@@ -11,6 +11,7 @@
 Every column is explained in `tfrctrace.parsers.schema`; times are ns, rates bit/s.
 """
 
+from tfrctrace.api import Trace
 from tfrctrace.base.datetimes import with_datetimes
 from tfrctrace.base.errors import (
     FilterError,
@@ -23,10 +24,10 @@ from tfrctrace.base.errors import (
     UsageError,
 )
 from tfrctrace.base.pandas_frames import to_pandas
-from tfrctrace.trace.opening import open
-from tfrctrace.trace.trace import Trace
+from tfrctrace.base.version import VERSION
+from tfrctrace.opening import open
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "FilterError",

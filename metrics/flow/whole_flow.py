@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.catalogue import OF_FLOWS
 from tfrctrace.metrics.flow.convergence import (
     aggressiveness,
     first_window_after,
     rate_shapes,
     response_time_s,
 )
-from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
 from tfrctrace.metrics.flow_metrics import FlowColumn, FlowMetrics
 from tfrctrace.metrics.windows import NS_PER_S
 
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 MAX_LIFE_WINDOWS: Final = 10_000_000
 """Longest series that is held in memory: 80 MB at 8 bytes a window."""
 
-_RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
-_DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
-
-COLUMNS: Final = (
-    *("flow", "group", "start_ns", "end_ns", "duration_s", "packets", "wire_bytes", "unique_bytes"),
-    *("sent_packets", "received_packets", "dropped_packets", "pdr", "plr", "rto_ms", "rto_episodes"),
-    *("rtt_samples", *_RTTS, *_DELAYS),
+COLUMNS: Final = frozenset(
+    {"flow", "group", "start_ns", "end_ns"}.union(
+        *({*one.columns, one.n_column} for one in OF_FLOWS.values())
+    )
 )
 """Columns of the table of flows that these metrics need."""
 
@@ -48,7 +45,7 @@ def whole_flow_metrics(
     columns = [*_shape(flows, windows, bins, column)]
     if assumptions.step_ns is not None:
         columns += _response(flows, windows, bins, column, assumptions.step_ns)
-    return FlowMetrics(flows["flow"], flows["group"], (*columns, *_delivery(flows)))
+    return FlowMetrics(flows["flow"], flows["group"], (*columns, *_of_the_table(flows)))
 
 
 def _shape(flows: pl.DataFrame, windows: LifeWindows, bins: FlowBins, column: str) -> Iterator[FlowColumn]:
@@ -98,24 +95,11 @@ def _response(
         yield FlowColumn(name, frame[name], frame["n"], windows.width_s, _too_long(windows))
 
 
-def _delivery(flows: pl.DataFrame) -> Iterator[FlowColumn]:
-    """Give the metrics of the table of flows."""
+def _of_the_table(flows: pl.DataFrame) -> Iterator[FlowColumn]:
+    """Give the metrics of the table of flows, as the catalogue defines them."""
     import polars as pl
 
-    col = pl.col
-    sent = col("sent_packets").fill_null(0)
-    received = col("received_packets").fill_null(0)
-    samples = col("rtt_samples").fill_null(0)
-    known = {
-        "pdr": (col("pdr"), sent),
-        "plr": (col("plr"), sent),
-        "drop_ratio": (drop_ratio(col("dropped_packets"), sent), sent),
-        "goodput_share": (goodput_share(col("unique_bytes"), col("wire_bytes")), col("packets")),
-        "timeout_share": (timeout_share(col("rto_ms"), col("duration_s")), col("rto_episodes").fill_null(0)),
-        **{name: (col(name), samples) for name in _RTTS},
-        **{name: (col(name), received) for name in _DELAYS},
-    }
-    values = flows.select(value.alias(name) for name, (value, _) in known.items())
-    counts = flows.select(n.alias(name) for name, (_, n) in known.items())
-    for name in known:
+    values = flows.select(one.value().alias(name) for name, one in OF_FLOWS.items())
+    counts = flows.select(pl.col(one.n_column).fill_null(0).alias(name) for name, one in OF_FLOWS.items())
+    for name in OF_FLOWS:
         yield FlowColumn(name, values[name], counts[name])

@@ -13,6 +13,7 @@ from tfrctrace.reports.audit.incident_tables import evidence_section, incident_l
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
 from tfrctrace.reports.audit.profile_tables import profiles_section
 from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Report, Row, Section, TableView, Term
+from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.printers.objectives import objective_text, share_text
 from tfrctrace.reports.sections.caveats import input_notes
 from tfrctrace.reports.sections.objectives import objectives_section
@@ -289,7 +290,7 @@ def _quality(audit: Audit, zone: TimeZone) -> Section:
     )
     sources = [source for read in audit.evidence for source in read.sources]
     problems = [problem for read in audit.evidence for problem in read.problems]
-    notes = input_notes(sources, [*audit.problems, *problems])
+    notes = input_notes(inputs_of(sources), [*audit.problems, *problems])
     return Section("quality", "Quality of the captures", notes=notes, tables=(table,))
 
 

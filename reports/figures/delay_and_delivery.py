@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.flow.bins import time_span_ns
-from tfrctrace.reports.conversations import direction_label, distinct_directions, of_direction
+from tfrctrace.reports.conversations import distinct_directions, of_direction
 from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.figures.throughput_and_rtt import (
     DELAYS,
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
 
 
-def most_delivered(flows: pl.DataFrame) -> list[dict[str, Any]]:
+def most_delivered(flows: pl.DataFrame) -> list[FlowRow]:
     """Return the directions with delays of which most arrived, as many as have distinct styles."""
     import polars as pl
 
@@ -40,9 +41,7 @@ def delay_figure(trace: DrawnTrace) -> Figure | None:
     wide = drawn_bins(trace.bins, trace.window_ns)
     origin_ns = _origin_ns(trace, wide)
     curves = tuple(
-        sample_curve(
-            direction_label(row), style, of_direction(wide, row), origin_ns, DELAYS, rings="lost_packets"
-        )
+        sample_curve(row.legend, style, of_direction(wide, row), origin_ns, DELAYS, rings="lost_packets")
         for style, row in enumerate(rows, start=1)
     )
     low_ms, high_ms = sampled.select(pl.col("delay_min_ms").min(), pl.col("delay_max_ms").max()).row(0)
@@ -73,7 +72,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
     import polars as pl
 
     known = trace.bins.filter(pl.col("delay_samples").is_not_null())
-    rows = [row for row in _with_bins(trace, known) if row["lost_packets"]]
+    rows = [row for row in _with_bins(trace, known) if row.lost_packets]
     if not rows:
         return None
     wide = drawn_bins(known, trace.window_ns)
@@ -91,7 +90,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
         is_share=True,
         value_label="share of the packets",
         curves=tuple(
-            _delivered(f"{direction_label(row)} ({_in_all(row)})", style, of_direction(wide, row), origin_ns)
+            _delivered(f"{row.legend} ({_in_all(row)})", style, of_direction(wide, row), origin_ns)
             for style, row in enumerate(rows, start=1)
         ),
         lasted_s=_lasted_s(wide, origin_ns),
@@ -99,7 +98,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
     )
 
 
-def _with_bins(trace: DrawnTrace, bins: pl.DataFrame) -> list[dict[str, Any]]:
+def _with_bins(trace: DrawnTrace, bins: pl.DataFrame) -> list[FlowRow]:
     """Return the directions to draw: those with bins, not only totals."""
     return [row for row in most_delivered(trace.flows) if of_direction(bins, row).height]
 
@@ -112,8 +111,8 @@ def _delivered(label: str, style: int, bins: pl.DataFrame, origin_ns: int) -> Cu
     return Curve(label, style, bin_middles_s(bins, origin_ns), tuple(shares.to_series().to_list()))
 
 
-def _in_all(row: dict[str, Any]) -> str:
-    return f"{format_share(row['pdr'])} overall"
+def _in_all(row: FlowRow) -> str:
+    return f"{format_share(row.pdr)} overall"
 
 
 def _origin_ns(trace: DrawnTrace, bins: pl.DataFrame) -> int:

@@ -282,7 +282,8 @@ def _lone_points(curve: Curve) -> list[int]:
 def _draw_spans(axes: Axes, spans: tuple[Span, ...], look: ChartStyle) -> None:
     for place, span in enumerate(spans):
         colour = colour_of(span.style, look)
-        axes.plot([span.low, span.top], [place, place], color=colour, linewidth=1.2)
+        ends = [math.nan if value is None else value for value in (span.low, span.top)]
+        axes.plot(ends, [place, place], color=colour, linewidth=1.2)
         axes.plot([span.median, span.high], [place, place], color=colour, linewidth=7, solid_capstyle="butt")
         axes.plot(
             [span.median],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import direction_label, largest_directions, of_direction
+from tfrctrace.reports.conversations import largest_directions, of_direction
 from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.units import counted, format_bytes, format_share
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
 
 _MOST_POINTS: Final = 240
 """Points of a curve: of more rounds, the largest in each stretch of time is drawn."""
@@ -68,7 +69,7 @@ def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFra
     )
 
 
-def _largest(flows: pl.DataFrame) -> dict[str, Any] | None:
+def _largest(flows: pl.DataFrame) -> FlowRow | None:
     import polars as pl
 
     return next(iter(largest_directions(flows, pl.col("rounds") > 0, "unique_bytes", 1)), None)
@@ -89,7 +90,7 @@ def _points(rounds: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[int, float]]:
+def _logged_windows(variables: pl.DataFrame, row: FlowRow) -> list[tuple[int, float]]:
     """Return time in ns and congestion window in bytes from the sender's own log."""
     import polars as pl
 
@@ -104,24 +105,24 @@ def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[
     ]
 
 
-def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | None) -> str:
+def _caption(row: FlowRow, rounds: pl.DataFrame, far_window: pl.Series | None) -> str:
     limits = ""
-    if row["network_limited_share"] is not None:
+    if row.network_limited_share is not None:
         shares = (
-            f"{format_share(row[f'{limit}_limited_share'])} {what}"
-            for limit, what in (
-                ("network", "the network"),
-                ("receiver", "the receiver"),
-                ("app", "the application"),
+            f"{format_share(share)} {what}"
+            for share, what in (
+                (row.network_limited_share, "the network"),
+                (row.receiver_limited_share, "the receiver"),
+                (row.app_limited_share, "the application"),
             )
         )
         limits = f" Limits by share of time: {', '.join(shares)}."
-    rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
+    rings = " A ring marks recoveries." if row.recovery_episodes or row.rto_episodes else ""
     far = ""
     if far_window is not None and far_window.count():
         usual = format_bytes(statistics.median(far_window.drop_nulls().to_list()))
         far = f" The receive window (median {usual}) is far above."
     return (
-        f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "
+        f"Data outstanding in each of {counted(rounds.height, 'round')} of {row.legend}, as seen "
         f"at the capture point.{limits}{rings}{far}"
     )

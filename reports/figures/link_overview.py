@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.link import ALL
 from tfrctrace.reports.elements import OTHER, Curve, HeatMap, HeatRow, Lane, Overview
-from tfrctrace.reports.link_facts import hosts_with_most, path_sides, side_words
+from tfrctrace.reports.link_facts import LinkHost, hosts_with_most, path_sides
+from tfrctrace.reports.records import records
 from tfrctrace.reports.sections.objectives import bad_stretches_ns, verdict_maps
 from tfrctrace.reports.time_axis import time_axis
 from tfrctrace.reports.units import (
@@ -19,7 +20,7 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -124,9 +125,9 @@ def _lanes(link: LinkTables, starts_ns: Sequence[int], width_ns: int, begin_ns: 
     sides = path_sides(link)
     rtts = []
     for style, side in enumerate(sides, start=1):
-        rows = _by_interval(link.course.filter(pl.col("side") == side["side"]), starts_ns)
+        rows = _by_interval(link.course.filter(pl.col("side") == side.side), starts_ns)
         medians = _column(rows, "rtt_p50_ms")
-        label = f"RTT {side_words(side)}".strip()
+        label = f"RTT {side.where}".strip()
         if any(value is not None for value in medians):
             rtts.append(Curve(label, style, x, medians, medians, _column(rows, "rtt_p95_ms")))
     if rtts:
@@ -188,7 +189,7 @@ def _heat_maps(link: LinkTables, starts_ns: Sequence[int], most_rows: int) -> It
             (host, _cells(link, host, label, starts_ns)) for host in hosts[: max(most_rows // len(found), 2)]
         ]
         rows = tuple(
-            HeatRow(host["group"] or "unknown", value(host), values) for host, values in cells if any(values)
+            HeatRow(host.group or "unknown", value(host), values) for host, values in cells if any(values)
         )
         # one row alone is the link once more
         if len(rows) > 1:
@@ -200,24 +201,24 @@ def _unit(unit: str) -> Unit:
     return "ms" if unit == "ms" else ""
 
 
-def _rtt(host: Mapping[str, Any]) -> str:
-    return f"{format_ms(host['rtt_p95_ms'])}, n {format_count(host['rtt_samples'])}"
+def _rtt(host: LinkHost) -> str:
+    return f"{format_ms(host.rtt_p95_ms)}, n {format_count(host.rtt_samples)}"
 
 
-def _lost(host: Mapping[str, Any]) -> str:
-    return f"{format_share(host['share'])}, n {format_count(host['tcp_data_packets'])}"
+def _lost(host: LinkHost) -> str:
+    return f"{format_share(host.share)}, n {format_count(host.tcp_data_packets)}"
 
 
-def _failed(host: Mapping[str, Any]) -> str:
-    return f"{format_share(host['share'])}, n {format_count(host['connection_attempts'])}"
+def _failed(host: LinkHost) -> str:
+    return f"{format_share(host.share)}, n {format_count(host.connection_attempts)}"
 
 
 def _cells(
-    link: LinkTables, host: Mapping[str, Any], label: str, starts_ns: Sequence[int]
+    link: LinkTables, host: LinkHost, label: str, starts_ns: Sequence[int]
 ) -> tuple[float | None, ...]:
     import polars as pl
 
-    own = link.host_course.filter(pl.col("group").eq_missing(pl.lit(host["group"], dtype=pl.String)))
+    own = link.host_course.filter(pl.col("group").eq_missing(pl.lit(host.group, dtype=pl.String)))
     rows = _by_interval(own, starts_ns)
     if label.startswith("RTT"):
         return _column(rows, "rtt_p95_ms")
@@ -226,24 +227,23 @@ def _cells(
     return _shares(rows, "failed_connections", "connection_attempts")
 
 
-def _slowest(link: LinkTables) -> list[dict[str, Any]]:
+def _slowest(link: LinkTables) -> list[LinkHost]:
     """Return the hosts whose worst interval was slowest; those of a side that is no path are left out."""
     import polars as pl
 
-    sides = [side["side"] for side in path_sides(link)]
+    sides = [side.side for side in path_sides(link)]
     if not sides:
         return []
     worst = link.host_course.group_by("group").agg(
         pl.col("rtt_p95_ms").filter(pl.col("rtt_samples") >= _FEWEST_SAMPLES).max().alias("worst_ms")
     )
-    return (
+    hosts = (
         link.hosts.filter(pl.col("side").is_in(sides) | pl.lit(ALL in sides), pl.col("rtt_samples") > 0)
         .join(worst, on="group", how="left", nulls_equal=True)
         .sort("worst_ms", "rtt_p95_ms", "group", descending=[True, True, False], nulls_last=True)
-        .head(_MOST_ROWS)
-        .to_dicts()
     )
+    return records(hosts.head(_MOST_ROWS), LinkHost)
 
 
-def _most(link: LinkTables, part: str, whole: str) -> list[dict[str, Any]]:
-    return hosts_with_most(link, part, whole).head(_MOST_ROWS).to_dicts()
+def _most(link: LinkTables, part: str, whole: str) -> list[LinkHost]:
+    return records(hosts_with_most(link, part, whole).head(_MOST_ROWS), LinkHost)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import direction_label, of_direction
+from tfrctrace.reports.conversations import of_direction
 from tfrctrace.reports.elements import Axis, Curve, Figure
 from tfrctrace.reports.figures.drawing import is_wide
 from tfrctrace.reports.figures.throughput_and_rtt import most_sampled
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
 
 _NS_PER_MS: Final = 1e6
 
@@ -28,7 +29,7 @@ def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figur
     import polars as pl
 
     curves: list[Curve] = []
-    shown: list[dict[str, Any]] = []
+    shown: list[FlowRow] = []
     for row in most_sampled(trace.flows):
         own = of_direction(quantiles, row)
         # equal samples are one step of the curve, up to the last share of them
@@ -37,7 +38,7 @@ def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figur
             rtt_ms = tuple(rtt_ns / _NS_PER_MS for rtt_ns in steps["rtt_ns"].to_list())
             curves.append(
                 Curve(
-                    direction_label(row),
+                    row.legend,
                     len(curves) + 1,
                     rtt_ms,
                     tuple(steps["share"].to_list()),
@@ -47,8 +48,8 @@ def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figur
             shown.append(row)
     if not curves:
         return None
-    samples = sum(row["rtt_samples"] for row in shown)
-    medians = ", ".join(format_ms(row["rtt_p50_ms"]) for row in shown)
+    samples = sum(row.rtt_samples or 0 for row in shown)
+    medians = ", ".join(format_ms(row.rtt_p50_ms) for row in shown)
     return Figure(
         key=trace.key("rtt-cdf"),
         title=trace.titled("Distribution of the RTT"),

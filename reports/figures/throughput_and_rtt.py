@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.flow.bins import (
     NULLABLE_COUNTS,
@@ -15,12 +15,11 @@ from tfrctrace.metrics.flow.bins import (
 )
 from tfrctrace.metrics.flow.throughput import throughput_series, with_rates
 from tfrctrace.reports.conversations import (
-    direction_label,
     distinct_directions,
-    is_near_receiver,
     of_direction,
 )
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Span
+from tfrctrace.reports.flow_rows import known
 from tfrctrace.reports.units import counted, format_count, format_duration_s, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
 
 _MOST_BINS: Final = 240
 """Bins across a figure; more would be narrower than the line."""
@@ -95,12 +95,12 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
     )
 
 
-def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int) -> tuple[Curve, ...]:
+def _rate_curves(bins: pl.DataFrame, drawn: list[FlowRow], origin_ns: int) -> tuple[Curve, ...]:
     """Return the rates of the directions `drawn` in `bins` of one width, and that of all others together."""
-    keys = [(row["flow"], row["direction"]) for row in drawn]
+    keys = [row.key for row in drawn]
     series = throughput_series(_rows_of(bins, keys))
     curves = [
-        _rate_curve(direction_label(row), style, of_direction(series, row), origin_ns)
+        _rate_curve(row.legend, style, of_direction(series, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     ]
     rest = _rows_not_of(bins, keys)
@@ -155,7 +155,7 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = trace.origin_ns(first_ns)
     curves = _rtt_curves(wide, drawn, origin_ns)
-    shown = _rows_of(sampled, [(row["flow"], row["direction"]) for row in drawn])
+    shown = _rows_of(sampled, [row.key for row in drawn])
     samples = int(shown["rtt_samples"].sum())
     left_out = sampled.unique(["flow", "direction"]).height - len(drawn)
     rest = f" Not drawn: {counted(left_out, 'direction')} with fewer samples." if left_out else ""
@@ -176,19 +176,19 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
     )
 
 
-def _rtt_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int) -> tuple[Curve, ...]:
+def _rtt_curves(bins: pl.DataFrame, drawn: list[FlowRow], origin_ns: int) -> tuple[Curve, ...]:
     import polars as pl
 
     sampled = bins.filter(pl.col("rtt_samples") > 0)
     return tuple(
-        sample_curve(direction_label(row), style, of_direction(sampled, row), origin_ns)
+        sample_curve(row.legend, style, of_direction(sampled, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     )
 
 
-def _near_receiver(rows: list[dict[str, Any]]) -> str:
+def _near_receiver(rows: list[FlowRow]) -> str:
     """Return the caveat on RTTs that are not those of the path."""
-    near = [f"flow {row['flow']}" for row in rows if is_near_receiver(row)]
+    near = [f"flow {row.flow}" for row in rows if row.is_near_receiver]
     return f" Captured near the receiver, only its own delay: {', '.join(near)}." if near else ""
 
 
@@ -199,12 +199,12 @@ def spread_figure(trace: DrawnTrace) -> Figure | None:
         return None
     spans = tuple(
         Span(
-            f"{direction_label(row)} ({counted(row['rtt_samples'], 'sample')})",
+            f"{row.legend} ({counted(row.rtt_samples or 0, 'sample')})",
             style,
-            row["rtt_min_ms"],
-            row["rtt_p50_ms"],
-            row["rtt_p95_ms"],
-            row["rtt_max_ms"],
+            row.rtt_min_ms,
+            known(row.rtt_p50_ms),
+            known(row.rtt_p95_ms),
+            row.rtt_max_ms,
         )
         for style, row in enumerate(rows, start=1)
     )
@@ -215,7 +215,7 @@ def spread_figure(trace: DrawnTrace) -> Figure | None:
         description=f"Range chart of {counted(len(spans), 'direction')}; medians {medians}.",
         caption=(
             "Thin line from the smallest to the largest sample, thick line from the median (ring) to the "
-            f"95th percentile; {format_count(sum(row['rtt_samples'] for row in rows))} samples in all."
+            f"95th percentile; {format_count(sum(row.rtt_samples or 0 for row in rows))} samples in all."
         ),
         unit="ms",
         spans=spans,
@@ -253,7 +253,7 @@ def _width_ns(bins: pl.DataFrame, packets_in_bin: int, most_bins: int) -> int:
     return bin_width_for(end_ns - start_ns, int(bins["width_ns"][0]), bounded)
 
 
-def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
+def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[FlowRow]:
     """Return the directions with bins that carried most bytes, largest first, without the tiny ones."""
     import polars as pl
 
@@ -263,7 +263,7 @@ def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[st
     return distinct_directions(flows, has_bins, "wire_bytes")
 
 
-def most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
+def most_sampled(flows: pl.DataFrame) -> list[FlowRow]:
     """Return the directions with RTT samples, most samples first, as many as have distinct styles."""
     import polars as pl
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.elements import Cell, Fact, Heading, Report, Row, Section, TableView
-from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.inputs import inputs_of, volume
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_packets
@@ -65,9 +65,10 @@ class CaptureEntry:
 
 def capture_entry(results: Results, *, name: str, path: str, page: str) -> CaptureEntry:
     """Return the entry of a capture whose page has these results."""
-    starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
-    ends = [source["end_ns"] for source in results.sources if source["end_ns"] is not None]
-    packets, wire_bytes = volume(results.flows, results.sources)
+    inputs = inputs_of(results.sources)
+    starts = [source.start_ns for source in inputs if source.start_ns is not None]
+    ends = [source.end_ns for source in inputs if source.end_ns is not None]
+    packets, wire_bytes = volume(results.flows, inputs)
     retransmitted, data = retransmitted_packets(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
     return CaptureEntry(
@@ -80,7 +81,7 @@ def capture_entry(results: Results, *, name: str, path: str, page: str) -> Captu
         wire_bytes=wire_bytes,
         flows=results.flows["flow"].n_unique(),
         retransmitted_share=retransmitted / data if data else None,
-        rtt_p50_ms=None if sampled is None else sampled["rtt_p50_ms"],
+        rtt_p50_ms=None if sampled is None else sampled.rtt_p50_ms,
         problems=tuple(problem for problem in results.problems if problem["severity"] != "note"),
     )
 

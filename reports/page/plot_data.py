@@ -10,7 +10,7 @@ import gzip
 import json
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.figures.drawing import (
     DASHES,
@@ -55,7 +55,7 @@ def packed(value: object) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def plot_data(figure: Figure) -> dict[str, Any]:
+def plot_data(figure: Figure) -> dict[str, object]:
     """Return the curves of `figure` in the form that `plot.js` reads."""
     scale, unit = value_scale(figure)
     low, high = x_range(figure)
@@ -77,9 +77,9 @@ def plot_data(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _curve(curve: Curve, scale: float) -> dict[str, Any]:
+def _curve(curve: Curve, scale: float) -> dict[str, object]:
     shown = thinned(curve, MOST_POINTS)
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "name": plain_text(shown.label),
         "style": shown.style,
         "dash": DASHES.get(shown.style, ()),
@@ -94,7 +94,7 @@ def _curve(curve: Curve, scale: float) -> dict[str, Any]:
     return data
 
 
-def overview_data(overview: Overview) -> dict[str, Any]:
+def overview_data(overview: Overview) -> dict[str, object]:
     """Return the values of an overview in the form that `overview.js` and `saving.js` read."""
     return {
         "starts": [round(start_s, 6) for start_s in overview.starts_s],
@@ -105,7 +105,7 @@ def overview_data(overview: Overview) -> dict[str, Any]:
     }
 
 
-def _overview_lines(overview: Overview) -> Iterator[dict[str, Any]]:
+def _overview_lines(overview: Overview) -> Iterator[dict[str, object]]:
     """Yield all lines and rows with their values; shares are in percent."""
     for lane in overview.lanes:
         for curve in lane.curves:
@@ -123,12 +123,12 @@ def _overview_lines(overview: Overview) -> Iterator[dict[str, Any]]:
             yield _line(f"{row.label}, {heat_map.label}", heat_map.unit, row.values) | {"isRow": True}
 
 
-def _line(name: str, unit: str, values: Sequence[float | None]) -> dict[str, Any]:
+def _line(name: str, unit: str, values: Sequence[float | None]) -> dict[str, object]:
     scale = 1.0 if unit else 0.01
     return {"name": plain_text(name), "unit": unit or "%", "values": _rounded(values, scale)}
 
 
-def clock_data(clock: TimeOfDay | None) -> dict[str, Any] | None:
+def clock_data(clock: TimeOfDay | None) -> dict[str, object] | None:
     """Return what `clock.js` makes times of day of; None for other axes."""
     if clock is None:
         return None

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable, source_name
-from tfrctrace.reports.conversations import ends, is_near_receiver
-from tfrctrace.reports.input_volume import has_packets
+from tfrctrace.reports.flow_rows import FlowRow
+from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.printers.terminal import DIM, coloured, has_colours
+from tfrctrace.reports.records import record
 from tfrctrace.reports.units import (
     counted,
     enumerated,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.reports.inputs import Input
 
 
 NS_PER_S: Final = 1_000_000_000
@@ -36,13 +38,13 @@ _INDENT: Final = " " * 6
 
 _SOURCES_SHOWN: Final = 5
 
-Flow = Sequence[Mapping[str, Any]]
+Flow = Sequence["FlowRow"]
 """The rows of the directions of one flow, the larger first."""
 
 
 def write_flows(
     file: TextIO,
-    flows: Sequence[Flow],
+    flows: Sequence[Sequence[Mapping[str, Any]]],
     sources: Sequence[Mapping[str, Any]],
     *,
     total: int,
@@ -55,41 +57,42 @@ def write_flows(
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
     columns) the table is made to fit by further lines and fewer columns; addresses and numbers stay whole.
     """
-    flows = [sorted(flow, key=lambda row: -row["wire_bytes"]) for flow in flows]
-    lines = list(_captured([source for source in sources if source["format"]], zone))
-    if flows:
-        lines += ["", *_fitting_table(flows, width, dim=has_colours(file)), ""]
-    for line in (*lines, *_seen_from(flows), _counted(len(flows), total, order)):
+    shown = [
+        sorted((record(row, FlowRow) for row in flow), key=lambda row: -row.wire_bytes) for flow in flows
+    ]
+    lines = list(_captured([source for source in inputs_of(sources) if source.format], zone))
+    if shown:
+        lines += ["", *_fitting_table(shown, width, dim=has_colours(file)), ""]
+    for line in (*lines, *_seen_from(shown), _counted(len(shown), total, order)):
         file.write(line + "\n")
 
 
-def _captured(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None) -> Iterator[str]:
-    """Give a line for each of the first sources."""
-    for source in sources[:_SOURCES_SHOWN]:
-        yield printable(f"{source_name(source['source'])}: {', '.join(_facts(source, zone))}")
-    if len(sources) > _SOURCES_SHOWN:
-        packets = format_count(sum(source["packets"] for source in sources if has_packets(source)))
-        yield f"and {len(sources) - _SOURCES_SHOWN} more; {packets} packets in all"
+def _captured(inputs: Sequence[Input], zone: TimeZone | None) -> Iterator[str]:
+    """Give a line for each of the first inputs."""
+    for source in inputs[:_SOURCES_SHOWN]:
+        yield printable(f"{source_name(source.name)}: {', '.join(_facts(source, zone))}")
+    if len(inputs) > _SOURCES_SHOWN:
+        packets = format_count(sum(source.packets for source in inputs if source.has_packets))
+        yield f"and {len(inputs) - _SOURCES_SHOWN} more; {packets} packets in all"
 
 
-def _facts(source: Mapping[str, Any], zone: TimeZone | None) -> Iterator[str]:
-    if source["format"]:
-        yield " ".join(
-            filter(None, (source["format"], source["compression"] and f"in {source['compression']}"))
-        )
-    if source["link_types"]:
-        yield enumerated(source["link_types"])
-    if source["lines"]:
-        yield counted(source["lines"], "line")
-    if has_packets(source):
-        yield f"{counted(source['packets'], 'packet')} with {format_bytes(source['wire_bytes'])}"
-    if source["start_ns"] is not None:
-        span_s = (source["end_ns"] - source["start_ns"]) / NS_PER_S
-        yield f"from {format_time_ns(source['start_ns'], zone)} for {format_duration_s(span_s)}"
-    if source["filtered_packets"]:
-        yield f"{format_count(source['filtered_packets'])} left out by the filter"
-    if source.get("outside_packets"):
-        yield f"{format_count(source['outside_packets'])} outside of the stretch of time"
+def _facts(source: Input, zone: TimeZone | None) -> Iterator[str]:
+    if source.format:
+        yield " ".join(filter(None, (source.format, source.compression and f"in {source.compression}")))
+    if source.link_types:
+        yield enumerated(source.link_types)
+    if source.lines:
+        yield counted(source.lines, "line")
+    if source.has_packets:
+        yield f"{counted(source.packets, 'packet')} with {format_bytes(source.wire_bytes)}"
+    if source.span_ns is not None:
+        start_ns, end_ns = source.span_ns
+        lasted = format_duration_s((end_ns - start_ns) / NS_PER_S)
+        yield f"from {format_time_ns(start_ns, zone)} for {lasted}"
+    if source.filtered_packets:
+        yield f"{format_count(source.filtered_packets)} left out by the filter"
+    if source.outside_packets:
+        yield f"{format_count(source.outside_packets)} outside of the stretch of time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +110,15 @@ class _Columns:
         headings = ("packets", "bytes", "goodput", "retrans.", f"RTT p50{p95}")
         return (*headings, *(("PDR",) if self.pdr else ()), *((f"delay mean{p95}",) if self.delay else ()))
 
-    def cells(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        delay = self._times_ms(row["delay_mean_ms"], row["delay_p95_ms"])
+    def cells(self, row: FlowRow) -> tuple[str, ...]:
+        delay = self._times_ms(row.delay_mean_ms, row.delay_p95_ms)
         return (
-            format_count(row["packets"]),
-            format_bytes(row["wire_bytes"]),
-            format_rate_bps(row["goodput_bps"]),
-            format_count(row["retransmitted_packets"]),
-            self._times_ms(row["rtt_p50_ms"], row["rtt_p95_ms"]),
-            *((format_share(row["pdr"]),) if self.pdr else ()),
+            format_count(row.packets),
+            format_bytes(row.wire_bytes),
+            format_rate_bps(row.goodput_bps),
+            format_count(row.retransmitted_packets),
+            self._times_ms(row.rtt_p50_ms, row.rtt_p95_ms),
+            *((format_share(row.pdr),) if self.pdr else ()),
             *((delay,) if self.delay else ()),
         )
 
@@ -129,7 +132,8 @@ class _Columns:
 def _fitting_table(flows: Sequence[Flow], width: int | None, *, dim: bool) -> Iterator[str]:
     """Give the lines of the fullest table that `width` holds; where none fits, of the narrowest."""
     pdr, delay = (
-        any(row[column] is not None for flow in flows for row in flow) for column in ("pdr", "delay_mean_ms")
+        any(getattr(row, column) is not None for flow in flows for row in flow)
+        for column in ("pdr", "delay_mean_ms")
     )
     complete = _Columns(True, pdr, delay)
     table = _with_ends_beside(flows, complete)
@@ -157,7 +161,7 @@ def _with_ends_beside(flows: Sequence[Flow], columns: _Columns) -> list[str]:
     """Return headings and a line for each direction: the first names the flow, the second has its state."""
     rows: list[tuple[str, ...]] = [("flow", "from → to", *columns.headings())]
     for there, *back in flows:
-        rows.append((str(there["flow"]), printable(ends(there)), *columns.cells(there)))
+        rows.append((str(there.flow), printable(there.ends), *columns.cells(there)))
         rows += (("", printable(f"  ← {_kind(there)}"), *columns.cells(row)) for row in back)
     return aligned(rows, left={1})
 
@@ -177,11 +181,11 @@ def _with_ends_above(flows: Sequence[Flow], columns: _Columns, width: int) -> li
     return lines
 
 
-def _named(row: Mapping[str, Any], width: int) -> Iterable[str]:
+def _named(row: FlowRow, width: int) -> Iterable[str]:
     """Give number, ends and kind of a flow: on one line if it fits, else on as few as hold them whole."""
-    line = f"{row['flow']:>4}"
+    line = f"{row.flow:>4}"
     separator = "  "
-    sender, receiver = printable(ends(row)).split(" → ", 1)
+    sender, receiver = printable(row.ends).split(" → ", 1)
     for part in (f"{sender} →", receiver, f"({printable(_kind(row))})"):
         if len(line) + len(separator) + len(part) > width and line.strip():
             yield line
@@ -191,17 +195,17 @@ def _named(row: Mapping[str, Any], width: int) -> Iterable[str]:
     yield line
 
 
-def _kind(row: Mapping[str, Any]) -> str:
+def _kind(row: FlowRow) -> str:
     """Return transport, state, server name and label of a flow."""
-    state = (row["state"] or "").replace("_", " ")
-    return ", ".join(filter(None, (row["transport"], state, row.get("server_name"), row["label"])))
+    state = (row.state or "").replace("_", " ")
+    return ", ".join(filter(None, (row.transport, state, row.server_name, row.label)))
 
 
 def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:
     """Give a line with the number of flows captured near the receiver, which limits two columns."""
-    near = [flow[0] for flow in flows if is_near_receiver(flow[0])]
+    near = [flow[0] for flow in flows if flow[0].is_near_receiver]
     if near:
-        hides_losses = any(row["retransmitted_packets"] is not None for row in near)
+        hides_losses = any(row.retransmitted_packets is not None for row in near)
         retransmissions = ", retrans. does not count losses on the way" if hides_losses else ""
         flows_near = counted(len(near), "flow")
         yield f"{flows_near} captured near the receiver: RTT is its own delay{retransmissions}"

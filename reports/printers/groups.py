@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from tfrctrace.base.errors import printable
 from tfrctrace.base.timezones import UTC_ZONE
 from tfrctrace.reports.printers.aligned import aligned
+from tfrctrace.reports.records import record
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 _MINUTE_NS: Final = 60 * 1_000_000_000
 _S_NS: Final = 1_000_000_000
+
+
+class _Group(NamedTuple):
+    """What a line shows of a group in one direction and interval."""
+
+    group: str | None
+    direction: str
+    start_ns: int
+    wire_bytes: int
+    goodput_bps: float | None
+    retransmission_ratio: float | None
+    rtt_p50_ms: float | None
+    rtt_p95_ms: float | None
+    connection_attempts: int
+    connections_refused: int
+    connections_unanswered: int
+
 
 _HEADINGS: Final = ("group", "", "bytes", "goodput", "retr.", "RTT p50/p95", "failed")
 _INTERVAL_HEADINGS: Final = ("group", "", "start", "goodput", "retr.", "RTT p50/p95", "failed")
@@ -47,19 +65,20 @@ def write_groups(
     `verdicts` on a group and the start of an interval stand in place of failed connections. Where the table
     is wider than `width` (of a terminal, in columns), the name of a group has a line of its own.
     """
-    if rows:
+    groups = [record(row, _Group) for row in rows]
+    if groups:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
-        times = list(interval_times([row["start_ns"] for row in rows], every_ns, zone))
-        cells = [_cells(row, time) for row, time in zip(rows, times, strict=True)]
+        times = list(interval_times([one.start_ns for one in groups], every_ns, zone))
+        cells = [_cells(row, time) for row, time in zip(groups, times, strict=True)]
         if verdicts is not None:
             headings = (*headings[:-1], "verdict")
-            keys = [(row["group"], row["start_ns"]) for row in rows]
+            keys = [(one.group, one.start_ns) for one in groups]
             cells = [(*cell[:-1], verdicts.get(key, "")) for cell, key in zip(cells, keys, strict=True)]
         lines = _fitting_table(headings, cells, width)
         file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
         file.writelines(f"{line}\n" for line in lines[1:])
         file.write("\n")
-    shows_dates = every_ns is not None and any(row["start_ns"] >= _YEAR_NS for row in rows)
+    shows_dates = every_ns is not None and any(one.start_ns >= _YEAR_NS for one in groups)
     zoned = f"; times in {zone.name}" if shows_dates else ""
     file.write(f"{_counted(len(rows), total, order + zoned)}\n")
 
@@ -76,20 +95,18 @@ def _fitting_table(
     return [heading, *chain.from_iterable(zip(names, numbers, strict=True))]
 
 
-def _cells(row: Mapping[str, Any], time: str | None) -> tuple[str, ...]:
+def _cells(row: _Group, time: str | None) -> tuple[str, ...]:
     failed = None
-    if row["connection_attempts"]:
-        failed = row["connections_refused"] + row["connections_unanswered"]
+    if row.connection_attempts:
+        failed = row.connections_refused + row.connections_unanswered
     return (
-        printable(row["group"] or MISSING),
-        row["direction"],
-        format_bytes(row["wire_bytes"]) if time is None else time,
-        format_rate_bps(row["goodput_bps"]),
-        format_share(row["retransmission_ratio"]),
-        _pair_ms(row["rtt_p50_ms"], row["rtt_p95_ms"]),
-        MISSING
-        if failed is None
-        else f"{format_count(failed)} of {format_count(row['connection_attempts'])}",
+        printable(row.group or MISSING),
+        row.direction,
+        format_bytes(row.wire_bytes) if time is None else time,
+        format_rate_bps(row.goodput_bps),
+        format_share(row.retransmission_ratio),
+        _pair_ms(row.rtt_p50_ms, row.rtt_p95_ms),
+        MISSING if failed is None else f"{format_count(failed)} of {format_count(row.connection_attempts)}",
     )
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import printable
-from tfrctrace.metrics.sets.hop_totals import hop_totals
+from tfrctrace.metrics.sets.hop_totals import HopRow, hop_totals
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, format_count, format_ms, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 
-def hop_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Give the lines of a table of `rows` of `hops`, with names of captures below their common folder."""
+def hop_lines(rows: Iterable[HopRow]) -> Iterator[str]:
+    """Give the lines of a table of `hops`, with names of captures below their common folder."""
     totals = hop_totals(rows)
     folder = _common_folder({name for one in totals for name in (one.from_capture, one.to_capture)})
     lines = [("hop from", "to", "packets", "lost", "share", "in flight", "missed", "delay mean / max")]

@@ -21,19 +21,20 @@ def write_group_metrics_text(
     file: TextIO, rows: pl.DataFrame, *, every_ns: int | None, zone: TimeZone, most: int
 ) -> None:
     """Write a line for each of the first `most` rows."""
-    shown = rows.head(most).to_dicts()
-    if shown:
-        times = interval_times([row["start_ns"] for row in shown], every_ns, zone)
+    shown = rows.head(most)
+    if len(shown):
+        times = interval_times(shown["start_ns"].to_list(), every_ns, zone)
+        columns = shown.select("metric", "group", "direction", "value", "unit", "n").iter_rows()
         cells = [
             (
-                row["metric"],
-                printable(row["group"] or "all"),
-                row["direction"] or "both",
+                metric,
+                printable(group or "all"),
+                direction or "both",
                 time or "",
-                value_text(row["value"], "%" if row["metric"].endswith("_ratio") else row["unit"]),
-                format_count(row["n"]),
+                value_text(value, "%" if metric.endswith("_ratio") else unit),
+                format_count(n),
             )
-            for row, time in zip(shown, times, strict=True)
+            for (metric, group, direction, value, unit, n), time in zip(columns, times, strict=True)
         ]
         lines = aligned([("metric", "group", "", "start", "value", "n"), *cells], left={0, 1, 2, 3})
         file.writelines(f"{line}\n" for line in lines)

@@ -16,7 +16,7 @@ from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
     from tfrctrace.reports.elements import Cell, Heading, Note, Row, TableView, Words
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.report_input import ReportInput
 
 MOST_ROWS: Final = 20
 """Flows that are shown; `Trace.flows` has all of them."""
@@ -38,7 +38,7 @@ _STYLE: Final = """\
 """
 
 
-def overview(results: Results, *, title: str) -> str:
+def overview(results: ReportInput, *, title: str) -> str:
     """Return the summary of a report on `results`, its caveats and its largest flows as HTML."""
     report = build_report(results, title=title)
     sections = {section.key: section for section in report.sections}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from tfrctrace.base.errors import printable
 from tfrctrace.metrics.results.open_loop import OpenLoopRun, OpenLoops
 from tfrctrace.metrics.results.replay import AlgorithmRun, NotReplayable
-from tfrctrace.reports.conversations import endpoint
 from tfrctrace.reports.files.lists_of_text import ListsOfText
+from tfrctrace.reports.flow_rows import endpoint
 from tfrctrace.reports.printers.aligned import fitted
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import data_rows, direction_label
+from tfrctrace.reports.conversations import data_rows
 from tfrctrace.reports.elements import STYLES, Axis, Curve, Figure, Section
 from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import polars as pl
-
-    from tfrctrace.metrics.results.metrics import TraceMetrics
+    from tfrctrace.reports.report_content import ReportContent
 
 _FEWEST_TIMESCALES: Final = 3
 
 _TIMESCALE: Final = Axis("width of the windows in seconds", logarithmic=True)
 
 
-def burstiness_section(measured: TraceMetrics | None, flows: pl.DataFrame) -> Section:
+def burstiness_section(content: ReportContent) -> Section:
     """Return the variation of the rate by timescale of the flows with most bytes; empty if none is known."""
     key, title = "burstiness", "Burstiness"
+    measured = content.results.measured
     if measured is None:
         return Section(key, title)
-    rows = data_rows(flows, measured.metrics)
+    rows = data_rows(content.flows, measured.metrics)
     known: dict[int, dict[float, float]] = {}
     for metric in measured.metrics:
         if metric.name == "cov" and metric.value is not None and metric.window_s is not None:
@@ -33,10 +32,10 @@ def burstiness_section(measured: TraceMetrics | None, flows: pl.DataFrame) -> Se
             known.setdefault(metric.flows[0], {}).setdefault(metric.window_s, metric.value)
     drawn = sorted(
         (flow for flow, covs in known.items() if len(covs) >= _FEWEST_TIMESCALES and flow in rows),
-        key=lambda flow: (-rows[flow]["wire_bytes"], flow),
+        key=lambda flow: (-rows[flow].wire_bytes, flow),
     )[:STYLES]
     curves = tuple(
-        Curve(direction_label(rows[flow]), style, tuple(sorted(known[flow])), _in_order(known[flow]))
+        Curve(rows[flow].legend, style, tuple(sorted(known[flow])), _in_order(known[flow]))
         for style, flow in enumerate(drawn, start=1)
     )
     if not curves:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.base.errors import wording
 from tfrctrace.metrics.sets.trace_gaps import trace_gaps
-from tfrctrace.reports.conversations import is_near_receiver
 from tfrctrace.reports.elements import Name, Note, Section, Severity
-from tfrctrace.reports.input_volume import has_packets
 from tfrctrace.reports.units import counted, format_count, format_duration_s
 
 if TYPE_CHECKING:
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.inputs import Input
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_NOTES: Final = 50
 """Notes that are written out; a folder of a thousand broken files would bury the report."""
@@ -29,26 +29,26 @@ _CUT: Final = "Sizes and counts come from the headers and are not affected."
 _SEVERITIES: Final[dict[str, Severity]] = {"error": "error", "warning": "warning"}
 
 
-def caveats(
-    flows: pl.DataFrame,
-    conversations: Sequence[Conversation],
-    sources: Sequence[Mapping[str, Any]],
-    problems: Sequence[Mapping[str, Any]],
-    traces: Sequence[DrawnTrace],
-) -> Section:
+def caveats(content: ReportContent) -> Section:
     """Return the caveats, errors first; the section may be empty."""
-    of_flows = (*_gap_notes(traces, sources), *_flow_notes(flows), *_vantage_notes(conversations))
-    return Section(key="caveats", title="Caveats", notes=input_notes(sources, problems, of_flows))
+    of_flows = (
+        *_gap_notes(content.traces, content.inputs),
+        *_flow_notes(content.flows),
+        *_vantage_notes(content.conversations),
+    )
+    return Section(
+        key="caveats", title="Caveats", notes=input_notes(content.inputs, content.problems, of_flows)
+    )
 
 
 def input_notes(
-    sources: Iterable[Mapping[str, Any]],
+    inputs: Iterable[Input],
     problems: Iterable[Mapping[str, Any]],
     others: Iterable[Note] = (),
 ) -> tuple[Note, ...]:
     """Return the notes on inputs, and others, errors first; of very many the first."""
     of_inputs = [(problem["source"], *_placed(problem)) for problem in problems]
-    of_inputs += [(source["source"], "", note) for source in sources for note in _source_notes(source)]
+    of_inputs += [(source.name, "", note) for source in inputs for note in _input_notes(source)]
     notes = [*_merged(of_inputs), *others]
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
     if len(notes) > _MOST_NOTES:
@@ -64,9 +64,8 @@ def problem_note(problem: Mapping[str, Any]) -> Note:
 
 def _placed(problem: Mapping[str, Any]) -> tuple[str, Note]:
     """Return the place of a problem in its input, and the note without the input's name."""
-    where = "".join(
-        f", {what} {format_count(problem[what])}" for what in ("line", "packet") if problem[what] is not None
-    )
+    places = (("line", problem["line"]), ("packet", problem["packet"]))
+    where = "".join(f", {what} {format_count(number)}" for what, number in places if number is not None)
     if problem["byte"] is not None:
         where += f" at byte {problem['byte']}"
     before = problem["packets_before"]
@@ -99,24 +98,28 @@ def _merged(notes: Iterable[tuple[str, str, Note]]) -> Iterator[Note]:
         yield Note(note.severity, (Name(called[0]), f"{others}{where}: ", *note.words), note.detail)
 
 
-def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
+def _input_notes(source: Input) -> Iterator[Note]:
     """Yield the notes on one input."""
-    if source["filtered_packets"]:
-        yield Note("info", (f"the filter excluded {counted(source['filtered_packets'], 'packet')}.",), "")
-    if outside := source.get("outside_packets"):
-        yield Note("info", (f"{counted(outside, 'packet')} outside of the stretch of time left out.",), "")
-    if source["captured_bytes"] < source["wire_bytes"]:
+    if source.filtered_packets:
+        yield Note("info", (f"the filter excluded {counted(source.filtered_packets, 'packet')}.",), "")
+    if source.outside_packets:
+        yield Note(
+            "info",
+            (f"{counted(source.outside_packets, 'packet')} outside of the stretch of time left out.",),
+            "",
+        )
+    if source.captured_bytes < source.wire_bytes:
         yield Note("info", (f"packets were truncated by the capture{_snap(source)}.",), _CUT)
 
 
-def _snap(source: Mapping[str, Any]) -> str:
-    lengths = sorted({i["snap_length_bytes"] for i in source["interfaces"] if i["snap_length_bytes"]})
+def _snap(source: Input) -> str:
+    lengths = sorted({i["snap_length_bytes"] for i in source.interfaces if i["snap_length_bytes"]})
     return f", to {' or '.join(format_count(length) for length in lengths)} bytes" if lengths else ""
 
 
-def _gap_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+def _gap_notes(traces: Sequence[DrawnTrace], inputs: Sequence[Input]) -> Iterator[Note]:
     """Yield the longest gap of each capture; a simulator has none."""
-    captures = {source["source"] for source in sources if has_packets(source)}
+    captures = {source.name for source in inputs if source.has_packets}
     for trace in traces:
         gaps = trace_gaps(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
         if not gaps:
@@ -148,7 +151,7 @@ def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
 
 
 def _vantage_notes(conversations: Sequence[Conversation]) -> Iterator[Note]:
-    near = sum(is_near_receiver(pair.lead) for pair in conversations)
+    near = sum(pair.lead.is_near_receiver for pair in conversations)
     if near:
         yield Note(
             "info",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
+from tfrctrace.reports.cells import count_cell, ms_cell, share_cell
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import (
     FLOW_HEADING,
     Cell,
@@ -17,12 +18,13 @@ from tfrctrace.reports.elements import (
     ends_heading,
 )
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure, most_delivered
-from tfrctrace.reports.units import counted, format_count, format_ms, format_share
+from tfrctrace.reports.flow_rows import known
+from tfrctrace.reports.units import counted, format_count, format_ms
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 
@@ -42,10 +44,12 @@ _HEADINGS: Final = (
 )
 
 
-def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
+def delivery_section(content: ReportContent) -> Section:
     """Return delivery and delay of each direction; empty if the trace shows one end only."""
     import polars as pl
 
+    # a pair of captures has its own section for that
+    flows = content.flows.clear() if content.results.clock else content.flows
     was_sent = pl.col("sent_packets") > 0
     shown = largest_directions(flows, was_sent, "sent_packets", _MOST_ROWS)
     if not shown:
@@ -61,7 +65,7 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
     )
     figures = (
         figure
-        for trace in traces
+        for trace in content.traces
         for figure in (delay_figure(trace), delivered_figure(trace), _spread(trace))
     )
     return Section("delivery", "Delivery and delay", figures=tuple(filter(None, figures)), tables=(table,))
@@ -73,7 +77,7 @@ def _spread(trace: DrawnTrace) -> Figure | None:
         return None
     spans = tuple(_span(row, style) for style, row in enumerate(drawn, start=1))
     medians = ", ".join(format_ms(span.median) for span in spans)
-    packets = sum(row["received_packets"] for row in drawn)
+    packets = sum(row.received_packets or 0 for row in drawn)
     return Figure(
         key=trace.key("delay-spread"),
         title=trace.titled("Spread of the one-way delay"),
@@ -87,35 +91,34 @@ def _spread(trace: DrawnTrace) -> Figure | None:
     )
 
 
-def _span(row: dict[str, Any], style: int) -> Span:
-    low, median, high, top = (row[f"delay_{name}_ms"] for name in ("min", "p50", "p95", "max"))
+def _span(row: FlowRow, style: int) -> Span:
     return Span(
-        f"{direction_label(row)} ({counted(row['received_packets'], 'packet')})",
+        f"{row.legend} ({counted(row.received_packets or 0, 'packet')})",
         style,
-        low,
-        median,
-        high,
-        top,
+        row.delay_min_ms,
+        known(row.delay_p50_ms),
+        known(row.delay_p95_ms),
+        row.delay_max_ms,
     )
 
 
-def _row(row: dict[str, Any]) -> Row:
-    dropped = row["dropped_packets"]
-    times = ("delay_min_ms", "delay_mean_ms", "delay_p95_ms", "delay_max_ms", "jitter_ms")
+def _row(row: FlowRow) -> Row:
+    dropped = row.dropped_packets
+    delays = (row.delay_min_ms, row.delay_mean_ms, row.delay_p95_ms, row.delay_max_ms)
     return Row(
-        f"delivery-{flow_anchor(row['flow'])}-{row['direction']}",
+        f"delivery-{row.anchor}-{row.direction}",
         (
-            Cell(str(row["flow"]), sort=row["flow"]),
-            Cell(ends(row), str(row["transport"]).upper()),
-            Cell(format_count(row["sent_packets"]), sort=row["sent_packets"]),
-            Cell(format_count(row["received_packets"]), sort=row["received_packets"]),
+            Cell(str(row.flow), sort=row.flow),
+            Cell(row.ends, str(row.transport).upper()),
+            count_cell(row.sent_packets),
+            count_cell(row.received_packets),
             Cell(
-                format_count(row["lost_packets"]),
+                format_count(row.lost_packets),
                 f"{format_count(dropped)} dropped" if dropped else "",
-                row["lost_packets"],
+                row.lost_packets,
             ),
-            Cell(format_share(row["pdr"]), sort=row["pdr"]),
-            *(Cell(format_ms(row[name]), sort=row[name]) for name in times),
-            Cell(row["drop_reasons"] or ""),
+            share_cell(row.pdr),
+            *map(ms_cell, (*delays, row.jitter_ms)),
+            Cell(row.drop_reasons or ""),
         ),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.metrics.sets.fairness import jain_over_time
 from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
-from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
+from tfrctrace.reports.conversations import data_rows
 from tfrctrace.reports.elements import (
     FLOW_HEADING,
     Cell,
@@ -22,6 +22,7 @@ from tfrctrace.reports.elements import (
     TableView,
     ends_heading,
 )
+from tfrctrace.reports.flow_rows import FlowRow, flow_anchor
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, TraceMetrics
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_SETS: Final = 3
 """Competing sets in the report; with many short flows there are twenty."""
@@ -67,17 +69,16 @@ _HEADINGS: Final = (
 )
 
 
-def fairness_section(
-    measured: TraceMetrics | None, flows: pl.DataFrame, bins: pl.DataFrame, traces: Sequence[DrawnTrace]
-) -> Section:
+def fairness_section(content: ReportContent) -> Section:
     """Return fairness and shares of the largest competing sets; empty if no two flows competed."""
+    measured = content.results.measured
     sets = _largest_sets(measured)
     if measured is None or not sets:
         return Section("fairness", "Fairness")
-    rows = data_rows(flows, measured.metrics)
-    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    rows = data_rows(content.flows, measured.metrics)
+    trace_of = {flow: trace for trace in content.traces for flow in trace.flows["flow"].unique()}
     figures = (
-        _index_figure(competing, rows, bins, trace_of[competing.flows[0]])
+        _index_figure(competing, rows, content.results.bins, trace_of[competing.flows[0]])
         for competing in sets
         if competing.flows[0] in trace_of
     )
@@ -164,7 +165,7 @@ def _more(flows: Sequence[int]) -> str:
 
 
 def _index_figure(
-    competing: MeasuredSet, rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame, trace: DrawnTrace
+    competing: MeasuredSet, rows: Mapping[int, FlowRow], bins: pl.DataFrame, trace: DrawnTrace
 ) -> Figure | None:
     import polars as pl
 
@@ -198,8 +199,7 @@ def _index_figure(
         value_label="Jain's index",
         curves=tuple(
             Curve(
-                ", ".join(direction_label(rows[flow]) for flow in flows[:_MOST_NAMED] if flow in rows)
-                + _more(flows),
+                ", ".join(rows[flow].legend for flow in flows[:_MOST_NAMED] if flow in rows) + _more(flows),
                 style,
                 trace.seconds(middles_ns),
                 tuple(index.get(place) for place in range(windows.count)),
@@ -211,13 +211,11 @@ def _index_figure(
     )
 
 
-def _data_bins(
-    competing: MeasuredSet, rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame
-) -> pl.DataFrame:
+def _data_bins(competing: MeasuredSet, rows: Mapping[int, FlowRow], bins: pl.DataFrame) -> pl.DataFrame:
     """Return the bins of the flows of a set, each in the direction of its data."""
     import polars as pl
 
-    keys = [(flow, rows[flow]["direction"]) for flow in competing.flows if flow in rows]
+    keys = [(flow, rows[flow].direction) for flow in competing.flows if flow in rows]
     wanted = pl.DataFrame(keys, schema={"flow": pl.UInt32, "direction": pl.String}, orient="row")
     return bins.join(wanted, on=["flow", "direction"], how="semi").sort("flow", "time_ns")
 
@@ -233,7 +231,7 @@ def _windows(competing: MeasuredSet, bins: pl.DataFrame, window_ns: int | None) 
     return base.coarser(max(least, drawn_ns // base_ns))
 
 
-def _shares(competing: MeasuredSet, rows: Mapping[int, dict[str, Any]], measured: TraceMetrics) -> TableView:
+def _shares(competing: MeasuredSet, rows: Mapping[int, FlowRow], measured: TraceMetrics) -> TableView:
     values: dict[str, dict[int, float]] = {
         name: {metric.flows[0]: value for metric, value in _of_set(competing, measured.metrics, name)}
         for name in ("rate_bps", "burstiness", "mean_relative_change")
@@ -256,12 +254,12 @@ def _shares(competing: MeasuredSet, rows: Mapping[int, dict[str, Any]], measured
 
 def _share_row(
     competing: MeasuredSet,
-    row: Mapping[str, Any],
+    row: FlowRow,
     group: str | None,
     values: Mapping[str, Mapping[int, float]],
     total: float,
 ) -> Row:
-    flow = row["flow"]
+    flow = row.flow
     rate = values["rate_bps"][flow]
     share = rate / total if total else None
     variation = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
@@ -269,7 +267,7 @@ def _share_row(
         f"fairness-{competing.number}-{flow_anchor(flow)}",
         (
             Cell(str(flow), sort=flow),
-            Cell(ends(row), str(row["transport"]).upper()),
+            Cell(row.ends, row.transport.upper()),
             Cell(group or ""),
             Cell(format_rate_bps(rate), sort=rate),
             Cell(format_share(share), sort=share),

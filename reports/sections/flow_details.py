@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.parsers.schema import FLOWS
-from tfrctrace.reports.conversations import direction_label, ends, flow_anchor
 from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers.schema import Column
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_BINS: Final = 150
 """Bins across the life of a flow: a thousand flows have to fit into the page."""
@@ -39,6 +40,8 @@ _IN_THE_TABLE: Final = frozenset(
 )
 """Columns that name the flow, or are shown elsewhere."""
 
+_SHOWN: Final = tuple(column for column in FLOWS if column.name not in _IN_THE_TABLE)
+
 _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
     "ns": format_time_ns,
     "s": format_duration_s,
@@ -48,34 +51,55 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
 }
 
 
-def flow_details(
-    conversations: Sequence[Conversation], bins: pl.DataFrame, starts_ns: Mapping[str, int]
-) -> tuple[FlowDetails, ...]:
-    """Return the details of `conversations`, each under the key of its row in the table of flows."""
-    wide = _flow_bins(conversations, bins)
-    courses: dict[tuple[int, str], list[dict[str, Any]]] = {}
-    for key, rows in groupby(wide.iter_rows(named=True), key=lambda row: (row["flow"], row["direction"])):
-        courses[key] = list(rows)
+class _Bin(NamedTuple):
+    """A bin of one direction, as wide as fits the life of the flow."""
+
+    flow: int
+    direction: str
+    first_ns: int
+    life_width_ns: int
+    place: int
+    wire_bytes: int
+    retransmitted_packets: int
+    rtt_samples: int
+    rtt_min_ms: float | None
+    rtt_mean_ms: float | None
+    rtt_max_ms: float | None
+
+    @property
+    def start_ns(self) -> int:
+        """When it begins."""
+        return self.first_ns + self.place * self.life_width_ns
+
+    @property
+    def middle_ns(self) -> int:
+        """Where it is drawn."""
+        return self.start_ns + self.life_width_ns // 2
+
+
+def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
+    """Return the details of the largest flows, each under the key of its row in the table of flows."""
+    conversations, flows = content.conversations, content.flows
+    wide = records(_flow_bins(conversations, content.results.bins), _Bin)
+    courses = {key: list(own) for key, own in groupby(wide, key=lambda bin_: (bin_.flow, bin_.direction))}
+    shown = flows.filter(flows["flow"].is_in([pair.lead.flow for pair in conversations]))
+    columns = shown.select("flow", "direction", *(column.name for column in _SHOWN)).iter_rows()
+    known = {(flow, direction): values for flow, direction, *values in columns}
     return tuple(
         FlowDetails(
-            key=flow_anchor(pair.lead["flow"]),
-            directions=tuple(ends(row) for row in _direction_labels(pair)),
-            known=tuple(_properties(pair)),
-            figures=tuple(_figures(pair, courses, starts_ns)),
+            key=pair.lead.anchor,
+            directions=tuple(row.ends for row in pair.directions),
+            known=tuple(_properties([known[row.key] for row in pair.directions])),
+            figures=tuple(_figures(pair, courses, content.starts_ns)),
         )
         for pair in conversations
     )
 
 
-def _direction_labels(pair: Conversation) -> tuple[dict[str, Any], ...]:
-    return (pair.lead,) if pair.back is None else (pair.lead, pair.back)
-
-
-def _properties(pair: Conversation) -> Iterator[FlowProperty]:
+def _properties(directions: Sequence[Sequence[object]]) -> Iterator[FlowProperty]:
     """Give the columns of a flow that are known and not 0 in one of its directions."""
-    for column in FLOWS:
-        values = [row[column.name] for row in _direction_labels(pair)]
-        if column.name not in _IN_THE_TABLE and any(values):
+    for column, values in zip(_SHOWN, zip(*directions, strict=True), strict=True):
+        if any(values):
             yield FlowProperty(column.name, column.meaning, tuple(_value(column, value) for value in values))
 
 
@@ -93,7 +117,7 @@ def _flow_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.
     """Return the bins of the flows joined to a width that fits the life of each."""
     import polars as pl
 
-    flows = [pair.lead["flow"] for pair in conversations]
+    flows = [pair.lead.flow for pair in conversations]
     own = bins.filter(pl.col("flow").is_in(flows))
     lives = own.group_by("flow").agg(
         pl.col("time_ns").min().alias("first_ns"),
@@ -122,79 +146,72 @@ def _flow_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.
 
 def _figures(
     pair: Conversation,
-    courses: Mapping[tuple[int, str], list[dict[str, Any]]],
+    courses: Mapping[tuple[int, str], list[_Bin]],
     starts_ns: Mapping[str, int],
 ) -> Iterator[Figure]:
     lead = pair.lead
     drawn = [
         (row, style, bins)
-        for style, row in enumerate(_direction_labels(pair), start=1)
-        if (bins := courses.get((row["flow"], row["direction"])))
+        for style, row in enumerate(pair.directions, start=1)
+        if (bins := courses.get(row.key))
     ]
     if not drawn:
         return
     first = drawn[0][2][0]
-    origin_ns = starts_ns.get(lead["source"], first["first_ns"])
-    width = format_duration_s(first["life_width_ns"] / 1e9)
-    end_s = max((_start_ns(bins[-1]) + bins[-1]["life_width_ns"] - origin_ns) / 1e9 for _, _, bins in drawn)
-    rates = tuple(_rates(direction_label(row), style, bins, origin_ns) for row, style, bins in drawn)
+    origin_ns = starts_ns.get(lead.source, first.first_ns)
+    width = format_duration_s(first.life_width_ns / 1e9)
+    end_s = max((bins[-1].start_ns + bins[-1].life_width_ns - origin_ns) / 1e9 for _, _, bins in drawn)
+    rates = tuple(_rates(row.legend, style, bins, origin_ns) for row, style, bins in drawn)
     yield Figure(
-        key=f"{flow_anchor(lead['flow'])}-throughput",
-        title=f"Throughput of flow {lead['flow']}",
+        key=f"{lead.anchor}-throughput",
+        title=f"Throughput of flow {lead.flow}",
         description="",
         caption=f"Whole frames on the wire in bins of {width}. A ring marks a bin with retransmissions.",
         unit="bit/s",
         curves=rates,
         lasted_s=end_s,
-        linked=flow_anchor(lead["flow"]),
+        linked=lead.anchor,
     )
-    sampled = [
-        (row, style, own) for row, style, bins in drawn if (own := [b for b in bins if b["rtt_samples"]])
-    ]
+    sampled = [(row, style, own) for row, style, bins in drawn if (own := [b for b in bins if b.rtt_samples])]
     if sampled:
-        samples = sum(bin_["rtt_samples"] for _, _, own in sampled for bin_ in own)
+        samples = sum(bin_.rtt_samples for _, _, own in sampled for bin_ in own)
         yield Figure(
-            key=f"{flow_anchor(lead['flow'])}-rtt",
-            title=f"RTT of flow {lead['flow']}",
+            key=f"{lead.anchor}-rtt",
+            title=f"RTT of flow {lead.flow}",
             description="",
             caption=f"Mean, smallest and largest RTT in bins of {width}; {counted(samples, 'sample')}.",
             unit="ms",
-            curves=tuple(_rtts(direction_label(row), style, own, origin_ns) for row, style, own in sampled),
+            curves=tuple(_rtts(row.legend, style, own, origin_ns) for row, style, own in sampled),
             lasted_s=end_s,
-            linked=flow_anchor(lead["flow"]),
+            linked=lead.anchor,
         )
 
 
-def _start_ns(bin_: Mapping[str, Any]) -> int:
-    start_ns: int = bin_["first_ns"] + bin_["place"] * bin_["life_width_ns"]
-    return start_ns
-
-
-def _rates(label: str, style: int, bins: Iterable[Mapping[str, Any]], origin_ns: int) -> Curve:
+def _rates(label: str, style: int, bins: Iterable[_Bin], origin_ns: int) -> Curve:
     """Return the rate of a direction; where it was silent between two bins it is 0."""
     points: list[tuple[int, float]] = []
     marked: list[int] = []
     width_ns = 1
     for bin_ in bins:
-        middle_ns, width_ns = _start_ns(bin_) + bin_["life_width_ns"] // 2, bin_["life_width_ns"]
+        middle_ns, width_ns = bin_.middle_ns, bin_.life_width_ns
         if points and middle_ns - points[-1][0] > width_ns:
             silent_ns = sorted({points[-1][0] + width_ns, middle_ns - width_ns})
             points += [(time_ns, 0.0) for time_ns in silent_ns]
-        if bin_["retransmitted_packets"]:
+        if bin_.retransmitted_packets:
             marked.append(len(points))
-        points.append((middle_ns, bin_["wire_bytes"] * 8e9 / width_ns))
+        points.append((middle_ns, bin_.wire_bytes * 8e9 / width_ns))
     times_s = tuple((time_ns - origin_ns) / 1e9 for time_ns, _ in points)
     return Curve(label, style, times_s, tuple(rate for _, rate in points), marked=tuple(marked))
 
 
-def _rtts(label: str, style: int, bins: Iterable[Mapping[str, Any]], origin_ns: int) -> Curve:
+def _rtts(label: str, style: int, bins: Iterable[_Bin], origin_ns: int) -> Curve:
     rows: list[tuple[float, float | None, float | None, float | None]] = []
-    previous: Mapping[str, Any] | None = None
+    previous: _Bin | None = None
     for bin_ in bins:
-        middle_s = (_start_ns(bin_) + bin_["life_width_ns"] // 2 - origin_ns) / 1e9
-        if previous is not None and bin_["place"] - previous["place"] > _LONGEST_BREAK + 1:
-            rows.append((middle_s - bin_["life_width_ns"] / 1e9, None, None, None))
-        rows.append((middle_s, bin_["rtt_mean_ms"], bin_["rtt_min_ms"], bin_["rtt_max_ms"]))
+        middle_s = (bin_.middle_ns - origin_ns) / 1e9
+        if previous is not None and bin_.place - previous.place > _LONGEST_BREAK + 1:
+            rows.append((middle_s - bin_.life_width_ns / 1e9, None, None, None))
+        rows.append((middle_s, bin_.rtt_mean_ms, bin_.rtt_min_ms, bin_.rtt_max_ms))
         previous = bin_
     times_s, means, lows, highs = zip(*rows, strict=True)
     return Curve(label, style, times_s, means, lows, highs)

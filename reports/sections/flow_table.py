@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import ends, flow_anchor
-from tfrctrace.reports.elements import Cell, Heading, Row, TableView, ends_heading
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, ends_heading
+from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.units import (
     MISSING,
     format_bytes,
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.reports.conversations import Conversation
-
-MOST_FLOWS: Final = 1000
-"""Rows in the table of flows, each with its details; a page with more is slow to open."""
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.inputs import Input
+    from tfrctrace.reports.report_content import ReportContent
 
 _HEADINGS: Final = (
     Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),
@@ -51,30 +51,26 @@ _DELIVERY_HEADINGS: Final = (
 """Where a trace shows both ends."""
 
 
-def flow_table(
-    conversations: Sequence[Conversation], *, flows: int, starts_ns: Mapping[str, int]
-) -> TableView:
-    """Return the table of the largest flows.
-
-    `flows` is how many there are in all, `starts_ns` when each trace began.
-    """
-    several = len(starts_ns) > 1
-    delivery = any(pair.lead["pdr"] is not None for pair in conversations)
-    headings = (
-        *_HEADINGS,
-        *(_DELIVERY_HEADINGS if delivery else ()),
-    )
+def flows_section(content: ReportContent) -> Section:
+    """Return the table of the largest flows; empty without any."""
+    conversations = content.conversations
+    if not conversations:
+        return Section("flows", "Flows")
+    several = len(content.starts_ns) > 1
+    delivery = any(pair.lead.pdr is not None for pair in conversations)
     rows = tuple(
         Row(
-            flow_anchor(pair.lead["flow"]),
+            pair.lead.anchor,
             (
-                *_flow_cells(pair, starts_ns, several=several),
+                *_flow_cells(pair, content.starts_ns, several=several),
                 *(_delivery_cells(pair) if delivery else ()),
             ),
         )
         for pair in conversations
     )
-    return TableView("flows", _flow_caption(len(rows), flows), headings, rows, sortable=True)
+    caption = _flow_caption(len(rows), content.flows["flow"].n_unique())
+    headings = (*_HEADINGS, *(_DELIVERY_HEADINGS if delivery else ()))
+    return Section("flows", "Flows", tables=(TableView("flows", caption, headings, rows, sortable=True),))
 
 
 def _flow_caption(shown: int, flows: int) -> str:
@@ -92,20 +88,18 @@ def _flow_caption(shown: int, flows: int) -> str:
 
 def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], *, several: bool) -> tuple[Cell, ...]:
     lead = pair.lead
-    begins = [row["start_ns"] for row in (lead, pair.back) if row and row["start_ns"] is not None]
-    started_s = (
-        (min(begins) - starts_ns[lead["source"]]) / 1e9 if begins and lead["source"] in starts_ns else None
-    )
+    begins = [row.start_ns for row in (lead, pair.back) if row and row.start_ns is not None]
+    started_s = (min(begins) - starts_ns[lead.source]) / 1e9 if begins and lead.source in starts_ns else None
     return (
-        Cell(str(lead["flow"]), sort=lead["flow"]),
-        Cell(ends(lead), _kind(lead, several=several)),
+        Cell(str(lead.flow), sort=lead.flow),
+        Cell(lead.ends, _kind(lead, several=several)),
         Cell(MISSING if started_s is None else format_duration_s(started_s), sort=started_s),
         _both_directions(pair, "duration_s", format_duration_s),
         _both_directions(pair, "packets", format_count),
         _both_directions(pair, "wire_bytes", format_bytes),
         _both_directions(pair, "throughput_bps", format_rate_bps),
         _both_directions(pair, "goodput_bps", format_rate_bps),
-        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead["retransmitted_packets"])),
+        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead.retransmitted_packets)),
         _both_directions(pair, "rtt_p50_ms", format_ms),
         _both_directions(pair, "rtt_p95_ms", format_ms),
     )
@@ -122,23 +116,23 @@ def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
 
 def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
     """Return a cell with `column` of the leading direction and, below, of the reverse one."""
-    back = "" if pair.back is None else written(pair.back[column])
-    return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
+    lead, *back = (getattr(row, column) for row in pair.directions)
+    return Cell(written(lead), "".join(map(written, back)), _number(lead))
 
 
-def _kind(row: dict[str, Any], *, several: bool) -> str:
+def _kind(row: FlowRow, *, several: bool) -> str:
     """Return transport, state, server name and label of a flow, and its trace if there are several."""
-    state = row["state"] and row["state"].replace("_", "-")
-    names = (row.get("server_name"), row["label"], row["source"] if several else None)
-    words = (row["transport"].upper(), state, *names)
+    state = row.state and row.state.replace("_", "-")
+    names = (row.server_name, row.label, row.source if several else None)
+    words = (row.transport.upper(), state, *names)
     return ", ".join(word for word in words if word)
 
 
-def _retransmitted(row: dict[str, Any] | None) -> str:
+def _retransmitted(row: FlowRow | None) -> str:
     """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
     if row is None:
         return ""
-    retransmitted, data = row["retransmitted_packets"], row["data_packets"]
+    retransmitted, data = row.retransmitted_packets, row.data_packets
     if not retransmitted:
         return format_count(retransmitted)
     return (
@@ -152,7 +146,7 @@ def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def source_table(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None = None) -> TableView:
+def inputs_section(content: ReportContent) -> Section:
     """Return the table of inputs: what each file was and what it held."""
     headings = (
         Heading("Input", numeric=False),
@@ -169,32 +163,37 @@ def source_table(sources: Sequence[Mapping[str, Any]], zone: TimeZone | None = N
         Heading("Bytes on the wire"),
         Heading("Bytes in the file", meaning="of packets, as captured"),
     )
-    rows = tuple(Row(f"source-{n}", _source_cells(source, zone)) for n, source in enumerate(sources, start=1))
-    return TableView("sources", "What was read, one row for each input.", headings, rows)
+    # this table has the whole names
+    rows = tuple(
+        Row(f"source-{n}", _input_cells(source, content.zone))
+        for n, source in enumerate(inputs_of(content.results.sources), start=1)
+    )
+    table = TableView("sources", "What was read, one row for each input.", headings, rows)
+    return Section("inputs", "Inputs", tables=(table,) if rows else ())
 
 
-def _source_cells(source: Mapping[str, Any], zone: TimeZone | None) -> tuple[Cell, ...]:
+def _input_cells(source: Input, zone: TimeZone) -> tuple[Cell, ...]:
     return (
-        Cell(source["source"]),
+        Cell(source.name),
         Cell(_format(source)),
         Cell(_link_types(source)),
-        Cell(_interfaces(source["interfaces"])),
-        Cell(format_time_ns(source["start_ns"], zone)),
-        Cell(format_duration_s(span_s(source["start_ns"], source["end_ns"]))),
-        Cell(format_count(source["packets"])),
-        Cell(format_count(source["tcp_packets"])),
-        Cell(format_count(source["udp_packets"])),
-        Cell(format_count(source["other_ip_packets"])),
-        Cell(format_count(source["non_ip_packets"])),
-        Cell(format_bytes(source["wire_bytes"])),
-        Cell(format_bytes(source["captured_bytes"])),
+        Cell(_interfaces(source.interfaces)),
+        Cell(format_time_ns(source.start_ns, zone)),
+        Cell(format_duration_s(span_s(source.start_ns, source.end_ns))),
+        Cell(format_count(source.packets)),
+        Cell(format_count(source.tcp_packets)),
+        Cell(format_count(source.udp_packets)),
+        Cell(format_count(source.other_ip_packets)),
+        Cell(format_count(source.non_ip_packets)),
+        Cell(format_bytes(source.wire_bytes)),
+        Cell(format_bytes(source.captured_bytes)),
     )
 
 
-def _link_types(source: Mapping[str, Any]) -> str:
-    if source["lines"]:
-        return f"{format_count(source['lines'])} lines"
-    return ", ".join(source["link_types"]) or MISSING
+def _link_types(source: Input) -> str:
+    if source.lines:
+        return f"{format_count(source.lines)} lines"
+    return ", ".join(source.link_types) or MISSING
 
 
 def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
@@ -202,10 +201,10 @@ def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
     return None if start_ns is None or end_ns is None else (end_ns - start_ns) / 1e9
 
 
-def _format(source: Mapping[str, Any]) -> str:
-    if not source["format"]:
+def _format(source: Input) -> str:
+    if not source.format:
         return "not recognised"
-    return f"{source['format']}, {source['compression']}" if source["compression"] else str(source["format"])
+    return f"{source.format}, {source.compression}" if source.compression else source.format
 
 
 def _interfaces(interfaces: Sequence[Mapping[str, Any]]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.link import ALL, worst_stretch
 from tfrctrace.reports.elements import Fact, Name
-from tfrctrace.reports.link_facts import hosts_with_most, path_sides, side_words
+from tfrctrace.reports.link_facts import LinkHost, LinkSide, both_sides, hosts_with_most, path_sides
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_count, format_ms, format_share, format_stretch_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -41,26 +42,24 @@ def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
 
     Losses are left out if they are better known than from one place.
     """
-    whole = link.sides.row(0, named=True)
+    whole = both_sides(link)
     for side in path_sides(link):
         worst = _worst_host(link, side)
         yield Fact(
-            f"RTT {side_words(side)}".strip() + ", p50",
-            format_ms(side["rtt_p50_ms"]),
-            f"p95 {format_ms(side['rtt_p95_ms'])}, p99 {format_ms(side['rtt_p99_ms'])}; "
-            f"n {format_count(side['rtt_samples'])}{worst}",
+            f"RTT {side.where}".strip() + ", p50",
+            format_ms(side.rtt_p50_ms),
+            f"p95 {format_ms(side.rtt_p95_ms)}, p99 {format_ms(side.rtt_p99_ms)}; "
+            f"n {format_count(side.rtt_samples)}{worst}",
         )
     for label, part, all_of, noun in (
         ("Lost segments", "lost_packets", "tcp_data_packets", "TCP segment"),
         ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
     ):
-        if whole[part] is not None and whole[all_of] and (with_losses or part != "lost_packets"):
+        some, every = getattr(whole, part), getattr(whole, all_of)
+        if some is not None and every and (with_losses or part != "lost_packets"):
             worst_of = _worst_share(link, part, all_of)
-            yield Fact(
-                label,
-                format_share(whole[part] / whole[all_of]),
-                f"{format_count(whole[part])} of {counted(whole[all_of], noun)}{worst_of}",
-            )
+            words = f"{format_count(some)} of {counted(every, noun)}{worst_of}"
+            yield Fact(label, format_share(some / every), words)
 
 
 def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[Fact]:
@@ -85,32 +84,26 @@ def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[F
         return
 
 
-def _worst_host(link: LinkTables, side: Mapping[str, Any]) -> str:
+def _worst_host(link: LinkTables, side: LinkSide) -> str:
     """Return the host of a side with the largest 95th percentile, if there are several."""
     import polars as pl
 
     own = link.hosts.filter(
-        (pl.col("side") == side["side"]) | pl.lit(side["side"] == ALL),
+        (pl.col("side") == side.side) | pl.lit(side.side == ALL),
         pl.col("rtt_samples") >= _FEWEST["rtt_samples"],
     )
     if own.height < _LEAST_HOSTS:
         return ""
-    host = own.sort("rtt_p95_ms", "group", descending=[True, False]).row(0, named=True)
-    return f"; worst {_named(host)}: p95 {format_ms(host['rtt_p95_ms'])}"
+    host, *_ = records(own.sort("rtt_p95_ms", "group", descending=[True, False]), LinkHost)
+    return f"; worst {host.called}: p95 {format_ms(host.rtt_p95_ms)}"
 
 
 def _worst_share(link: LinkTables, part: str, whole: str) -> str:
     worst = hosts_with_most(link, part, whole)
     if link.hosts.height < _LEAST_HOSTS or worst.is_empty() or worst["share"].n_unique() == 1:
         return ""
-    host = worst.row(0, named=True)
-    return f"; worst {_named(host)}: {format_share(host['share'])}"
-
-
-def _named(host: Mapping[str, Any]) -> str:
-    """Return the address of a host, or which node of a simulation it is."""
-    name = str(host["group"])
-    return f"node {name}" if name.isdigit() else name
+    host, *_ = records(worst, LinkHost)
+    return f"; worst {host.called}: {format_share(host.share)}"
 
 
 def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
@@ -131,10 +124,10 @@ def _bad_stretches(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
         yield from _lossy_stretch(link, part, whole, words, zone)
 
 
-def _slow_stretch(link: LinkTables, side: Mapping[str, Any], zone: TimeZone) -> Iterator[Words]:
+def _slow_stretch(link: LinkTables, side: LinkSide, zone: TimeZone) -> Iterator[Words]:
     import polars as pl
 
-    course = link.course.filter(pl.col("side") == side["side"])
+    course = link.course.filter(pl.col("side") == side.side)
     rows = course.filter(pl.col("rtt_samples") >= _FEWEST["rtt_samples"]).sort("start_ns")
     if rows.is_empty():
         return
@@ -144,29 +137,25 @@ def _slow_stretch(link: LinkTables, side: Mapping[str, Any], zone: TimeZone) -> 
     if found is None:
         return
     begin_ns, end_ns, worst_ms = found
-    to = f" {side_words(side)}".rstrip()
-    own = link.hosts.filter((pl.col("side") == side["side"]) | pl.lit(side["side"] == ALL))
+    to = f" {side.where}".rstrip()
+    own = link.hosts.filter((pl.col("side") == side.side) | pl.lit(side.side == ALL))
     yield (
         f"RTT{to} was bad {format_stretch_ns(begin_ns, end_ns, zone)}: p95 up to {format_ms(worst_ms)} "
         f"(usually {format_ms(usual_ms)})",
-        *_suffering(link, own, (begin_ns, end_ns), lambda row: _is_slow(row, bad_ms)),
+        *_suffering(link, own, (begin_ns, end_ns), bad_ms),
         ".",
     )
-
-
-def _is_slow(row: Mapping[str, Any], bad_ms: float) -> bool:
-    return row["rtt_p95_ms"] is not None and row["rtt_p95_ms"] > bad_ms
 
 
 def _lossy_stretch(link: LinkTables, part: str, whole: str, words: str, zone: TimeZone) -> Iterator[Words]:
     import polars as pl
 
-    total = link.sides.row(0, named=True)
-    if not total[part] or not total[whole]:
+    some, every = link.sides.select(part, whole).row(0)
+    if not some or not every:
         return
     rows = link.course.filter(pl.col("side") == ALL, pl.col(whole) >= _FEWEST[whole]).sort("start_ns")
     shares = (rows[part] / rows[whole]).to_list()
-    found = _stretch(rows, shares, max(_TIMES_MORE * total[part] / total[whole], _LEAST_SHARES[part]))
+    found = _stretch(rows, shares, max(_TIMES_MORE * some / every, _LEAST_SHARES[part]))
     if found is None:
         return
     begin_ns, end_ns, worst = found
@@ -198,12 +187,12 @@ def _common_host(link: LinkTables, stretch_ns: tuple[int, int], part: str) -> Wo
     bad = by_host.filter(pl.col(part) > 0)
     # each has two ends
     total = int(bad[part].sum()) / 2
-    first = bad.row(0, named=True) if bad.height else None
-    if first is None:
+    if bad.is_empty():
         return ()
-    if first[part] >= _MOST_OF_ALL * total and bad.height > 2:
-        words = ", all with " if first[part] == total else f", {format_share(first[part] / total)} with "
-        return (words, Name(str(first["group"])))
+    host, most = bad.select("group", part).row(0)
+    if most >= _MOST_OF_ALL * total and bad.height > 2:
+        words = ", all with " if most == total else f", {format_share(most / total)} with "
+        return (words, Name(str(host)))
     return (f", for {format_count(bad.height)} of {counted(by_host.height, 'host')}",)
 
 
@@ -218,7 +207,7 @@ def _suffering(
     link: LinkTables,
     hosts: pl.DataFrame,
     stretch_ns: tuple[int, int],
-    is_bad: Callable[[Mapping[str, Any]], bool],
+    bad_ms: float,
 ) -> Words:
     """Return for how many of the hosts seen in a stretch it was bad; one or two by their names."""
     import polars as pl
@@ -226,7 +215,7 @@ def _suffering(
     if hosts.height < _LEAST_HOSTS:
         return ()
     inside = link.host_course.filter(_begins_in(stretch_ns), pl.col("group").is_in(hosts["group"].implode()))
-    bad = {row["group"] for row in inside.iter_rows(named=True) if is_bad(row)}
+    bad = set(inside.filter(pl.col("rtt_p95_ms") > bad_ms)["group"])
     seen = inside["group"].n_unique()
     if not bad:
         return ()

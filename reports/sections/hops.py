@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.sets.hop_totals import hop_totals
-from tfrctrace.reports.conversations import direction_label, flow_anchor
+from tfrctrace.metrics.sets.hop_totals import HopRow, hop_rows, hop_totals
+from tfrctrace.reports.cells import count_cell, ms_cell, share_cell
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
-from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_share
+from tfrctrace.reports.flow_rows import FlowRow, flow_anchor
+from tfrctrace.reports.records import records
+from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import polars as pl
-
     from tfrctrace.metrics.sets.hop_totals import HopTotals
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 300
 """Hops of flows in the table, those with most losses; the table `hops` has all."""
@@ -52,14 +53,15 @@ _OF_FLOWS: Final = (
 )
 
 
-def hops_section(hops: pl.DataFrame, flows: pl.DataFrame) -> Section:
+def hops_section(content: ReportContent) -> Section:
     """Return the section on the hops; it is empty without any."""
     key, title = "hops", "Hops between the captures"
+    hops = content.results.table("hops")
     if hops.is_empty():
         return Section(key, title)
-    rows = list(hops.iter_rows(named=True))
-    directions = {(row["flow"], row["direction"]): row for row in flows.iter_rows(named=True)}
-    lossy = sorted(rows, key=lambda row: (-row["lost_packets"], row["flow"], row["direction"], row["hop"]))
+    rows = hop_rows(hops.iter_rows(named=True))
+    legends = {row.key: row.legend for row in records(content.flows, FlowRow)}
+    lossy = sorted(rows, key=lambda row: (-row.lost_packets, row.flow, row.direction, row.hop))
     left_out = len(rows) - _MOST_ROWS
     rest = f" Not shown: {counted(left_out, 'hop')} with fewer losses." if left_out > 0 else ""
     tables = (
@@ -74,7 +76,7 @@ def hops_section(hops: pl.DataFrame, flows: pl.DataFrame) -> Section:
             "hops-flows",
             f"Each direction of a flow on each hop, most losses first.{rest}",
             _OF_FLOWS,
-            tuple(_row_of_flow(row, directions) for row in lossy[:_MOST_ROWS]),
+            tuple(_row_of_flow(row, legends) for row in lossy[:_MOST_ROWS]),
             sortable=True,
         ),
     )
@@ -87,25 +89,24 @@ def _row_of_all(number: int, one: HopTotals) -> Row:
         (
             Cell(one.from_capture),
             Cell(one.to_capture),
-            Cell(format_count(one.flows), sort=one.flows),
+            count_cell(one.flows),
             *_counts(one.packets, one.lost, one.in_flight, one.missed),
-            *map(_delay, (one.delay_min_ms, one.delay_mean_ms, one.delay_max_ms)),
+            *map(ms_cell, (one.delay_min_ms, one.delay_mean_ms, one.delay_max_ms)),
         ),
     )
 
 
-def _row_of_flow(row: Mapping[str, Any], directions: Mapping[tuple[int, str], Mapping[str, Any]]) -> Row:
-    flow, direction = row["flow"], row["direction"]
-    known = directions.get((flow, direction))
+def _row_of_flow(row: HopRow, legends: Mapping[tuple[int, str], str]) -> Row:
+    key = row.flow, row.direction
     return Row(
-        f"hop-{flow_anchor(flow)}-{direction}-{row['hop']}",
+        f"hop-{flow_anchor(row.flow)}-{row.direction}-{row.hop}",
         (
-            Cell(f"{flow} {direction}" if known is None else direction_label(known), sort=flow),
-            Cell(str(row["hop"]), sort=row["hop"]),
-            Cell(row["from"]),
-            Cell(row["to"]),
-            *_counts(row["packets"], row["lost_packets"], row["in_flight_packets"], row["missed_packets"]),
-            *map(_delay, (row["delay_p50_ms"], row["delay_p95_ms"])),
+            Cell(legends.get(key, f"{row.flow} {row.direction}"), sort=row.flow),
+            Cell(str(row.hop), sort=row.hop),
+            Cell(row.from_capture),
+            Cell(row.to_capture),
+            *_counts(row.packets, row.lost_packets, row.in_flight_packets, row.missed_packets),
+            *map(ms_cell, (row.delay_p50_ms, row.delay_p95_ms)),
         ),
     )
 
@@ -113,12 +114,8 @@ def _row_of_flow(row: Mapping[str, Any], directions: Mapping[tuple[int, str], Ma
 def _counts(packets: int, lost: int, in_flight: int, missed: int) -> Iterator[Cell]:
     known = packets - in_flight
     share = lost / known if known else None
-    yield Cell(format_count(packets), sort=packets)
-    yield Cell(format_count(lost), sort=lost)
-    yield Cell(MISSING if share is None else format_share(share), sort=share)
-    yield Cell(format_count(in_flight), sort=in_flight)
-    yield Cell(format_count(missed), sort=missed)
-
-
-def _delay(delay_ms: float | None) -> Cell:
-    return Cell(MISSING if delay_ms is None else format_ms(delay_ms), sort=delay_ms)
+    yield count_cell(packets)
+    yield count_cell(lost)
+    yield share_cell(share)
+    yield count_cell(in_flight)
+    yield count_cell(missed)

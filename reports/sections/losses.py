@@ -7,9 +7,9 @@ retransmitted packets of the capture.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import (
     FLOW_HEADING,
     Cell,
@@ -22,15 +22,16 @@ from tfrctrace.reports.elements import (
     ends_heading,
 )
 from tfrctrace.reports.figures.loss_curves import loss_figure
-from tfrctrace.reports.sections.flow_table import MOST_FLOWS
+from tfrctrace.reports.report_content import MOST_FLOWS
 from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Sequence, Set
 
     import polars as pl
 
-    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class _CountColumn:
     columns: tuple[str, ...]
     rare: bool = False
 
-    def of(self, row: Mapping[str, Any]) -> int | None:
+    def of(self, row: FlowRow) -> int | None:
         """Return the count of one direction, None if a part of it cannot be known."""
-        values = [row[column] for column in self.columns]
-        return None if None in values else sum(values)
+        values: list[int | None] = [getattr(row, column) for column in self.columns]
+        return None if None in values else sum(filter(None, values))
 
 
 _COUNTS: Final = (
@@ -132,29 +133,23 @@ _PLACES: Final = {
 }
 
 
-def losses_section(
-    flows: pl.DataFrame,
-    with_rows: Set[int] = frozenset(),
-    *,
-    traces: Sequence[DrawnTrace] = (),
-    course: pl.DataFrame | None = None,
-) -> Section:
+def losses_section(content: ReportContent) -> Section:
     """Return the table of losses, retransmissions and reordering, and its figures; empty if there are none.
 
-    Flows in `with_rows` have a row in the table of flows, to which theirs points. `course` is that of
-    `tfrctrace.metrics.flow.cumulative_losses`, None if there were too many packets.
+    Rows point to those of the table of flows.
     """
     import polars as pl
 
+    course, with_rows = content.results.loss_course, {pair.lead.flow for pair in content.conversations}
     trouble = [column for count in _COUNTS for column in count.columns if column not in _HARMLESS]
     is_troubled = pl.any_horizontal(pl.col(trouble) > 0)
-    shown = largest_directions(flows, is_troubled, "wire_bytes", MOST_FLOWS)
+    shown = largest_directions(content.flows, is_troubled, "wire_bytes", MOST_FLOWS)
     if not shown:
         return Section("losses", "Losses and retransmissions")
     counts = [count for count in _COUNTS if not count.rare or any(count.of(row) for row in shown)]
     table = TableView(
         "losses-table",
-        _caption(len(shown), flows.select(is_troubled.sum()).item()),
+        _caption(len(shown), content.flows.select(is_troubled.sum()).item()),
         (
             FLOW_HEADING,
             ends_heading("the direction of the data"),
@@ -164,7 +159,7 @@ def losses_section(
         tuple(_row(row, counts, with_rows) for row in shown),
         sortable=True,
     )
-    figures = () if course is None else (loss_figure(trace, course) for trace in traces)
+    figures = () if course is None else (loss_figure(trace, course) for trace in content.traces)
     return Section(
         "losses",
         "Losses and retransmissions",
@@ -183,42 +178,42 @@ def _caption(shown: int, directions: int) -> str:
     )
 
 
-def _row(row: Mapping[str, Any], counts: Sequence[_CountColumn], with_rows: Set[int]) -> Row:
+def _row(row: FlowRow, counts: Sequence[_CountColumn], with_rows: Set[int]) -> Row:
     return Row(
-        f"losses-{row['flow']}-{row['direction']}",
+        f"losses-{row.flow}-{row.direction}",
         (
             Cell(
-                str(row["flow"]),
-                sort=row["flow"],
-                anchor=flow_anchor(row["flow"]) if row["flow"] in with_rows else "",
+                str(row.flow),
+                sort=row.flow,
+                anchor=row.anchor if row.flow in with_rows else "",
             ),
-            Cell(ends(row), str(row["transport"]).upper()),
+            Cell(row.ends, str(row.transport).upper()),
             *(Cell(format_count(count.of(row)), _second_line(row, count), count.of(row)) for count in counts),
             _vantage(row),
         ),
     )
 
 
-def _second_line(row: Mapping[str, Any], count: _CountColumn) -> str:
+def _second_line(row: FlowRow, count: _CountColumn) -> str:
     """Return the second line of a cell: details of a count above 0."""
     if not count.of(row):
         return ""
     match count.columns:
-        case ("rto_retransmissions",) if row["timeouts"]:
-            return f"in {counted(row['timeouts'], 'timeout')}"
-        case ("reordered_packets",) if row["reordering_max_packets"]:
-            return f"by up to {format_count(row['reordering_max_packets'])}"
-        case ("loss_events",) if row["loss_event_rate"] is not None:
-            return format_share(row["loss_event_rate"])
+        case ("rto_retransmissions",) if row.timeouts:
+            return f"in {counted(row.timeouts, 'timeout')}"
+        case ("reordered_packets",) if row.reordering_max_packets:
+            return f"by up to {format_count(row.reordering_max_packets)}"
+        case ("loss_events",) if row.loss_event_rate is not None:
+            return format_share(row.loss_event_rate)
         case _:
             return ""
 
 
-def _vantage(row: Mapping[str, Any]) -> Cell:
+def _vantage(row: FlowRow) -> Cell:
     """Return where the data was captured, with the confidence unless the trace shows both ends."""
-    confidence = None if row["vantage"] == "both" else row["vantage_confidence"]
+    confidence = None if row.vantage == "both" else row.vantage_confidence
     sure = "" if confidence is None else f"{confidence * 100:.0f} % confidence"
-    return Cell(_PLACES.get(row["vantage"], MISSING), sure)
+    return Cell(_PLACES.get(row.vantage or "", MISSING), sure)
 
 
 _CAUSES: Final = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tfrctrace.reports.conversations import direction_label, flow_anchor, largest_directions
+from tfrctrace.reports.cells import count_cell, ms_cell
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView, Words
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure
+from tfrctrace.reports.records import record
 from tfrctrace.reports.units import (
     counted,
     format_count,
@@ -15,12 +17,12 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import polars as pl
 
-    from tfrctrace.parsers._native import Clock
-    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 50
 """Directions in the table; the table of flows has more."""
@@ -43,13 +45,28 @@ _HEADINGS: Final = (
 )
 
 
-def pair_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
-    """Return the section on a pair of captures, which is one trace; it is empty without a `clock`."""
+class _Clock(NamedTuple):
+    """What the core says of the second clock (`Clock`, which explains each field)."""
+
+    is_given: bool
+    has_delays: bool
+    offset_ns: int
+    offset_low_ns: int | None
+    offset_high_ns: int | None
+    drift_ppm: float | None
+    drift_low_ppm: float | None
+    drift_high_ppm: float | None
+    packets: int
+
+
+def pair_section(content: ReportContent) -> Section:
+    """Return the section on a pair of captures, which is one trace; it is empty without a clock."""
     key, title = "between", "Between the two captures"
-    if clock is None:
+    if content.results.clock is None:
         return Section(key, title)
-    rows = _matched(traces[0].flows)
-    figures = (delay_figure(traces[0]), delivered_figure(traces[0]))
+    trace, clock = content.traces[0], record(content.results.clock, _Clock)
+    rows = _matched(trace.flows)
+    figures = (delay_figure(trace), delivered_figure(trace))
     return Section(
         key,
         title,
@@ -60,61 +77,61 @@ def pair_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
     )
 
 
-def _matched(flows: pl.DataFrame) -> list[dict[str, Any]]:
+def _matched(flows: pl.DataFrame) -> list[FlowRow]:
     """Return the directions of which both captures can show packets, most packets first."""
     import polars as pl
 
     return largest_directions(flows, pl.col("sent_packets") > 0, "sent_packets", flows.height)
 
 
-def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
-    sent, lost = (sum(row[name] for row in rows) for name in ("sent_packets", "lost_packets"))
-    yield Fact("In both captures", counted(clock["packets"], "packet"), f"of {format_count(sent)} sent")
+def _facts(rows: list[FlowRow], clock: _Clock) -> Iterator[Fact]:
+    sent, lost = (sum(row.sent_packets or 0 for row in rows), sum(row.lost_packets or 0 for row in rows))
+    yield Fact("In both captures", counted(clock.packets, "packet"), f"of {format_count(sent)} sent")
     yield Fact("Lost between", format_count(lost), format_share(lost / sent) if sent else "")
-    if not clock["has_delays"]:
+    if not clock.has_delays:
         yield Fact("Second clock", "not known", "packets of one direction only")
         return
     yield Fact(
-        f"Second clock {'ahead' if clock['offset_ns'] >= 0 else 'behind'}",
+        f"Second clock {'ahead' if clock.offset_ns >= 0 else 'behind'}",
         _offset(clock),
-        "as given" if clock["is_given"] else f"{_offset_words(clock)} at the first packet in both",
+        "as given" if clock.is_given else f"{_offset_words(clock)} at the first packet in both",
     )
-    if not clock["is_given"]:
-        drift = clock["drift_ppm"]
+    if not clock.is_given:
+        drift = clock.drift_ppm
         value = "not known" if drift is None else f"{drift:+.1f} ppm"
         yield Fact("Clock drift", value, _drift_words(clock))
 
 
-def _offset(clock: Clock) -> str:
+def _offset(clock: _Clock) -> str:
     """Return the offset to the microsecond, or millisecond if it is not known as well."""
-    low_ns, high_ns = clock["offset_low_ns"] or 0, clock["offset_high_ns"] or 0
-    is_coarse = not clock["is_given"] and high_ns - low_ns > _NS_PER_MS
-    seconds = abs(clock["offset_ns"]) / 1e9
+    low_ns, high_ns = clock.offset_low_ns or 0, clock.offset_high_ns or 0
+    is_coarse = not clock.is_given and high_ns - low_ns > _NS_PER_MS
+    seconds = abs(clock.offset_ns) / 1e9
     return f"{seconds:,.3f} s" if is_coarse else f"{seconds:,.6f} s"
 
 
-def _offset_words(clock: Clock) -> str:
-    low_ns, high_ns = clock["offset_low_ns"], clock["offset_high_ns"]
+def _offset_words(clock: _Clock) -> str:
+    low_ns, high_ns = clock.offset_low_ns, clock.offset_high_ns
     if low_ns is None or high_ns is None:
         return "estimated"
     return f"± {format_ms((high_ns - low_ns) / 2 / _NS_PER_MS)}"
 
 
-def _drift_words(clock: Clock) -> str:
-    low, high = clock["drift_low_ppm"], clock["drift_high_ppm"]
+def _drift_words(clock: _Clock) -> str:
+    low, high = clock.drift_low_ppm, clock.drift_high_ppm
     if low is None or high is None:
         return "the clock was adjusted in between"
     return f"possible: {low:+.1f} to {high:+.1f} ppm"
 
 
-def _on_the_clocks(clock: Clock) -> Words:
-    if not clock["has_delays"]:
+def _on_the_clocks(clock: _Clock) -> Words:
+    if not clock.has_delays:
         return (
             "Both captures have packets of one direction only. Delays cannot be separated from the clock "
             "offset then; only their changes (jitter) are known. If the clocks agree, use "
             "`--clock-offset 0s`.",
         )
-    if clock["is_given"]:
+    if clock.is_given:
         return ("Delays are differences of the two clocks, corrected by the given offset.",)
     return (
         "The clock offset is estimated from the packets: no packet may arrive before it was sent, and of the "
@@ -125,11 +142,11 @@ def _on_the_clocks(clock: Clock) -> Words:
     )
 
 
-def _half_ms(clock: Clock) -> str:
+def _half_ms(clock: _Clock) -> str:
     return _offset_words(clock).removeprefix("± ")
 
 
-def _table(rows: list[dict[str, Any]]) -> TableView:
+def _table(rows: list[FlowRow]) -> TableView:
     shown = rows[:_MOST_ROWS]
     left_out = len(rows) - len(shown)
     rest = f" Not shown: {counted(left_out, 'direction')} with fewer packets." if left_out else ""
@@ -142,20 +159,14 @@ def _table(rows: list[dict[str, Any]]) -> TableView:
     )
 
 
-def _row(row: dict[str, Any]) -> Row:
-    counts = (
-        "sent_packets",
-        "lost_before_packets",
-        "lost_packets",
-        "lost_behind_packets",
-        "missed_packets",
-    )
-    times = ("delay_min_ms", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms", "delay_max_ms", "jitter_ms")
+def _row(row: FlowRow) -> Row:
+    lost = (row.lost_before_packets, row.lost_packets, row.lost_behind_packets)
+    delays = (row.delay_min_ms, row.delay_p50_ms, row.delay_p95_ms, row.delay_p99_ms, row.delay_max_ms)
     return Row(
-        f"between-{flow_anchor(row['flow'])}-{row['direction']}",
+        f"between-{row.anchor}-{row.direction}",
         (
-            Cell(direction_label(row)),
-            *(Cell(format_count(row[name]), sort=row[name]) for name in counts),
-            *(Cell(format_ms(row[name]), sort=row[name]) for name in times),
+            Cell(row.legend),
+            *map(count_cell, (row.sent_packets, *lost, row.missed_packets)),
+            *map(ms_cell, (*delays, row.jitter_ms)),
         ),
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
+from tfrctrace.reports.cells import count_cell, ms_cell
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView
-from tfrctrace.reports.units import MISSING, counted, format_count, format_ms
+from tfrctrace.reports.units import MISSING, counted, format_count
 
 if TYPE_CHECKING:
-    import polars as pl
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 
@@ -31,11 +33,12 @@ _HEADINGS: Final = (
 )
 
 
-def quic_section(flows: pl.DataFrame) -> Section:
+def quic_section(content: ReportContent) -> Section:
     """Return what is known of each direction of QUIC; empty without any."""
     import polars as pl
 
     key, title = "quic", "QUIC"
+    flows = content.flows
     is_quic = (pl.col("transport") == "quic") & (pl.col("packets") > 0)
     # a page of results that were saved by an earlier version
     if "quic_version" not in flows.columns:
@@ -53,26 +56,25 @@ def quic_section(flows: pl.DataFrame) -> Section:
     return Section(key, title, tables=(table,))
 
 
-def _row(row: dict[str, Any]) -> Row:
-    times = ("handshake_rtt_ms", "syn_rtt_ms")
-    paths = counted(row["quic_paths"], "path") if row["quic_paths"] > 1 else ""
-    verdict = row["spin_verdict"]
+def _row(row: FlowRow) -> Row:
+    paths = row.quic_paths or 1
+    verdict = row.spin_verdict
     return Row(
-        f"quic-{flow_anchor(row['flow'])}-{row['direction']}",
+        f"quic-{row.anchor}-{row.direction}",
         (
-            Cell(str(row["flow"]), sort=row["flow"]),
-            Cell(ends(row)),
-            Cell(row["server_name"] or MISSING, row["alpn"] or ""),
-            Cell(row["quic_version"] or MISSING, paths),
-            *(Cell(format_ms(row[name]), sort=row[name]) for name in times),
+            Cell(str(row.flow), sort=row.flow),
+            Cell(row.ends),
+            Cell(row.server_name or MISSING, row.alpn or ""),
+            Cell(row.quic_version or MISSING, counted(paths, "path") if paths > 1 else ""),
+            *map(ms_cell, (row.handshake_rtt_ms, row.syn_rtt_ms)),
             Cell(verdict.replace("_", "-") if verdict else MISSING),
-            *(Cell(format_ms(row[name]), sort=row[name]) for name in ("spin_rtt_p50_ms", "spin_rtt_p95_ms")),
-            Cell(format_count(row["quic_0rtt_packets"]), sort=row["quic_0rtt_packets"]),
+            *map(ms_cell, (row.spin_rtt_p50_ms, row.spin_rtt_p95_ms)),
+            count_cell(row.quic_0rtt_packets),
             Cell(
-                format_count(row["ect1_packets"]),
-                format_count(row["ect0_packets"]) if row["ect0_packets"] else "",
-                row["ect1_packets"],
+                format_count(row.ect1_packets),
+                format_count(row.ect0_packets) if row.ect0_packets else "",
+                row.ect1_packets,
             ),
-            Cell(format_count(row["ce_packets"]), sort=row["ce_packets"]),
+            count_cell(row.ce_packets),
         ),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tfrctrace.reports.conversations import direction_label, flow_anchor
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.thinning import thinned
+from tfrctrace.reports.flow_rows import FlowRow, flow_anchor
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_count, format_rate_bps, format_share
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.elements import Unit
+    from tfrctrace.reports.report_content import ReportContent
 
 _KEY: Final = ("flow", "direction")
 _Names: TypeAlias = "Mapping[tuple[object, ...], str]"
@@ -62,15 +64,15 @@ _HEADINGS: Final = (
 )
 
 
-def replay_section(traces: Sequence[DrawnTrace], steps: pl.DataFrame, flows: pl.DataFrame) -> Section:
-    """Return figures and table of the replayed flows, the rows of `REPLAY`; empty without any."""
+def replay_section(content: ReportContent) -> Section:
+    """Return figures and table of the replayed flows, empty without any."""
+    steps = content.results.table("replay")
     if steps.is_empty():
         return Section("replay", "TFRC replay")
     names: _Names = {
-        (row["flow"], row["direction"]): direction_label(row)
-        for row in flows.join(steps, on=_KEY, how="semi").iter_rows(named=True)
+        row.key: row.legend for row in records(content.flows.join(steps, on=_KEY, how="semi"), FlowRow)
     }
-    figures = [figure for trace in traces for figure in _figures_of(trace, trace.of(steps), names)]
+    figures = [figure for trace in content.traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(
         "replay",
         "TFRC replay",

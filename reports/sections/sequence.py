@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.flow.quantiles import envelope
-from tfrctrace.reports.conversations import direction_label
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, Words
+from tfrctrace.reports.flow_rows import FlowRow
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_POINTS: Final = 400
 """Of each kind in the overview; a zoomed-in view has more."""
@@ -28,24 +27,23 @@ _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
 )
 
 
-def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+def sequence_section(content: ReportContent) -> Section:
     """Return the graph of the largest TCP direction of each trace; empty without TCP.
 
-    `results.sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if there are no
-    packets of one capture to be read for it, or too many.
+    `sequence` of the results is None if there are no packets of one capture to be read for it, or too many.
     """
     key, title = "sequence", "Time-sequence graph"
-    if results.sequence is None:
-        return Section(key, title, _not_drawn(results, flows))
-    sequence = results.sequence
-    figures = (_figure(trace, trace.of(sequence)) for trace in traces)
+    sequence = content.results.sequence
+    if sequence is None:
+        return Section(key, title, _not_drawn(content))
+    figures = (_figure(trace, trace.of(sequence)) for trace in content.traces)
     return Section(key, title, figures=tuple(filter(None, figures)))
 
 
-def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
-    if not (flows["transport"] == "tcp").any():
+def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
+    if not (content.flows["transport"] == "tcp").any():
         return ()
-    if results.clock is not None or results.joined:
+    if content.is_one_trace:
         return (("Not drawn for several captures together: see the report of a single one.",),)
     return (
         (
@@ -56,17 +54,16 @@ def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
 
 
 def _figure(trace: DrawnTrace, own: pl.DataFrame) -> Figure | None:
-    import polars as pl
 
     if own.is_empty():
         return None
     flow, direction = own.select("flow", "direction").row(0)
-    row = trace.flows.filter(pl.col("flow") == flow, pl.col("direction") == direction).row(0, named=True)
+    (row,) = records(trace.flows.filter(flow=flow, direction=direction), FlowRow)
     few = envelope(own, ("kind",), "bytes", _MOST_POINTS)
     return Figure(
         key=trace.key("sequence"),
         title=trace.titled("Bytes over time"),
-        description=f"Sequence numbers of {direction_label(row)} up to {format_bytes(_highest(own))}.",
+        description=f"Sequence numbers of {row.legend} up to {format_bytes(_highest(own))}.",
         caption=_caption(row, own),
         unit="B",
         curves=_curves(trace, few),
@@ -96,14 +93,14 @@ def _curves(trace: DrawnTrace, own: pl.DataFrame) -> tuple[Curve, ...]:
     return tuple(curves)
 
 
-def _caption(row: dict[str, Any], own: pl.DataFrame) -> str:
+def _caption(row: FlowRow, own: pl.DataFrame) -> str:
     import polars as pl
 
     again = own.filter(pl.col("kind") == "sent_again").height
     retransmitted = f", {counted(again, 'point')} of retransmitted data" if again else ""
     return (
-        f"Sequence numbers of {direction_label(row)}, the direction with most data, counted from its first "
-        f"byte: the first byte of each of {format_count(row['data_packets'])} data packets{retransmitted}, "
+        f"Sequence numbers of {row.legend}, the direction with most data, counted from its first "
+        f"byte: the first byte of each of {format_count(row.data_packets)} data packets{retransmitted}, "
         "and the captured acknowledgements and windows. The slope is the rate, the height between data and "
         "acknowledgements the data in flight. Of many packets the lowest and the highest of each interval "
         "are drawn."

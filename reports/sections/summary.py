@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.timezones import UTC_ZONE
-from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.elements import Fact, Name, Section, Words
-from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.figures.link_overview import link_overview
+from tfrctrace.reports.flow_rows import flow_name
+from tfrctrace.reports.inputs import volume
 from tfrctrace.reports.link_facts import path_sides
 from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
+from tfrctrace.reports.sections.objectives import verdicts
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
-    from tfrctrace.reports.elements import Overview, Severity
+    from tfrctrace.reports.elements import Severity
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.inputs import Input
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
@@ -55,25 +58,14 @@ _UNSUCCESSFUL: Final = {
 }
 
 
-def summary(
-    flows: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    conversations: Sequence[Conversation],
-    link: LinkTables | None = None,
-    feedback: pl.DataFrame | None = None,
-    *,
-    joined: bool,
-    caveats: Section | None = None,
-    verdicts: tuple[Words, ...] = (),
-    overview: Overview | None = None,
-    zone: TimeZone = UTC_ZONE,
-) -> Section:
-    """Return the summary; `conversations` are the largest flows, largest first.
-
-    `caveats` are counted here and written out further down.
-    """
+def summary(content: ReportContent) -> Section:
+    """Return the summary: key figures, and what stands out."""
+    flows, inputs, conversations = content.flows, content.inputs, content.conversations
+    link, zone = content.results.link, content.zone
+    begin_ns = content.traces[0].start_ns if len(content.traces) == 1 else None
+    overview = link_overview(link, begin_ns, zone, content.objectives)
     findings = (
-        _no_flow(flows, sources),
+        _no_flow(flows, inputs),
         _largest_flow(flows, conversations),
         _retransmissions(flows),
         retransmission_causes(flows),
@@ -89,20 +81,19 @@ def summary(
         key="summary",
         title="Summary",
         headline=(
-            *verdicts,
+            *verdicts(content.objectives, zone),
             *(when_it_was_bad(link, zone) if link and overview else ()),
-            *_caveats_line(caveats),
         ),
-        paragraphs=_opening(flows, sources, joined=joined, zone=zone),
-        facts=_facts(flows, sources, link, feedback, joined=joined, zone=zone),
+        paragraphs=_opening(content),
+        facts=_facts(content),
         overview=overview,
         findings=tuple(words for words in findings if words),
     )
 
 
-def _caveats_line(caveats: Section | None) -> tuple[Words, ...]:
+def caveats_line(caveats: Section) -> tuple[Words, ...]:
     """Return how many caveats there are, and where."""
-    if caveats is None or not caveats.notes:
+    if not caveats.notes:
         return ()
     severities = [note.severity for note in caveats.notes]
     counts = ((severities.count(severity), noun) for severity, noun in _SEVERITIES.items())
@@ -110,23 +101,22 @@ def _caveats_line(caveats: Section | None) -> tuple[Words, ...]:
     return ((Name("Caveats", caveats.key), f": {enumerated(parts)}."),)
 
 
-def _opening(
-    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool, zone: TimeZone
-) -> tuple[Words, ...]:
-    packets, _ = volume(flows, sources)
+def _opening(content: ReportContent) -> tuple[Words, ...]:
+    flows = content.flows
+    packets, _ = volume(flows, content.inputs)
     # an input that is no capture is named among the errors
-    sources = [source for source in sources if source["format"]] or sources
+    inputs = [source for source in content.inputs if source.format] or content.inputs
     apart = (
         " Each input is a separate trace: a connection in two of them counts twice."
-        if len(sources) > 1 and not joined
+        if len(inputs) > 1 and not content.is_one_trace
         else ""
     )
     held: Words = (
-        *_input_names(sources),
-        f" {'holds' if len(sources) == 1 else 'hold'} {counted(packets, 'packet')} in "
+        *_input_names(inputs),
+        f" {'holds' if len(inputs) == 1 else 'hold'} {counted(packets, 'packet')} in "
         f"{counted(flows['flow'].n_unique(), 'flow')}{_by_transport(flows)}.{apart}",
     )
-    when = _when(_covered(sources, joined=joined), zone)
+    when = _when(_covered(inputs, joined=content.is_one_trace), content.zone)
     return (held, (when,)) if when else (held,)
 
 
@@ -145,10 +135,10 @@ def _when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:
     )
 
 
-def _input_names(sources: Sequence[Mapping[str, Any]]) -> Words:
+def _input_names(inputs: Sequence[Input]) -> Words:
     """Return the names of the inputs as an enumeration, the rest of many as a count."""
-    shown = [Name(source["source"]) for source in sources[:_MOST_NAMES]]
-    rest = len(sources) - len(shown)
+    shown = [Name(source.name) for source in inputs[:_MOST_NAMES]]
+    rest = len(inputs) - len(shown)
     words: list[str | Name] = []
     for position, name in enumerate(shown):
         if position:
@@ -177,29 +167,23 @@ def _by_transport(flows: pl.DataFrame) -> str:
     return f": {enumerated(parts)}" if parts else ""
 
 
-def _facts(
-    flows: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    link: LinkTables | None,
-    feedback: pl.DataFrame | None,
-    *,
-    joined: bool,
-    zone: TimeZone,
-) -> tuple[Fact, ...]:
+def _facts(content: ReportContent) -> tuple[Fact, ...]:
     """Return the key figures, each over all flows."""
     import polars as pl
 
-    packets, wire_bytes = volume(flows, sources)
-    covered = _covered(sources, joined=joined)
+    flows, link = content.flows, content.results.link
+    packets, wire_bytes = volume(flows, content.inputs)
+    covered = _covered(content.inputs, joined=content.is_one_trace)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
-    whose = _from_when_to_when(covered, zone)
+    whose = _from_when_to_when(covered, content.zone)
     sent = flows.filter(pl.col("lost_packets").is_not_null())
     packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
     # a few flows with numbered packets do not speak for all others
     shows_both_ends = packets_sent > 0 and sent["packets"].sum() >= flows["packets"].sum() / 2
     facts = list(link_facts(link, with_losses=not shows_both_ends)) if link else []
-    rtts = sum(side["rtt_samples"] for side in path_sides(link)) if link else 0
-    if rtts < _FEWEST_RTTS and (others := list(other_rtts(flows, feedback))):
+    rtts = sum(side.rtt_samples for side in path_sides(link)) if link else 0
+    others = list(other_rtts(flows, content.results.table("feedback"))) if rtts < _FEWEST_RTTS else []
+    if others:
         facts = [*others, *(fact for fact in facts if not fact.label.startswith("RTT"))]
     retransmitted, data = retransmitted_packets(flows)
     if data:
@@ -237,19 +221,14 @@ def _mean_rate(byte_count: int, lasted_s: float | None) -> str:
     return format_rate_bps(byte_count * 8 / lasted_s) if lasted_s else MISSING
 
 
-def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tuple[int, int]]:
+def _covered(inputs: Sequence[Input], *, joined: bool) -> list[tuple[int, int]]:
     """Return the spans of time in ns that the inputs cover, in order and without overlap.
 
     A simulation begins at 0 and a capture half a century later: what is between them is no duration. Joined
     inputs are one trace, with whatever is between two of them.
     """
     covered: list[tuple[int, int]] = []
-    spans = (
-        (source["start_ns"], source["end_ns"])
-        for source in sources
-        if source["start_ns"] is not None and source["end_ns"] is not None
-    )
-    for start, end in sorted(spans):
+    for start, end in sorted(filter(None, (source.span_ns for source in inputs))):
         if covered and (joined or start <= covered[-1][1]):
             covered[-1] = (covered[-1][0], max(covered[-1][1], end))
         else:
@@ -257,17 +236,16 @@ def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tupl
     return covered
 
 
-def _no_flow(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]]) -> Words:
+def _no_flow(flows: pl.DataFrame, inputs: Sequence[Input]) -> Words:
     """Return why there are no flows."""
-    packets = sum(source["packets"] for source in sources)
+    packets = sum(source.packets for source in inputs)
     if not flows.is_empty() or not packets:
         return ()
-    kinds = (
-        ("non_ip_packets", "not IP"),
-        ("other_ip_packets", "IP, but neither TCP nor UDP nor DCCP"),
-        ("undecoded_packets", "without a readable IP header"),
+    counts = (
+        (sum(source.non_ip_packets for source in inputs), "not IP"),
+        (sum(source.other_ip_packets for source in inputs), "IP, but neither TCP nor UDP nor DCCP"),
+        (sum(source.undecoded_packets for source in inputs), "without a readable IP header"),
     )
-    counts = ((sum(source[name] for source in sources), words) for name, words in kinds)
     parts = [f"{format_count(count)} {words}" for count, words in counts if count]
     why = f": {', '.join(parts)}" if parts else ""
     return (f"No packet belongs to a flow{why}.",)
@@ -277,16 +255,16 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
     if not conversations:
         return ()
     pair = conversations[0]
-    own = pair.lead["wire_bytes"] + (pair.back["wire_bytes"] if pair.back else 0)
-    total = flows["wire_bytes"].sum()
+    own = sum(row.wire_bytes for row in pair.directions)
+    total = int(flows["wire_bytes"].sum())
     share = f", {format_share(own / total)} of the bytes of all flows" if total else ""
-    rate = pair.lead["goodput_bps"]
+    rate = pair.lead.goodput_bps
     goodput = f" at a goodput of {format_rate_bps(rate)}" if rate is not None else ""
     return (
         "The largest is ",
-        flow_name(pair.lead),
+        pair.lead.name,
         " (",
-        Name(ends(pair.lead)),
+        Name(pair.lead.ends),
         f"): {format_bytes(own)} on the wire{share}{goodput}.",
     )
 
@@ -322,17 +300,17 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
         .filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
         .sort("_share", "flow", descending=[True, False])
         .head(1)
-        .to_dicts()
     )
-    # with a share that all have, none has most
-    if not worst or worst[0]["_share"] * data <= retransmitted * (1 + 1e-9):
-        return (f"{opening}.",)
-    return (f"{opening}, most in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
+    for flow, worst_share in worst.select("flow", "_share").iter_rows():
+        # with a share that all have, none has most
+        if worst_share * data > retransmitted * (1 + 1e-9):
+            return (f"{opening}, most in ", flow_name(flow), f" ({format_share(worst_share)}).")
+    return (f"{opening}.",)
 
 
-def first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
+def first_with_rtt(conversations: Sequence[Conversation]) -> FlowRow | None:
     """Return the leading direction of the largest flow that has RTT samples."""
-    return next((pair.lead for pair in conversations if pair.lead["rtt_p50_ms"] is not None), None)
+    return next((pair.lead for pair in conversations if pair.lead.rtt_p50_ms is not None), None)
 
 
 def _round_trips(conversations: Sequence[Conversation]) -> Words:
@@ -342,20 +320,20 @@ def _round_trips(conversations: Sequence[Conversation]) -> Words:
     seen_from = (
         " The capture was taken near the receiver, so this is only the receiver's own delay"
         f"{_handshake(row)}."
-        if is_near_receiver(row)
+        if row.is_near_receiver
         else ""
     )
     return (
         "The round-trip time of ",
-        flow_name(row),
-        f" was between {format_ms(row['rtt_min_ms'])} and {format_ms(row['rtt_max_ms'])}, "
-        f"95 % of its {counted(row['rtt_samples'], 'sample')} at or below {format_ms(row['rtt_p95_ms'])}."
+        row.name,
+        f" was between {format_ms(row.rtt_min_ms)} and {format_ms(row.rtt_max_ms)}, "
+        f"95 % of its {counted(row.rtt_samples or 0, 'sample')} at or below {format_ms(row.rtt_p95_ms)}."
         f"{seen_from}",
     )
 
 
-def _handshake(row: dict[str, Any]) -> str:
-    handshake_ms = row["handshake_rtt_ms"]
+def _handshake(row: FlowRow) -> str:
+    handshake_ms = row.handshake_rtt_ms
     return "" if handshake_ms is None else f"; the handshake took {format_ms(handshake_ms)}"
 
 
@@ -387,16 +365,16 @@ def _delivery(flows: pl.DataFrame) -> Words:
     packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
     opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
     share = f" ({format_share(lost / packets)})"
-    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1).to_dicts()
-    if not worst or worst[0]["pdr"] >= 1 - lost / packets:
-        return (f"{opening}{share}.",)
-    row = worst[0]
-    where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""
-    return (
-        f"{opening}{share}, most in ",
-        flow_name(row),
-        f": {format_share(row['pdr'])} delivered{where}.",
-    )
+    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1)
+    for flow, pdr, reasons in worst.select("flow", "pdr", "drop_reasons").iter_rows():
+        if pdr < 1 - lost / packets:
+            where = f", dropped at {reasons}" if reasons else ""
+            return (
+                f"{opening}{share}, most in ",
+                flow_name(flow),
+                f": {format_share(pdr)} delivered{where}.",
+            )
+    return (f"{opening}{share}.",)
 
 
 def _icmp_errors(flows: pl.DataFrame) -> Words:

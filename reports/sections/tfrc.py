@@ -5,12 +5,10 @@ Symbols are those of RFC 5348. The values of a receiver's report hold until the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tfrctrace.reports.cells import count_cell, ms_cell, rate_cell, share_cell
 from tfrctrace.reports.conversations import (
-    direction_label,
-    ends,
-    flow_anchor,
     largest_directions,
     of_direction,
 )
@@ -25,22 +23,21 @@ from tfrctrace.reports.elements import (
     TableView,
     ends_heading,
 )
+from tfrctrace.reports.records import records
 from tfrctrace.reports.units import (
     counted,
-    format_count,
     format_duration_s,
-    format_ms,
-    format_rate_bps,
-    format_share,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
-    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.flow_rows import FlowRow
+    from tfrctrace.reports.report_content import ReportContent
+    from tfrctrace.reports.report_input import ReportInput
 
 _MOST_DRAWN: Final = 4
 """TFRC flows of a trace that are drawn; the table has more."""
@@ -82,15 +79,26 @@ _FINDING_HEADINGS: Final = (
 )
 
 
-def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+class _Finding(NamedTuple):
+    """How often an end of a flow broke a rule."""
+
+    flow: int
+    finding: str
+    end: str
+    rule: str
+    times: int
+    first_ns: int
+
+
+def tfrc_section(content: ReportContent) -> Section:
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
     import polars as pl
 
-    rows = largest_directions(flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
+    rows = largest_directions(content.flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
     if not rows:
         return Section("tfrc", "TFRC state")
-    figures = (figure for trace in traces for figure in _figures_of(trace, results))
-    findings = _findings_table(traces, results.table("findings"))
+    figures = (figure for trace in content.traces for figure in _figures_of(trace, content.results))
+    findings = _findings_table(content.traces, content.results.table("findings"))
     is_rtp = all(map(_is_rtp, rows))
     return Section(
         "tfrc",
@@ -101,11 +109,11 @@ def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataF
     )
 
 
-def _is_rtp(row: Mapping[str, Any]) -> bool:
-    return bool(row["transport"] == "rtp")
+def _is_rtp(row: FlowRow) -> bool:
+    return bool(row.transport == "rtp")
 
 
-def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
+def _figures_of(trace: DrawnTrace, results: ReportInput) -> Iterator[Figure]:
     import polars as pl
 
     has_curve = pl.col("feedback_packets") >= _FEWEST_REPORTS
@@ -132,7 +140,7 @@ def _changes_on_arrival(reports: pl.DataFrame, column: str) -> pl.DataFrame:
     )
 
 
-def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events: pl.DataFrame) -> Figure:
+def _rates(trace: DrawnTrace, row: FlowRow, reports: pl.DataFrame, events: pl.DataFrame) -> Figure:
     allowed = _changes_on_arrival(reports, "x_bps")
     curves = []
     if allowed.height:
@@ -146,8 +154,8 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
         )
     words = " A ring marks the first report after a loss event." if any(c.marked for c in curves) else ""
     return trace.over_time(
-        f"tfrc-rate-{row['flow']}-{row['direction']}",
-        f"{'Rate by RTCP reports' if _is_rtp(row) else 'TFRC rate'}, flow {direction_label(row)}",
+        f"tfrc-rate-{row.flow}-{row.direction}",
+        f"{'Rate by RTCP reports' if _is_rtp(row) else 'TFRC rate'}, flow {row.legend}",
         curves,
         unit="bit/s",
         caption=(
@@ -158,9 +166,9 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
     )
 
 
-def _loss_event_rates(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+def _loss_event_rates(trace: DrawnTrace, drawn: Sequence[tuple[FlowRow, pl.DataFrame]]) -> Figure:
     curves = [
-        trace.steps(direction_label(row), style, reports["time_ns"].to_list(), reports["p"])
+        trace.steps(row.legend, style, reports["time_ns"].to_list(), reports["p"])
         for style, (row, reports) in enumerate(drawn, start=1)
     ]
     return trace.over_time(
@@ -177,9 +185,9 @@ def _loss_event_rates(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], p
     )
 
 
-def _round_trips(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+def _round_trips(trace: DrawnTrace, drawn: Sequence[tuple[FlowRow, pl.DataFrame]]) -> Figure:
     curves = [
-        trace.steps(direction_label(row), style, arrived["received_ns"].to_list(), arrived["r_ms"])
+        trace.steps(row.legend, style, arrived["received_ns"].to_list(), arrived["r_ms"])
         for style, (row, reports) in enumerate(drawn, start=1)
         if (arrived := _changes_on_arrival(reports, "r_ms")).height
     ]
@@ -209,7 +217,7 @@ def _first_reports_after(reports_ns: list[int], events_ns: list[int]) -> tuple[i
     return tuple(sorted(place for place in places if place < len(reports_ns)))
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> TableView:
+def _table(rows: Sequence[FlowRow]) -> TableView:
     return TableView(
         "tfrc-flows",
         "One row for each direction with reports of a receiver, largest first.",
@@ -219,18 +227,18 @@ def _table(rows: Sequence[dict[str, Any]]) -> TableView:
     )
 
 
-def _row(row: dict[str, Any]) -> Row:
+def _row(row: FlowRow) -> Row:
     return Row(
-        f"tfrc-{flow_anchor(row['flow'])}-{row['direction']}",
+        f"tfrc-{row.anchor}-{row.direction}",
         (
-            Cell(str(row["flow"]), sort=row["flow"]),
-            Cell(ends(row), str(row["transport"]).upper()),
-            Cell(format_count(row["feedback_packets"]), sort=row["feedback_packets"]),
-            Cell(format_count(row["loss_events"]), sort=row["loss_events"]),
-            Cell(format_share(row["loss_event_rate"]), sort=row["loss_event_rate"]),
-            Cell(format_rate_bps(row["x_recv_bps"]), sort=row["x_recv_bps"]),
-            Cell(format_ms(row["srtt_ms"]), sort=row["srtt_ms"]),
-            Cell(format_rate_bps(row["goodput_bps"]), sort=row["goodput_bps"]),
+            Cell(str(row.flow), sort=row.flow),
+            Cell(row.ends, row.transport.upper()),
+            count_cell(row.feedback_packets),
+            count_cell(row.loss_events),
+            share_cell(row.loss_event_rate),
+            rate_cell(row.x_recv_bps),
+            ms_cell(row.srtt_ms),
+            rate_cell(row.goodput_bps),
         ),
     )
 
@@ -253,23 +261,23 @@ def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> Tab
         "Violations of TFRC's rules, most frequent first; `tfrctrace convert --what findings` lists all.",
         _FINDING_HEADINGS,
         tuple(
-            _finding_row(number, row, trace_of.get(row["flow"]))
-            for number, row in enumerate(kinds.iter_rows(named=True), start=1)
+            _finding_row(number, row, trace_of.get(row.flow))
+            for number, row in enumerate(records(kinds, _Finding), start=1)
         ),
         sortable=True,
     )
 
 
-def _finding_row(number: int, row: dict[str, Any], trace: DrawnTrace | None) -> Row:
-    first_s = None if trace is None else trace.seconds([row["first_ns"]])[0]
+def _finding_row(number: int, row: _Finding, trace: DrawnTrace | None) -> Row:
+    first_s = None if trace is None else trace.seconds([row.first_ns])[0]
     return Row(
         f"tfrc-finding-{number}",
         (
-            Cell(str(row["flow"]), sort=row["flow"]),
-            Cell(str(row["finding"]).replace("_", " ")),
-            Cell(row["end"]),
-            Cell(row["rule"]),
-            Cell(format_count(row["times"]), sort=row["times"]),
+            Cell(str(row.flow), sort=row.flow),
+            Cell(row.finding.replace("_", " ")),
+            Cell(row.end),
+            Cell(row.rule),
+            count_cell(row.times),
             Cell(format_duration_s(first_s), sort=first_s),
         ),
     )

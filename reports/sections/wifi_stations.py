@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tfrctrace.reports.cells import bytes_cell, count_cell
 from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.wifi_curves import wifi_figures
-from tfrctrace.reports.units import MISSING, counted, format_bytes, format_count, format_share
+from tfrctrace.reports.records import records
+from tfrctrace.reports.units import MISSING, counted, format_count, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
-    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
 """Pairs of stations in the table: with every device that looks for a network there are many."""
@@ -34,24 +37,42 @@ _HEADINGS: Final = (
 )
 
 
-def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Sequence[DrawnTrace]) -> Section:
+class _Link(NamedTuple):
+    """Frames that one station sent to another."""
+
+    transmitter: str | None
+    receiver: str
+    frames: int
+    data_frames: int
+    retry_frames: int
+    bytes: int
+    rate_mean_mbps: float | None
+    signal_mean_dbm: float | None
+    signal_min_dbm: float | None
+    signal_max_dbm: float | None
+    noise_mean_dbm: float | None
+    channel_mhz: int | None
+
+
+def stations_section(content: ReportContent) -> Section:
     """Return the table of links between stations, most frames first; empty without frames of 802.11.
 
-    `bins` are those of the largest links (see `tfrctrace.metrics.flow.wifi_links`) on the one time axis that
+    Figures are those of the largest links (see `tfrctrace.metrics.flow.wifi_links`) on the one time axis that
     there is, None where there are several or too many frames.
     """
+    links, bins = content.results.table("links"), content.results.link_bins
     if links.is_empty():
         return Section("stations", "Stations")
     ordered = links.sort(
         "frames", "transmitter", "receiver", descending=[True, False, False], nulls_last=True
     )
-    shown = ordered.head(_MOST_ROWS).to_dicts()
+    shown = records(ordered.head(_MOST_ROWS), _Link)
     frames, retries = int(links["frames"].sum()), int(links["retry_frames"].sum())
     return Section(
         "stations",
         "Stations",
         paragraphs=((_reading(links),),),
-        figures=() if bins is None else tuple(wifi_figures(traces[0], bins)),
+        figures=() if bins is None else tuple(wifi_figures(content.traces[0], bins)),
         facts=(
             Fact("Frames", format_count(frames), f"on {counted(len(links), 'link')}"),
             Fact(
@@ -84,34 +105,31 @@ def _reading(links: pl.DataFrame) -> str:
     )
 
 
-def _left_out(links: pl.DataFrame, shown: list[dict[str, Any]]) -> str:
+def _left_out(links: pl.DataFrame, shown: Sequence[_Link]) -> str:
     rest = len(links) - len(shown)
     return f" Not shown: {counted(rest, 'link')} with fewer frames." if rest else ""
 
 
-def _row(number: int, row: dict[str, Any]) -> Row:
-    share = row["retry_frames"] / row["frames"] if row["frames"] else None
-    signal = row["signal_mean_dbm"]
-    rate = row["rate_mean_mbps"]
-    noise = row["noise_mean_dbm"]
-    channel = row["channel_mhz"]
+def _row(number: int, link: _Link) -> Row:
+    share = link.retry_frames / link.frames if link.frames else None
+    low, high = link.signal_min_dbm, link.signal_max_dbm
+    signal = _measured(link.signal_mean_dbm, ".0f", "dBm")
     return Row(
         f"link-{number}",
         (
-            Cell(row["transmitter"] or _UNKNOWN),
-            Cell(row["receiver"]),
-            Cell(format_count(row["frames"]), sort=row["frames"]),
-            Cell(format_count(row["data_frames"]), sort=row["data_frames"]),
-            Cell(format_count(row["retry_frames"]), format_share(share), row["retry_frames"]),
-            Cell(format_bytes(row["bytes"]), sort=row["bytes"]),
-            Cell(MISSING if rate is None else f"{rate:.1f} Mbit/s", sort=rate),
-            Cell(MISSING if signal is None else f"{signal:.0f} dBm", _range(row), signal),
-            Cell(MISSING if noise is None else f"{noise:.0f} dBm", sort=noise),
-            Cell(MISSING if channel is None else f"{channel} MHz", sort=channel),
+            Cell(link.transmitter or _UNKNOWN),
+            Cell(link.receiver),
+            count_cell(link.frames),
+            count_cell(link.data_frames),
+            count_cell(link.retry_frames, format_share(share)),
+            bytes_cell(link.bytes),
+            _measured(link.rate_mean_mbps, ".1f", "Mbit/s"),
+            signal if low is None or high is None else replace(signal, back=f"{low:.0f} to {high:.0f}"),
+            _measured(link.noise_mean_dbm, ".0f", "dBm"),
+            _measured(link.channel_mhz, "", "MHz"),
         ),
     )
 
 
-def _range(row: dict[str, Any]) -> str:
-    low, high = row["signal_min_dbm"], row["signal_max_dbm"]
-    return "" if low is None or high is None else f"{low:.0f} to {high:.0f}"
+def _measured(value: float | None, form: str, unit: str) -> Cell:
+    return Cell(MISSING if value is None else f"{value:{form}} {unit}", sort=value)

@@ -8,7 +8,7 @@ import pytest
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import ROWS, TABLES
-from tfrctrace.trace.tables import TableName
+from tfrctrace.trace.passes import TableName
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 

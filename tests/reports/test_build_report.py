@@ -7,7 +7,7 @@ import pytest
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.drawn_traces import MOST_TRACES
 from tfrctrace.reports.elements import OTHER, STYLES, Name, Report, Section
-from tfrctrace.reports.sections.flow_table import MOST_FLOWS
+from tfrctrace.reports.report_content import MOST_FLOWS
 
 
 def report_on(trace, **options) -> Report:

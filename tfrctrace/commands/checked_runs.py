@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.runs.cache import Cache, Record, RunInput
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.runs.workers import Workers
-    from tfrctrace.trace.tables import TableName
+    from tfrctrace.trace.passes import TableName
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and whether it is an error if a part is not."""

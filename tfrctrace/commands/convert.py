@@ -24,10 +24,10 @@ from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
-from tfrctrace.trace.tables import TableName
+from tfrctrace.trace.passes import TableName
 
 if TYPE_CHECKING:
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.api import Trace
 
 What = Literal["packets", TableName]
 

@@ -110,9 +110,10 @@ def _write_text(
         zone=zone,
     )
     if hops is not None:
+        from tfrctrace.metrics.sets.hop_totals import hop_rows
         from tfrctrace.reports.printers.hops import hop_lines
 
-        file.writelines(f"{line}\n" for line in ("", *hop_lines(hops.rows())))
+        file.writelines(f"{line}\n" for line in ("", *hop_lines(hop_rows(hops.rows()))))
 
 
 def _write_json(

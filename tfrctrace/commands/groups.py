@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
-    from tfrctrace.trace.trace import Trace
 
 SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tfrctrace.commands.console import Console
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.parsers.anonymity import Anonymizer
+    from tfrctrace.report_data.shared_names import SharedNames
     from tfrctrace.runs.cache import Record, RunInput
-    from tfrctrace.trace.shared_names import SharedNames
 
 _FEW: Final = 8
 """Captures that one process has done before others have started."""
@@ -91,12 +91,12 @@ def write_pages(
     lists those that cannot be read; if none can, this raises `InputError`.
     """
     from tfrctrace.parsers.sources import find_inputs
+    from tfrctrace.report_data.shared_names import SharedNames
     from tfrctrace.reports.output import make_folder
     from tfrctrace.reports.page.captures_index import INDEX_NAME, index_report
     from tfrctrace.reports.page.html import write_page
     from tfrctrace.runs.engine import measure_runs
     from tfrctrace.runs.workers import chosen_workers
-    from tfrctrace.trace.shared_names import SharedNames
 
     inputs = find_inputs(traces, store=reading.store)
     console.print_problems(inputs.problems)

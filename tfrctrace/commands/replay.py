@@ -26,10 +26,10 @@ from tfrctrace.wlan.phy import Standard
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tfrctrace.api import Trace
     from tfrctrace.metrics.results.open_loop import OpenLoopItem
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.open_loop import OpenLoop
-    from tfrctrace.trace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
 Loop = Literal["open", "closed"]

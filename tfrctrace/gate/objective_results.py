@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tfrctrace.metrics.objectives import ObjectiveResult
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 
 def given_objectives(
@@ -27,7 +27,7 @@ def given_objectives(
 
 
 def judge_objectives(
-    trace: Trace, objectives: Sequence[Objective], labels: Sequence[str] = ()
+    trace: Tables, objectives: Sequence[Objective], labels: Sequence[str] = ()
 ) -> list[ObjectiveResult]:
     """Return the result of each objective, from one pass for all of one grouping."""
     from tfrctrace.trace.gather_groups import gather_groups
@@ -41,7 +41,7 @@ def judge_objectives(
     return results
 
 
-def _extent(trace: Trace) -> Extent:
+def _extent(trace: Tables) -> Extent:
     """Return the first and the last packet of all inputs."""
     starts = [source["start_ns"] for source in trace.sources if source["start_ns"] is not None]
     ends = [source["end_ns"] for source in trace.sources if source["end_ns"] is not None]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.quantity import Quantity, Term
     from tfrctrace.trace.measuring import MeasuredMetrics
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CheckedRun:
 
 
 def take_quantities(
-    trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
+    trace: Tables, measured: MeasuredMetrics, quantities: Sequence[Quantity]
 ) -> dict[str, QuantityValues]:
     """Return the values of `quantities`, by their names."""
     source = _Source(trace, measured, quantities)
@@ -65,7 +65,7 @@ def needs_samples(quantities: Sequence[Quantity]) -> bool:
 class _Source:
     """A trace that was measured once for all quantities."""
 
-    def __init__(self, trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]) -> None:
+    def __init__(self, trace: Tables, measured: MeasuredMetrics, quantities: Sequence[Quantity]) -> None:
         self._trace = trace
         self._measured = measured
         self._columns = {

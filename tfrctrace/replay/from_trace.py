@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import DirectionSpool
     from tfrctrace.replay.tfrc import TfrcVariant
-    from tfrctrace.trace.tables import TableName
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.passes import TableName
+    from tfrctrace.trace.tables import Tables
 
 NS_PER_MS: Final = 1_000_000
 
@@ -79,7 +79,7 @@ class RecordingOptions:
 class FlowRecordings:
     """The flows of a trace, read once; recordings can be made with several settings."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Tables) -> None:
         """Read the trace."""
         self._agents = trace.agents
 

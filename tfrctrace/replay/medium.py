@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
     from tfrctrace.wlan.cell import Cell
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.rates import Rate
@@ -38,7 +38,7 @@ def medium_from_options(description: Description, settings: CellSettings) -> Sce
     return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
 
 
-def medium_frames(trace: Trace) -> pl.DataFrame:
+def medium_frames(trace: Tables) -> pl.DataFrame:
     """Return frames with their senders and rates, from a capture or from ns-2's MAC lines."""
     from tfrctrace.replay.airtime import frames_in_the_air
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from tfrctrace.base.version import VERSION
 from tfrctrace.reports.output import open_output, remove_stale_parts
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ MAX_BYTES: Final = 2 * 10**9
 
 MAX_ENTRY_BYTES: Final = 10**9
 """Size of one entry, decompressed."""
+
+PROGRAM: Final = os.path.dirname(os.path.dirname(__file__))
+"""The folder of the whole program."""
 
 _DIGEST_CHARACTERS: Final = 64
 
@@ -108,24 +112,19 @@ def file_state(path: str, name: str) -> FileState:
 @functools.cache
 def program_digest() -> str:
     """Return a digest of the version and the content of this program: the same on each machine."""
-    import tfrctrace
-
-    digest = hashlib.sha256(tfrctrace.__version__.encode())
-    root = os.path.dirname(tfrctrace.__file__)
+    digest = hashlib.sha256(VERSION.encode())
     for path in program_files():
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").digest()
-        digest.update(os.fsencode(os.path.relpath(path, root)) + b"\0" + content)
+        digest.update(os.fsencode(os.path.relpath(path, PROGRAM)) + b"\0" + content)
     return digest.hexdigest()
 
 
 def program_files() -> list[str]:
     """Return the files of this program on which a record may depend: all but those that print results."""
-    import tfrctrace
-
     files: list[str] = []
     # rooms may be links into a checkout
-    for folder, folders, names in os.walk(os.path.dirname(tfrctrace.__file__), followlinks=True):
+    for folder, folders, names in os.walk(PROGRAM, followlinks=True):
         folders[:] = set(folders) - _NOT_IN_RECORDS
         files += (os.path.join(folder, name) for name in names)
     return sorted(files)

@@ -12,10 +12,10 @@ from tfrctrace.study.compare_runs import FIRST, SECOND, runs_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.reports.comparison_page import ComparedSide
     from tfrctrace.study.definition import MeasuringPlan
-    from tfrctrace.trace.trace import Trace
 
 _INTERVALS: Final = 100
 """Intervals of the longest run, at most."""

@@ -19,9 +19,9 @@ from tfrctrace.wlan.population import Description
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.toml import Table
     from tfrctrace.study.definition import Value
-    from tfrctrace.trace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")

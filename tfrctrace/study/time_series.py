@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.api import Trace
     from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.trace.measuring import MeasuredMetrics
-    from tfrctrace.trace.trace import Trace
 
 MAX_POINTS: Final = 100_000
 """Of the series of one flow; of more every second, third, ... is kept."""

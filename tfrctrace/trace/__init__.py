@@ -1,1 +1,1 @@
-"""A trace opened: its passes over the inputs, its tables and labels, and what a report needs of it."""
+"""What is read of a trace: passes over its inputs, tables, labels and groups, and what they measure."""

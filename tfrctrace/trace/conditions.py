@@ -1,15 +1,9 @@
-"""The language of conditions: which flows a label names, what a limit asks, what a study claims.
+"""The language of conditions: which flows a label names, and what a limit asks.
 
     label     = NAME "=" flows
     limit     = quantity SIGN NUMBER [unit] ["where" flows]
     quantity  = term ["/" term] ["where" flows]
     term      = NAME | NAME "(" NAME ")"
-    claim     = side SIGN multiple | side "within" number "of" multiple | side "about" multiple
-              | side ("rising" | "falling") "in" NAME
-    multiple  = [NUMBER "*" | "half" ["of"] | "twice"] side
-    side      = number | NAME ["[" [selector {"," selector}] "]"]
-    number    = NUMBER [unit]
-    selector  = LABEL | NAME "=" VALUE | ("before" | "after") "=" TIME
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
               | ("flow" | "flow_id" | "dscp" | "vni" | "teid") NUMBER
@@ -17,7 +11,7 @@
               | "starts" ("after" | "before") TIME
 
 This module has the scanner and the conditions on flows; labels, limits and claims stand in the modules that
-use them (`trace/labels.py`, `gate/requirement.py`, `study/file/claims.py`).
+use them (`trace/labels.py`, `gate/requirement.py`, `study/file/claims.py` with its own grammar).
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 
-def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) -> Groups:
+def gather_groups(trace: Tables, grouping: Grouping, labels: Sequence[str] = ()) -> Groups:
     """Return the groups of all inputs of a trace; `labels` are rules for groups by label."""
     from tfrctrace.metrics.groups import Groups, sum_groups
 
@@ -33,7 +33,7 @@ def gather_groups(trace: Trace, grouping: Grouping, labels: Sequence[str] = ()) 
 
 
 def gather_loaded_delays(
-    trace: Trace, grouping: Grouping, labels: Sequence[str] = (), capacity: str | None = None
+    trace: Tables, grouping: Grouping, labels: Sequence[str] = (), capacity: str | None = None
 ) -> tuple[LinkLoad, list[LoadedDelay]]:
     """Return when the link of a trace was loaded, and the delays of groups then and while it was idle."""
     from dataclasses import replace
@@ -49,7 +49,7 @@ def gather_loaded_delays(
 
 
 def leading_rows(
-    trace: Trace,
+    trace: Tables,
     grouping: Grouping,
     labels: Sequence[str],
     order: tuple[tuple[str, ...], pl.Expr | None],
@@ -97,7 +97,7 @@ def _of_sites(groups: Groups, inventory: str) -> Groups:
     return groups.renamed(names).promised(known.promised_bps)
 
 
-def _names_of_flows(trace: Trace, by: str, labels: Sequence[str]) -> pl.DataFrame:
+def _names_of_flows(trace: Tables, by: str, labels: Sequence[str]) -> pl.DataFrame:
     """Return the group of each direction of each flow."""
     import polars as pl
 

@@ -38,7 +38,7 @@ COLUMNS: Final = (
     *{
         *("direction", "source", "label", "transport", "data_packets", "vantage"),
         *DEMAND_COLUMNS,
-        *(set(WHOLE_FLOW_COLUMNS) - {"group"}),
+        *(WHOLE_FLOW_COLUMNS - {"group"}),
     },
 )
 """Columns of the table of flows that measure flows."""

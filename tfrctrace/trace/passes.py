@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.base.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
 from tfrctrace.base.interruptible import STEP_S
@@ -22,7 +22,30 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
-    from tfrctrace.trace.tables import TableName
+
+TableName = Literal[
+    "flows",
+    "tcp",
+    "bins",
+    "rtt",
+    "rtt_buckets",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "findings",
+    "rtp_sources",
+    "links",
+    "link_samples",
+    "transits",
+    "hops",
+]
+"""Tables that a pass fills: those of the core but `packets`, which are read in batches (`Trace.packets`)."""
+
+ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits", "hops"}
+"""What is collected of an input that can be read only once."""
 
 NS_PER_MS: Final = 1_000_000
 
@@ -222,8 +245,6 @@ class Passes:
     def _read_one(self, name: TableName) -> PassResult:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            from tfrctrace.trace.tables import ONE_PASS
-
             return self.read(*ONE_PASS)
         return self.read(name)
 

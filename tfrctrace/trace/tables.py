@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import timedelta
 
     import polars as pl
 
     from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.parsers.reading import StackedTable
-
-
-TableName = Literal[
-    "flows",
-    "tcp",
-    "bins",
-    "rtt",
-    "rtt_buckets",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "rtp_sources",
-    "links",
-    "link_samples",
-    "transits",
-    "hops",
-]
-"""Tables that a pass fills: those of the core but `packets`, which are read in batches (`Trace.packets`)."""
-
-ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits", "hops"}
-"""What is collected of an input that can be read only once."""
+    from tfrctrace.trace.labels import Rule
+    from tfrctrace.trace.measuring import MeasuredMetrics
 
 
 class Tables(Passes):
@@ -212,3 +191,93 @@ class Tables(Passes):
                 hint="give `bin_width` to `tfrctrace.open`, or save the capture to a file",
             )
         return coarser_bins(bins, width_ns)
+
+    def measure(
+        self,
+        *names: str,
+        window: str | timedelta = "1s",
+        warmup: str | timedelta | None = None,
+        basis: Basis = "goodput",
+        labels: Iterable[str] = (),
+        only_labelled: bool = False,
+        least_packets: int | None = None,
+        most_flows: int | None = None,
+        capacity: str | None = None,
+        weight: Mapping[str, float] | None = None,
+        step: str | timedelta | None = None,
+        sparse_share: float = SPARSE_SHARE,
+        columns: Iterable[str] | None = None,
+    ) -> MeasuredMetrics:
+        """Return fairness, burstiness, smoothness, delivery and more of the flows, and the competing sets.
+
+        `names` selects metrics of `tfrctrace.metrics.catalogue`; without names all are computed. Rates are
+        averaged over windows of `window`, without the first `warmup` of each flow, and only flows that
+        overlap are compared. `labels` are rules such as `"reno=port 5201"`; other flows are labelled by their
+        transport, or left out with `only_labelled`. `basis` chooses the bytes that count: `goodput` new
+        payload, `throughput` frames, `received` what arrived, in a trace that shows both ends. Flows with
+        fewer data packets than `least_packets` (20 if None) are left out; of more than `most_flows` those
+        with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
+        of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`. Flows that their
+        application limited to less than `sparse_share` of the mean of the others are sparse: metrics
+        "without sparse" leave them out; 0 makes none sparse. `looked_at` of the result has these `columns` of
+        the table of flows besides those that were needed, or all: those of 100,000 flows take 100 MB.
+        """
+        from tfrctrace.base.bitrates import parse_capacity_bps
+        from tfrctrace.base.durations import parse_duration_ns
+        from tfrctrace.metrics.assumptions import Assumptions
+        from tfrctrace.trace.labels import check_weights, read_labelled
+        from tfrctrace.trace.measuring import (
+            assumption_warnings,
+            base_width_ns,
+            check_names,
+            check_sparse_share,
+            measure,
+        )
+
+        check_names(names, capacity=capacity, weight=weight, step=step)
+        check_sparse_share(sparse_share)
+        check_weights(weight or {})
+        given = Assumptions(
+            capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
+            weights=weight or {},
+            step_ns=None if step is None else parse_duration_ns(step, "step"),
+        )
+        rules = self._rules(labels)
+        window_ns = parse_duration_ns(window, "window")
+        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
+        base_ns = base_width_ns(window_ns)
+        if self._bin_ns == base_ns:
+            self.read("flows", "bins")  # both from one pass
+        labelled, problems = read_labelled(self.table("flows"), rules)
+        self._report_problems_once(problems)
+        measured = measure(
+            labelled,
+            partial(self.counted_frames, basis, base_ns),
+            columns,
+            window_ns=window_ns,
+            warmup_ns=warmup_ns,
+            basis=basis,
+            least_packets=least_packets,
+            most_flows=most_flows,
+            only_labelled=only_labelled,
+            names=names,
+            sparse_share=sparse_share,
+            given=given,
+        )
+        self._report_problems_once(list(assumption_warnings(measured, given)))
+        return measured
+
+    def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
+        """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
+        from tfrctrace.trace.labels import with_labels
+
+        flows, problems = with_labels(self.flows, self._rules(labels))
+        self._report_problems_once(problems)
+        return flows
+
+    def _rules(self, labels: Iterable[str]) -> list[Rule]:
+        from tfrctrace.trace.labels import parse_rule
+
+        anonymizer = self._settings.anonymizer
+        hosts = anonymizer.host if anonymizer else None
+        return [parse_rule(text, hosts) for text in labels]

@@ -25,7 +25,7 @@ from tfrctrace.base.toml import read_toml
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
 from tfrctrace.parsers.reading_settings import ReadSettings
-from tfrctrace.trace.tables import TableName
+from tfrctrace.trace.passes import TableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from corpus_case import CorpusCase
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.page.html import render
-from tfrctrace.reports.sections.flow_table import MOST_FLOWS
+from tfrctrace.reports.report_content import MOST_FLOWS, prepare
 from tfrctrace.reports.sections.losses import losses_section, retransmission_causes, upstream_losses
 
 CAPTURES = Path(__file__).parent.parent.parent / "data" / "captures"
@@ -42,9 +42,13 @@ RECEIVER = {
 """The same at the receiver."""
 
 
-def cells(flows):
+def losses_of(trace):
+    return losses_section(prepare(trace.results()))
+
+
+def cells(trace):
     """Give each row of the table as text and second line by heading."""
-    (table,) = losses_section(flows).tables
+    (table,) = losses_of(trace).tables
     labels = [heading.label for heading in table.headings]
     return [
         dict(zip(labels, ((cell.text, cell.back) for cell in row.cells), strict=True)) for row in table.rows
@@ -57,7 +61,7 @@ def sentences_of(trace):
 
 
 def test_nothing_lost_means_no_section(small_trace):
-    section = losses_section(small_trace().flow(1, **SENDER).flow(2, **RECEIVER).flows)
+    section = losses_of(small_trace().flow(1, **SENDER).flow(2, **RECEIVER))
     assert section.tables == section.paragraphs == ()
 
 
@@ -66,18 +70,18 @@ def test_only_directions_with_trouble_have_a_row_largest_first(small_trace):
     trace.flow(1, **SENDER | {"fast_retransmissions": 1}, wire_bytes=10)
     trace.flow(2, **SENDER, wire_bytes=30)
     trace.flow(3, **RECEIVER | {"lost_before_capture": 2}, wire_bytes=20)
-    assert [row["Flow"][0] for row in cells(trace.flows)] == ["3", "1"]
+    assert [row["Flow"][0] for row in cells(trace)] == ["3", "1"]
 
 
 def test_copies_in_the_capture_are_no_trouble(small_trace):
-    assert not losses_section(small_trace().flow(1, **SENDER | {"capture_duplicates": 9}).flows).tables
+    assert not losses_of(small_trace().flow(1, **SENDER | {"capture_duplicates": 9})).tables
 
 
 def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace):
     trace = small_trace()
     trace.flow(1, **SENDER | {"fast_retransmissions": 1, "lost_behind_capture": 1}, wire_bytes=2)
     trace.flow(2, **RECEIVER | {"lost_before_capture": 2, "loss_events": 1, "loss_event_rate": 0.0125})
-    there, here = sorted(cells(trace.flows), key=lambda row: row["Flow"])
+    there, here = sorted(cells(trace), key=lambda row: row["Flow"])
     assert (there["Fast"], there["SACK"], there["Reordered"]) == (("1", ""), ("0", ""), ("–", ""))
     assert (there["Lost before"][0], there["Lost behind"][0]) == ("–", "1")
     assert there["Captured at"] == ("sender", "96 % confidence")
@@ -90,12 +94,12 @@ def test_a_place_that_is_unknown_is_a_dash(small_trace):
     trace = small_trace().flow(
         1, **SENDER | {"vantage": None, "vantage_confidence": None, "lost_behind_capture": 1}
     )
-    assert cells(trace.flows)[0]["Captured at"] == ("–", "")
+    assert cells(trace)[0]["Captured at"] == ("–", "")
 
 
 def test_rare_classes_have_a_column_where_there_are_any(small_trace):
     row = SENDER | {"rto_retransmissions": 3, "timeouts": 2}
-    (plain,) = cells(small_trace().flow(1, **row).flows)
+    (plain,) = cells(small_trace().flow(1, **row))
     assert not {"Probe", "Unexplained", "SYN, FIN", "Duplicated", "Copies"} & set(plain)
     assert plain["Timeout"] == ("3", "in 2 timeouts")
     row |= {
@@ -104,7 +108,7 @@ def test_rare_classes_have_a_column_where_there_are_any(small_trace):
         "fin_retransmissions": 1,
         "network_duplicates": 4,
     }
-    (rich,) = cells(small_trace().flow(1, **row).flows)
+    (rich,) = cells(small_trace().flow(1, **row))
     assert [rich[label][0] for label in ("Probe", "SYN, FIN", "Duplicated")] == ["1", "2", "4"]
 
 
@@ -112,7 +116,7 @@ def test_the_table_is_bounded_and_says_so(small_trace):
     trace = small_trace()
     for flow in range(1, MOST_FLOWS + 3):
         trace.flow(flow, **SENDER | {"fast_retransmissions": 1})
-    (table,) = losses_section(trace.flows).tables
+    (table,) = losses_of(trace).tables
     assert len(table.rows) == MOST_FLOWS
     assert "the 1,000 largest of 1,002 directions" in table.caption
 

@@ -10,11 +10,12 @@ import pytest
 from ns2_tfrc_agents import agent_rows
 
 import tfrctrace
+from tfrctrace.report_data.gather_results import gather_results
 from tfrctrace.reports.build_report import build_report
-from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.page.html import render
+from tfrctrace.reports.report_content import prepare
+from tfrctrace.reports.results import Results
 from tfrctrace.reports.sections.replay import MOST_POINTS, replay_section
-from tfrctrace.trace.report_data import gather_results
 
 DATA = Path(__file__).parents[2] / "data"
 NS2 = DATA / "ns2" / "tfrc"
@@ -86,8 +87,10 @@ def test_a_flow_of_an_hour_has_no_more_points_than_a_figure_can_show():
     trace = tfrctrace.open(NS2 / "outage.tr.xz")
     steps = trace.replay("tfrc", profile="ns2")
     long = pl.concat([steps.with_columns(pl.col("time_ns") + n * 30_000_000_000) for n in range(120)])
-    traces = drawn_traces(trace.flows, trace.bins, trace.sources, {"a": 0}, joined=False)
-    section = replay_section(traces, long, trace.flows)
+    results = Results(
+        flows=trace.flows, bins=trace.bins, sources=trace.sources, problems=(), tables={"replay": long}
+    )
+    section = replay_section(prepare(results))
     assert max(len(curve.x) for figure in section.figures for curve in figure.curves) <= MOST_POINTS
 
 

@@ -15,9 +15,9 @@ from tfrctrace.metrics.flow.quantiles import sample_quantiles
 from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, TraceMetrics
 from tfrctrace.parsers.schema import TABLES, polars_schema
 from tfrctrace.reports.build_report import build_report
-from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.figures.drawing import value_range
 from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
+from tfrctrace.reports.report_content import prepare
 from tfrctrace.reports.sections.burstiness import burstiness_section
 from tfrctrace.reports.sections.fairness import fairness_section
 from tfrctrace.reports.sections.sequence import sequence_section
@@ -28,8 +28,8 @@ START_NS = 1_700_000_000_000_000_000
 WITH_DATA = {"tfrc", "fairness", "burstiness", "delivery", "stations", "sequence"}
 
 
-def traces_of(trace):
-    return drawn_traces(trace.flows, trace.bins, trace.sources, {"a.pcap": START_NS}, joined=False)
+def content_of(trace, **others):
+    return prepare(trace.results(**others))
 
 
 def table(name: str, *rows: dict[str, object]) -> pl.DataFrame:
@@ -82,7 +82,7 @@ def with_tfrc(small_trace):
 
 def test_what_a_tfrc_receiver_reported_and_its_sender_made_of_it_is_drawn(with_tfrc):
     trace, tables = with_tfrc
-    section = tfrc_section(traces_of(trace), trace.results(tables=tables), trace.flows)
+    section = tfrc_section(content_of(trace, tables=tables))
     rates, p, r = section.figures
     allowed, received = rates.curves
     # X holds from the arrival of a report, so the one that was lost changes nothing
@@ -104,7 +104,7 @@ def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):
         for name, seconds in (("too_fast", 2), ("rare_one", 1), ("too_fast", 3))
     ]
     tables["findings"] = table("findings", *rows)
-    section = tfrc_section(traces_of(trace), trace.results(tables=tables), trace.flows)
+    section = tfrc_section(content_of(trace, tables=tables))
     assert texts(section.tables[1]) == [
         ["1", "too fast", "sender", "RFC 5348 section 4.6", "2", "2.00 s"],
         ["1", "rare one", "sender", "RFC 5348 section 4.6", "1", "1.00 s"],
@@ -143,7 +143,7 @@ def competing(trace, *rates: int) -> TraceMetrics:
 def test_the_index_over_time_is_that_of_jain(small_trace):
     trace = small_trace().source()
     measured = competing(trace, 1000, 3000)
-    section = fairness_section(measured, trace.flows, trace.bins, traces_of(trace))
+    section = fairness_section(content_of(trace, measured=measured))
     # (1 + 3)^2 / (2 (1 + 9)), R. Jain et al. 1984
     assert list(section.figures[0].curves[0].values) == pytest.approx([0.8] * 10)
     assert "Jain's index 0.800" in section.paragraphs[1][0]
@@ -152,7 +152,7 @@ def test_the_index_over_time_is_that_of_jain(small_trace):
 
 def test_one_flow_alone_has_nobody_to_be_fair_to(small_trace):
     trace = small_trace().source()
-    section = fairness_section(competing(trace, 1000), trace.flows, trace.bins, traces_of(trace))
+    section = fairness_section(content_of(trace, measured=competing(trace, 1000)))
     assert not section.figures + section.tables + section.paragraphs
 
 
@@ -164,7 +164,7 @@ def test_the_variation_is_drawn_over_the_width_of_the_windows(small_trace):
         replace(measured.metrics[1], name="cov", window_s=width_s, value=value, flows=(1,))
         for width_s, value in reversed(covs.items())
     ]
-    section = burstiness_section(replace(measured, metrics=tuple(of_cov)), trace.flows)
+    section = burstiness_section(content_of(trace, measured=replace(measured, metrics=tuple(of_cov))))
     (curve,) = section.figures[0].curves
     assert dict(zip(curve.x, curve.values, strict=True)) == covs
     assert section.figures[0].axis.logarithmic
@@ -210,7 +210,7 @@ def test_delay_and_delivery_are_drawn_over_time(small_trace):
     assert curve.label.endswith("(75.0 % overall)")
 
 
-def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_note():
+def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_note(small_trace):
     row = {"receiver": "b", "frames": 4, "data_frames": 3, "retry_frames": 1, "bytes": 4000}
     noted = {
         "signal_mean_dbm": -50.2,
@@ -219,13 +219,13 @@ def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_
         "rate_mean_mbps": 54.0,
     }
     links = table("links", row | {"transmitter": "a"} | noted, row | {"frames": 9})
-    section = stations_section(links, None, [])
+    section = stations_section(content_of(small_trace(), tables={"links": links}))
     unknown, known = texts(section.tables[0])
     assert unknown[:3] == ["unknown", "b", "9"]
     assert (unknown[6], unknown[7]) == ("–", "–")
     assert (known[6], known[7]) == ("54.0 Mbit/s", "-50 dBm")
     assert section.facts[1].value == "15.4 %"  # 2 of 13
-    assert not stations_section(links.clear(), None, []).tables
+    assert not stations_section(content_of(small_trace(), tables={"links": links.clear()})).tables
 
 
 def test_links_over_time_add_up_to_what_tshark_counts():
@@ -276,7 +276,7 @@ def test_the_distribution_goes_through_its_samples(small_trace):
     frame = pl.DataFrame(
         {"flow": 1, "direction": "fwd", "rtt_ns": samples}, schema_overrides={"flow": pl.UInt32}
     )
-    (trace_drawn,) = traces_of(trace)
+    (trace_drawn,) = content_of(trace).traces
     (curve,) = rtt_distribution_figure(trace_drawn, sample_quantiles(frame, "rtt_ns")).curves
     for rtt_ms, share in zip(curve.x, curve.values, strict=True):
         assert (samples / 1e6 <= rtt_ms + 1e-9).mean() >= share - 1e-9
@@ -309,12 +309,12 @@ def test_sequence_numbers_are_those_that_scapy_reads(write_capture, conversation
 
 
 def test_packets_that_were_not_read_are_owned_up_to(two_flows, small_trace):
-    section = sequence_section(traces_of(two_flows), two_flows.results(), two_flows.flows)
+    section = sequence_section(content_of(two_flows))
     assert "Not drawn" in section.paragraphs[0][0]
     udp = small_trace().source().flow(1, transport="udp")
-    joined = sequence_section(traces_of(two_flows), two_flows.results(joined=True), two_flows.flows)
+    joined = sequence_section(content_of(two_flows, joined=True))
     assert "see the report of a single one" in joined.paragraphs[0][0]
-    assert not sequence_section(traces_of(udp), udp.results(), udp.flows).paragraphs
+    assert not sequence_section(content_of(udp)).paragraphs
 
 
 def test_the_details_of_a_flow_have_its_rate_and_what_is_known(two_flows):

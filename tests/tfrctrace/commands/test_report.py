@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import tfrctrace
+from tfrctrace.report_data import gather_results as report_data
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.page.html import render
-from tfrctrace.trace import report_data
 
 SAMPLES = Path(__file__).parents[3] / "sample_traces"
 

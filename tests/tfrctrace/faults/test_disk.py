@@ -93,7 +93,7 @@ def test_a_read_only_folder_is_refused_before_anything_is_read(write, name, smal
     def read(*_, **__):
         raise AssertionError("a trace was opened")
 
-    monkeypatch.setattr("tfrctrace.trace.opening.open", read)
+    monkeypatch.setattr("tfrctrace.opening.open", read)
     monkeypatch.setattr("tfrctrace.study.run_record.record_run", read)
     outcome = write(name, folder)
     assert outcome.status == WRONG_USAGE

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tfrctrace
+from tfrctrace.runs import cache as caches
 from tfrctrace.runs.cache import Cache, RunInput, default_folder, program_digest, program_files
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.workers import processes
@@ -153,7 +154,7 @@ def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
     for room in ("parsers", "metrics", "study", "gate"):
         (package / room).mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    monkeypatch.setattr(tfrctrace, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(caches, "PROGRAM", str(package))
     (tmp_path / "a").write_text("one")
     run = Run(str(tmp_path / "a"), "a", {})
     keys = [key_of(run, MeasuringPlan(), [])]
@@ -167,7 +168,7 @@ def test_a_record_depends_on_all_that_reads_replays_and_measures():
     root = Path(tfrctrace.__file__).parent
     files = {os.path.relpath(file, root) for file in program_files()}
     for name in (
-        "trace/trace.py",
+        "trace/tables.py",
         "parsers/schema.py",
         "replay/tcp/timer.py",
         "wlan/cell.py",

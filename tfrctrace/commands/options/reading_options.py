@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from tfrctrace.api import Trace
 from tfrctrace.commands.options.common import Hidden, Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
 from tfrctrace.parsers.reading_settings import IDLE_TIMEOUT, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.parsers.remote import StoreAccess
-from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,31 +41,6 @@ Layer = Annotated[
         help="Layer at which simulated packets count as sent and received; default: the highest one.",
     ),
 ]
-Vantage = Annotated[
-    VantagePoint,
-    reading_option(
-        "--vantage",
-        help="Where captures were taken, relative to the direction with more payload; auto infers it.",
-    ),
-]
-Dissect = Annotated[
-    list[str] | None,
-    reading_option(
-        "--dissect",
-        metavar="udp:PORT=LAYOUT",
-        help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a TFRC "
-        "layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
-    ),
-]
-Tfrc = Annotated[
-    list[str] | None,
-    reading_option(
-        "--tfrc",
-        metavar="NAME=VALUE",
-        help="TFRC parameters. Captures: profile=rfc5348, rfc3448 or linux; rtt=50ms for flows without an "
-        "RTT. ns-2: parameters set by the script, e.g. df=0.9 or tcp_tick=0.01.",
-    ),
-]
 Filter = Annotated[
     str | None,
     reading_option(
@@ -73,44 +48,6 @@ Filter = Annotated[
         "-f",
         metavar="EXPRESSION",
         help="Read only packets that match this tcpdump expression (captures only).",
-    ),
-]
-LogOf = Annotated[
-    list[str] | None,
-    reading_option(
-        "--log-of",
-        metavar="FILE=FROM,TO",
-        help="Connection of a log of TCP variables that does not name it, e.g. "
-        "tcp_7_1130000000.txt=10.0.0.1:5000,10.0.0.2:80; FROM is the sender that has the variables.",
-    ),
-]
-TunnelPort = Annotated[
-    list[str] | None,
-    reading_option(
-        "--tunnel-port",
-        metavar="NAME=PORT",
-        help="Further UDP port of an encapsulation, e.g. vxlan=8472: vxlan, vxlan-gpe, geneve, gtp-u, l2tp, "
-        "teredo, mpls or gre.",
-    ),
-]
-Join = Annotated[
-    bool, reading_option("--join", help="Read all captures as the parts of one, in the order of their times.")
-]
-Pair = Annotated[
-    bool,
-    reading_option(
-        "--pair",
-        help="Match packets between captures of one path, near the sender and near the receiver, to measure "
-        "delay and loss; more than two must have one clock.",
-    ),
-]
-ClockOffset = Annotated[
-    str | None,
-    reading_option(
-        "--clock-offset",
-        metavar="TIME",
-        show_default="estimated",
-        help="How far the second capture's clock is ahead, e.g. -2.5s; 0s if both share a clock.",
     ),
 ]
 Since = Annotated[
@@ -129,45 +66,6 @@ Last = Annotated[
     str | None,
     reading_option("--last", metavar="TIME", help="Read only the last TIME of each trace, e.g. 10min."),
 ]
-IdleTimeout = Annotated[
-    str,
-    reading_option(
-        "--idle-timeout",
-        metavar="TIME",
-        show_default=IDLE_TIMEOUT,
-        help="End a flow that has no packet for this long; later packets are another flow.",
-    ),
-]
-MaxFlows = Annotated[
-    int,
-    reading_option(
-        "--max-flows",
-        min=1,
-        metavar="N",
-        show_default=f"{MAX_FLOWS:,}",
-        help="Follow at most N flows at a time per trace.",
-    ),
-]
-
-Endpoint = Annotated[
-    str | None,
-    reading_option(
-        "--endpoint", metavar="URL", help="Store that speaks S3, e.g. http://minio:9000, for s3:// inputs."
-    ),
-]
-Anonymous = Annotated[
-    bool, reading_option("--anonymous", help="Read public objects of stores without credentials.")
-]
-MaxDecompressed = Annotated[
-    int | None,
-    reading_option(
-        "--max-decompressed",
-        min=1,
-        metavar="N",
-        show_default="1,000 times the input beyond 1 GiB",
-        help="Stop after N decompressed bytes of an input.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,23 +75,114 @@ class ReadingOptions:
     filter: Filter = None
     input_format: Format = None
     layer: Layer = None
-    vantage: Vantage = "auto"
-    dissect: Dissect = None
-    tfrc: Tfrc = None
-    log_of: LogOf = None
-    tunnel_port: TunnelPort = None
-    join: Join = False
-    pair: Pair = False
-    clock_offset: ClockOffset = None
+    vantage: Annotated[
+        VantagePoint,
+        reading_option(
+            "--vantage",
+            help="Where captures were taken, relative to the direction with more payload; auto infers it.",
+        ),
+    ] = "auto"
+    dissect: Annotated[
+        list[str] | None,
+        reading_option(
+            "--dissect",
+            metavar="udp:PORT=LAYOUT",
+            help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a "
+            "TFRC layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
+        ),
+    ] = None
+    tfrc: Annotated[
+        list[str] | None,
+        reading_option(
+            "--tfrc",
+            metavar="NAME=VALUE",
+            help="TFRC parameters. Captures: profile=rfc5348, rfc3448 or linux; rtt=50ms for flows without "
+            "an RTT. ns-2: parameters set by the script, e.g. df=0.9 or tcp_tick=0.01.",
+        ),
+    ] = None
+    log_of: Annotated[
+        list[str] | None,
+        reading_option(
+            "--log-of",
+            metavar="FILE=FROM,TO",
+            help="Connection of a log of TCP variables that does not name it, e.g. "
+            "tcp_7_1130000000.txt=10.0.0.1:5000,10.0.0.2:80; FROM is the sender that has the variables.",
+        ),
+    ] = None
+    tunnel_port: Annotated[
+        list[str] | None,
+        reading_option(
+            "--tunnel-port",
+            metavar="NAME=PORT",
+            help="Further UDP port of an encapsulation, e.g. vxlan=8472: vxlan, vxlan-gpe, geneve, gtp-u, "
+            "l2tp, teredo, mpls or gre.",
+        ),
+    ] = None
+    join: Annotated[
+        bool,
+        reading_option("--join", help="Read all captures as the parts of one, in the order of their times."),
+    ] = False
+    pair: Annotated[
+        bool,
+        reading_option(
+            "--pair",
+            help="Match packets between captures of one path, near the sender and near the receiver, to "
+            "measure delay and loss; more than two must have one clock.",
+        ),
+    ] = False
+    clock_offset: Annotated[
+        str | None,
+        reading_option(
+            "--clock-offset",
+            metavar="TIME",
+            show_default="estimated",
+            help="How far the second capture's clock is ahead, e.g. -2.5s; 0s if both share a clock.",
+        ),
+    ] = None
     since: Since = None
     until: Until = None
     last: Last = None
     timezone: Timezone = "UTC"
-    idle_timeout: IdleTimeout = IDLE_TIMEOUT
-    max_flows: MaxFlows = MAX_FLOWS
-    endpoint: Endpoint = None
-    anonymous: Anonymous = False
-    max_decompressed_bytes: MaxDecompressed = None
+    idle_timeout: Annotated[
+        str,
+        reading_option(
+            "--idle-timeout",
+            metavar="TIME",
+            show_default=IDLE_TIMEOUT,
+            help="End a flow that has no packet for this long; later packets are another flow.",
+        ),
+    ] = IDLE_TIMEOUT
+    max_flows: Annotated[
+        int,
+        reading_option(
+            "--max-flows",
+            min=1,
+            metavar="N",
+            show_default=f"{MAX_FLOWS:,}",
+            help="Follow at most N flows at a time per trace.",
+        ),
+    ] = MAX_FLOWS
+    endpoint: Annotated[
+        str | None,
+        reading_option(
+            "--endpoint",
+            metavar="URL",
+            help="Store that speaks S3, e.g. http://minio:9000, for s3:// inputs.",
+        ),
+    ] = None
+    anonymous: Annotated[
+        bool, reading_option("--anonymous", help="Read public objects of stores without credentials.")
+    ] = False
+    max_decompressed_bytes: Annotated[
+        int | None,
+        reading_option(
+            "--max-decompressed",
+            min=1,
+            metavar="N",
+            show_default="1,000 times the input beyond 1 GiB",
+            help="Stop after N decompressed bytes of an input.",
+        ),
+    ] = None
     strict: Strict = False
     quiet: Quiet = False
 

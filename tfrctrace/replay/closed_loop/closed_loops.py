@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.open_loop import Selection
     from tfrctrace.replay.recordings.recording import Recording
     from tfrctrace.replay.tfrc import TfrcVariant
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 NOTE: Final = (
     "closed loop: each algorithm drives a fluid model of the bottleneck that the trace shows, in which what "
@@ -57,7 +57,7 @@ class ClosedLoops:
 
 
 def closed_loops(
-    trace: Trace,
+    trace: Tables,
     recordings: Iterable[Mapping[TfrcVariant, Recording] | NotReplayable],
     wanted: Selection,
     given: BottleneckOverrides,
@@ -101,7 +101,9 @@ def closed_loops(
     )
 
 
-def _modelled(trace: Trace, recording: Recording, given: BottleneckOverrides) -> ModelledFlow | NotReplayable:
+def _modelled(
+    trace: Tables, recording: Recording, given: BottleneckOverrides
+) -> ModelledFlow | NotReplayable:
     bottleneck = infer(observe_path(trace, recording), given)
     needed = {
         "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),

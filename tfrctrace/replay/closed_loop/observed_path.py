@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.closed_loop.outages import Span
     from tfrctrace.replay.recordings.recording import Recording
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 WINDOW_RTTS: Final = 5
 """Width of the windows for rates, in minimum round-trip times."""
@@ -59,7 +59,7 @@ class ObservedPath:
     """Time that a TCP sender's timer ran before each of its retransmissions."""
 
 
-def observe_path(trace: Trace, recording: Recording) -> ObservedPath:
+def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
     """Return the observations of the recorded flow in `trace`."""
     import polars as pl
 
@@ -100,7 +100,7 @@ def _no_rates() -> pl.DataFrame:
     return pl.DataFrame(schema={"time_ns": pl.Int64(), "own_bps": pl.Float64(), "others_bps": pl.Float64()})
 
 
-def _flow_facts(trace: Trace, recording: Recording) -> tuple[Mapping[str, object], float]:
+def _flow_facts(trace: Tables, recording: Recording) -> tuple[Mapping[str, object], float]:
     """Return the flow's data row and the share of payload in its frames."""
     facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
     return facts, facts["payload_bytes"] / facts["wire_bytes"]
@@ -112,7 +112,7 @@ def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
     return table.filter(pl.col("flow") == recording.flow, pl.col("direction") == recording.direction)
 
 
-def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
+def _rtts(trace: Tables, recording: Recording) -> pl.DataFrame:
     """Return the samples from reports if there are any, else from acknowledgements.
 
     Samples of packets up to the first data packet are left out: the SYN is smaller.
@@ -130,7 +130,7 @@ def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
     )
 
 
-def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
+def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
     """Return the losses detected by TFRC's receiver or repaired by TCP."""
     import polars as pl
 
@@ -153,7 +153,7 @@ def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFr
     return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
 
 
-def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
+def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
     """Return how long a TCP sender's timer ran before each retransmission that it sent.
 
     It began with the last acknowledgement of new data (RFC 6298 section 5.3), as far as one gives a
@@ -170,7 +170,7 @@ def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple
     return tuple(((repeats[known] - acknowledged[before[known] - 1]) / 1e9).tolist())
 
 
-def _rates(trace: Trace, recording: Recording, rtt_ns: int, *, is_two_ended: bool) -> pl.DataFrame:
+def _rates(trace: Tables, recording: Recording, rtt_ns: int, *, is_two_ended: bool) -> pl.DataFrame:
     """Return the rates of this flow and of all others that send data, in steps of a round-trip time."""
     import polars as pl
 
@@ -227,7 +227,7 @@ def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
+def _arrival_rates(trace: Tables, width_ns: int) -> pl.DataFrame:
     """Return the rates of received packets, if the trace shows packets at their destination."""
     import polars as pl
 
@@ -237,7 +237,7 @@ def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
     return arrival_bins(trace.packets(), width_ns).with_columns(bits.alias("bps"))
 
 
-def _capture_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
+def _capture_rates(trace: Tables, width_ns: int) -> pl.DataFrame:
     """Return the rates at the capture point, without rows where nothing was captured."""
     from tfrctrace.metrics.flow.throughput import with_rates
 

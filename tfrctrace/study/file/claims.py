@@ -1,17 +1,32 @@
-"""Claims about scenarios: `rate[tfrc] > rate[tcp]`, `jain falling in flows`, `rtt within 2 ms of 50 ms`."""
+"""Claims about scenarios: `rate[tfrc] > rate[tcp]`, `jain falling in flows`, `rtt within 2 ms of 50 ms`.
+
+    claim     = side SIGN multiple | side "within" number "of" multiple | side "about" multiple
+              | side ("rising" | "falling") "in" NAME
+    multiple  = [NUMBER "*" | "half" ["of"] | "twice"] side
+    side      = number | NAME ["[" [selector {"," selector}] "]"]
+    number    = NUMBER [unit]
+    selector  = LABEL | NAME "=" VALUE | ("before" | "after") "=" TIME
+
+A kind of claim is a class of `Claim`. It knows what is `compared` in each scenario, or the `parameter` along
+which one term is; when two means are as claimed (`holds`); its one-sided `p_values`; and the `test` of them.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.signs import SIGNS
+from tfrctrace.metrics.statistics.contrasts import trend_weights
 from tfrctrace.trace.conditions import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tfrctrace.metrics.statistics.contrasts import Contrast
 
 _SYNTAX: Final = (
     "write `a[group] > b[group, parameter=value]`, `a > 0.9`, `a within 5 % of b`, `a about half b` or "
@@ -56,6 +71,12 @@ class Number:
     unit: str = ""
 
 
+Term = ScenarioMean | Number
+
+ContrastOf = Callable[[Sequence[float]], "Contrast"]
+"""Gives the sum of what is compared with these weights, and its error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """`left SIGN factor * right + margin`."""
@@ -68,6 +89,16 @@ class Bound:
         """Return whether the two values are as claimed."""
         return bool(SIGNS[self.sign](left, self.factor * right + self.margin))
 
+    def p_values(self, contrast_of: ContrastOf) -> tuple[float, float]:
+        """Return the p values that it holds, and that it does not."""
+        difference = contrast_of([1.0, -self.factor])
+        if not difference.error:
+            # no run varies: the values themselves decide, and equal ones fulfil >= and <=
+            is_held = self.holds(difference.estimate, 0.0)
+            return float(not is_held), float(is_held)
+        above, below = difference.p_above(self.margin), difference.p_below(self.margin)
+        return (above, below) if self.sign.startswith(">") else (below, above)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -75,17 +106,37 @@ class Comparison:
 
     text: str
     left: ScenarioMean
-    right: ScenarioMean | Number
+    right: Term
     bounds: tuple[Bound, ...]
     margin_unit: str = ""
 
-    def holds(self, left: float, right: float) -> bool:
-        """Return whether the two values are as claimed."""
-        return all(bound.holds(left, right) for bound in self.bounds)
+    parameter: ClassVar[None] = None
+    test: ClassVar[str] = ""
 
-    def terms(self) -> Iterator[ScenarioMean]:
-        """Give the terms that are no numbers."""
-        yield from (side for side in (self.left, self.right) if isinstance(side, ScenarioMean))
+    @property
+    def compared(self) -> tuple[Term, ...]:
+        """Its two sides."""
+        return self.left, self.right
+
+    def holds(self, before: float, after: float) -> bool:
+        """Return whether the two values are as claimed."""
+        return all(bound.holds(before, after) for bound in self.bounds)
+
+    def p_values(self, contrast_of: ContrastOf, levels: int) -> tuple[float, float]:
+        """Return the p values of all bounds, and of the contrary of one of them."""
+        found = [bound.p_values(contrast_of) for bound in self.bounds]
+        return max(holds for holds, _ in found), min(contrary for _, contrary in found)
+
+    def adapted(
+        self, term: Callable[[ScenarioMean], ScenarioMean], factor: Callable[[str], float]
+    ) -> Comparison:
+        """Return it with other terms, its number and margin in the unit of the quantity."""
+        right, bounds = self.right, self.bounds
+        right = Number(right.value * factor(right.unit)) if isinstance(right, Number) else term(right)
+        if self.margin_unit:
+            by = factor(self.margin_unit)
+            bounds = tuple(replace(bound, margin=bound.margin * by) for bound in bounds)
+        return replace(self, left=term(self.left), right=right, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +148,39 @@ class Trend:
     is_rising: bool
     parameter: str
 
+    test: ClassVar[str] = " of the trend"
+
+    @property
+    def compared(self) -> tuple[Term, ...]:
+        """The term."""
+        return (self.term,)
+
     def holds(self, before: float, after: float) -> bool:
         """Return whether one step goes the way that is claimed."""
         return after > before if self.is_rising else after < before
 
-    def terms(self) -> Iterator[ScenarioMean]:
-        """Give the term."""
-        yield self.term
+    def p_values(self, contrast_of: ContrastOf, levels: int) -> tuple[float, float]:
+        """Return the p values of a trend over all levels, and of its contrary or that of one step."""
+        sign = 1.0 if self.is_rising else -1.0
+        slope = contrast_of([sign * weight for weight in trend_weights(levels)])
+        contrary = [slope.p_below()]
+        for place in range(levels - 1):
+            weights = [0.0] * levels
+            weights[place], weights[place + 1] = -sign, sign
+            contrary.append(min(contrast_of(weights).p_below() * (levels - 1), 1.0))
+        return slope.p_above(), min(contrary)
+
+    def adapted(self, term: Callable[[ScenarioMean], ScenarioMean], factor: Callable[[str], float]) -> Trend:
+        """Return it with another term."""
+        return replace(self, term=term(self.term))
 
 
 Claim = Comparison | Trend
+
+
+def terms(claim: Claim) -> Iterator[ScenarioMean]:
+    """Give what is compared but numbers."""
+    yield from (side for side in claim.compared if isinstance(side, ScenarioMean))
 
 
 def parse_claim(text: str) -> Claim:

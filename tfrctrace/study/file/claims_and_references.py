@@ -9,7 +9,7 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, listed, number, one_of, optional_text, refuse_unknown, text, texts
 from tfrctrace.study.definition import GROUP, RATE, Expectation, Reference
-from tfrctrace.study.file.claims import Comparison, Number, ScenarioMean, Trend, parse_claim
+from tfrctrace.study.file.claims import ScenarioMean, parse_claim, terms
 from tfrctrace.study.file.names import parameter_value, unknown
 
 if TYPE_CHECKING:
@@ -57,34 +57,16 @@ class ClaimParser:
 
     def _claim(self, claim: Claim, called: str) -> Claim:
         """Return a claim whose names are checked, and whose numbers are in the units of its quantities."""
-        for term in claim.terms():
+        for term in terms(claim):
             self._names.check_quantity(called, term.quantity)
             for parameter, _ in term.where:
                 self._names.check_parameter(called, parameter)
             self._names.refuse_repetition(called, [parameter for parameter, _ in term.where])
-        if isinstance(claim, Trend):
+        if claim.parameter is not None:
             self._names.check_parameter(called, claim.parameter)
             self._names.refuse_repetition(called, [claim.parameter])
-            return replace(claim, term=self._at_time(claim.term, called))
-        return self._in_units(
-            replace(
-                claim,
-                left=self._at_time(claim.left, called),
-                right=self._at_time(claim.right, called)
-                if isinstance(claim.right, ScenarioMean)
-                else claim.right,
-            ),
-            self._names.quantities[claim.left.quantity],
-        )
-
-    def _in_units(self, claim: Comparison, quantity: Quantity) -> Comparison:
-        right, bounds = claim.right, claim.bounds
-        if isinstance(right, Number):
-            right = Number(right.value * _factor(right.unit, quantity))
-        if claim.margin_unit:
-            factor = _factor(claim.margin_unit, quantity)
-            bounds = tuple(replace(bound, margin=bound.margin * factor) for bound in bounds)
-        return replace(claim, right=right, bounds=bounds)
+        quantity = self._names.quantities[next(terms(claim)).quantity]
+        return claim.adapted(lambda term: self._at_time(term, called), lambda unit: _factor(unit, quantity))
 
     def _at_time(self, term: ScenarioMean, called: str) -> ScenarioMean:
         """Return a term without times: its quantity is then one of that part of the series."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.version import VERSION
 from tfrctrace.reports.elements import Cell, Fact, Heading, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
@@ -229,8 +230,6 @@ def _counted_flows(least_packets: int | None) -> str:
 
 
 def _measured(results: StudyResults) -> Section:
-    import tfrctrace
-
     study = results.study
     measure = study.measure
     terms = [
@@ -248,7 +247,7 @@ def _measured(results: StudyResults) -> Section:
             f"{study.confidence:.0%}, Student's t; the tables beside this page also have bootstrap intervals",
         ),
         *_differing(study),
-        Term("Program", f"tfrctrace {tfrctrace.__version__}"),
+        Term("Program", f"tfrctrace {VERSION}"),
     ]
     if measure.labels:
         terms.insert(2, Term("Labels", "; ".join(measure.labels)))

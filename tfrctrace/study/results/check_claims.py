@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.statistics.contrasts import contrast, paired_contrast, trend_weights
-from tfrctrace.study.file.claims import Trend
+from tfrctrace.metrics.statistics.contrasts import contrast, paired_contrast
 from tfrctrace.study.results.cells import Cell, matches
 from tfrctrace.study.results.claim_sides import AmbiguousTermError, rows_of_runs, run_means, sides_of
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.statistics.contrasts import Contrast
     from tfrctrace.study.definition import Expectation, RunRules
-    from tfrctrace.study.file.claims import Bound, Claim, Comparison
+    from tfrctrace.study.file.claims import Claim
     from tfrctrace.study.results.claim_sides import Scenario, Sides
 
 Finding = Literal["holds", "does not hold", "cannot tell"]
@@ -162,15 +161,12 @@ def _check(sides: Sides, claim: Claim, runs: RunRules) -> ClaimCheck:
     if paired is None and min(map(len, tested)) < 2:
         return ClaimCheck(sides, is_in_order, reason=ONE_RUN)
     values = _Values(groups, paired)
-    is_trend = isinstance(claim, Trend)
-    p_holds, p_contrary = (
-        _trend_p(values, claim) if isinstance(claim, Trend) else _comparison_p(values, claim)
-    )
+    p_holds, p_contrary = claim.p_values(values.contrast, len(groups))
     name = "paired t" if paired is not None else "Welch's t" if len(tested) > 1 else "Student's t"
     return ClaimCheck(
         sides,
         is_in_order,
-        test=f"{name} of the trend" if is_trend else name,
+        test=f"{name}{claim.test}",
         runs=(len(paired),) if paired is not None else tuple(map(len, tested)),
         p_holds=p_holds,
         p_contrary=p_contrary,
@@ -198,32 +194,3 @@ class _Values:
         if found is None:
             raise ValueError("fewer than two runs")
         return found
-
-
-def _comparison_p(values: _Values, claim: Comparison) -> tuple[float, float]:
-    """Return the p values of all bounds, and of the contrary of one of them."""
-    found = [_bound_p(values, bound) for bound in claim.bounds]
-    return max(holds for holds, _ in found), min(contrary for _, contrary in found)
-
-
-def _bound_p(values: _Values, bound: Bound) -> tuple[float, float]:
-    difference = values.contrast([1.0, -bound.factor])
-    if not difference.error:
-        # no run varies: the values themselves decide, and equal ones fulfil >= and <=
-        is_held = bound.holds(difference.estimate, 0.0)
-        return float(not is_held), float(is_held)
-    above, below = difference.p_above(bound.margin), difference.p_below(bound.margin)
-    return (above, below) if bound.sign.startswith(">") else (below, above)
-
-
-def _trend_p(values: _Values, claim: Trend) -> tuple[float, float]:
-    """Return the p values of a trend over all levels, and of its contrary or that of one step."""
-    sign = 1.0 if claim.is_rising else -1.0
-    levels = len(values.groups)
-    slope = values.contrast([sign * weight for weight in trend_weights(levels)])
-    contrary = [slope.p_below()]
-    for place in range(levels - 1):
-        weights = [0.0] * levels
-        weights[place], weights[place + 1] = -sign, sign
-        contrary.append(min(values.contrast(weights).p_below() * (levels - 1), 1.0))
-    return slope.p_above(), min(contrary)

@@ -8,14 +8,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import NOT_APPLICABLE
-from tfrctrace.study.file.claims import Number, ScenarioMean, Trend
+from tfrctrace.study.file.claims import Number, terms
 from tfrctrace.study.results.cells import Cell, matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.study.definition import RunRules, Value
-    from tfrctrace.study.file.claims import Claim, Comparison
+    from tfrctrace.study.file.claims import Claim, ScenarioMean
 
 Scenario = tuple[tuple[str, "Value"], ...]
 
@@ -36,32 +36,30 @@ class AmbiguousTermError(Exception):
 
 def sides_of(cells: Sequence[Cell], claim: Claim, scenario: Sequence[str]) -> Iterator[Sides]:
     """Give what is compared in each scenario that has all of it. Raises `AmbiguousTermError`."""
-    return _levels(cells, claim, scenario) if isinstance(claim, Trend) else _two(cells, claim, scenario)
-
-
-def _two(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str]) -> Iterator[Sides]:
-    bound = {name for term in claim.terms() for name, _ in term.where}
-    free = [name for name in scenario if name not in bound]
-    left = _by_scenario(cells, claim.left, free)
-    if isinstance(claim.right, Number):
-        for key, found in left.items():
-            for cell in found:
-                yield Sides(_applicable(free, key), (cell, claim.right.value))
+    bound = {name for term in terms(claim) for name, _ in term.where}
+    free = [name for name in scenario if name not in bound and name != claim.parameter]
+    if claim.parameter is not None:
+        yield from _levels(cells, next(terms(claim)), claim.parameter, free)
         return
-    right = _by_scenario(cells, claim.right, free)
-    for key, own in left.items():
-        for other_key, other in right.items():
-            if _is_alike(key, other_key):
-                for pair in product(own, other):
-                    yield Sides(_applicable(free, key), pair)
+    first, *others = (
+        {(): [side.value]} if isinstance(side, Number) else _by_scenario(cells, side, free)
+        for side in claim.compared
+    )
+    for key, own in first.items():
+        alike = (
+            [one for other_key, found in other.items() if _is_alike(key, other_key) for one in found]
+            for other in others
+        )
+        for chosen in product(own, *alike):
+            yield Sides(_applicable(free, key), chosen)
 
 
-def _levels(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iterator[Sides]:
-    bound = {name for name, _ in claim.term.where}
-    free = [name for name in scenario if name not in {*bound, claim.parameter}]
+def _levels(
+    cells: Sequence[Cell], term: ScenarioMean, parameter: str, free: Sequence[str]
+) -> Iterator[Sides]:
     by_value = {
-        value: _by_scenario([cell for cell in cells if cell.axis(claim.parameter) == value], claim.term, free)
-        for value in sorted_values(cell.axis(claim.parameter) for cell in cells)
+        value: _by_scenario([cell for cell in cells if cell.axis(parameter) == value], term, free)
+        for value in sorted_values(cell.axis(parameter) for cell in cells)
         if value != NOT_APPLICABLE
     }
     for key in dict.fromkeys(key for found in by_value.values() for key in found):
@@ -72,8 +70,11 @@ def _levels(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Ite
 
 
 def _is_alike(one: Sequence[Value], other: Sequence[Value]) -> bool:
-    """Return whether two scenarios have the same values of all parameters that apply to both."""
-    return all(a == b or NOT_APPLICABLE in {a, b} for a, b in zip(one, other, strict=True))
+    """Return whether two scenarios have the same values of all parameters that apply to both.
+
+    A number has none.
+    """
+    return all(a == b or NOT_APPLICABLE in {a, b} for a, b in zip(one, other, strict=False))
 
 
 def _applicable(free: Sequence[str], key: Sequence[Value]) -> Scenario:

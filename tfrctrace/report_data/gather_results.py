@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.base.version import VERSION
 from tfrctrace.parsers.schema import polars_schema
+from tfrctrace.report_data.shared_names import without_folders
 from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
-from tfrctrace.trace.shared_names import without_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.metrics import TraceMetrics
     from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace.tables import TableName
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.passes import TableName
+    from tfrctrace.trace.tables import Tables
 
 _TABLES: Final[tuple[TableName, ...]] = (
     "rounds",
@@ -67,7 +68,7 @@ _LEAST_DATA_PACKETS: Final = 20
 """Fewest data packets of a replayed flow."""
 
 
-def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
+def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None = None) -> Results:
     """Return the results of `trace` for a report, of all flows or of one.
 
     Reports are shared, so inputs have names without the folders of this machine.
@@ -114,10 +115,8 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     return without_folders(results)
 
 
-def _made_with(trace: Trace) -> str:
+def _made_with(trace: Tables) -> str:
     """Return version and command; a filter may name hosts that are anonymized."""
-    from tfrctrace import __version__
-
     settings = trace.settings
     filtered = ""
     if settings.filter is not None and settings.anonymizer is None:
@@ -128,14 +127,14 @@ def _made_with(trace: Trace) -> str:
         " --pair" if settings.pair else "",
         " --anonymize" if settings.anonymizer else "",
     )
-    return f"tfrctrace {__version__}: `tfrctrace report{''.join(options)}`"
+    return f"tfrctrace {VERSION}: `tfrctrace report{''.join(options)}`"
 
 
-def _link(trace: Trace, reading: PassResult) -> LinkTables | None:
+def _link(trace: Tables, reading: PassResult) -> LinkTables | None:
     """Return the hosts of all flows over time."""
     import polars as pl
 
-    from tfrctrace.trace.gather_link import gather_link
+    from tfrctrace.report_data.gather_link import gather_link
 
     hosts = pl.Series("src", dtype=pl.String)
     for ends in reading.table("flows").frames(("src", "dst")):
@@ -143,7 +142,7 @@ def _link(trace: Trace, reading: PassResult) -> LinkTables | None:
     return gather_link(trace, hosts, reading.sources)
 
 
-def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:
+def _bins(trace: Tables, reading: PassResult, window_ns: int | None) -> pl.DataFrame:
     """Return the bins of the pass, or bins of `window_ns` if a figure can show that many."""
     from tfrctrace.metrics.flow.bins import time_span_ns
     from tfrctrace.reports.figures.throughput_and_rtt import MOST_DETAILED_BINS
@@ -168,7 +167,7 @@ def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
     return table.filter(table["flow"] == flow)
 
 
-def _measured(trace: Trace, flows: pl.DataFrame) -> TraceMetrics | None:
+def _measured(trace: Tables, flows: pl.DataFrame) -> TraceMetrics | None:
     """Return the metrics of `trace`; None if they would take longer than everything else."""
     if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
         return None
@@ -180,7 +179,7 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> TraceMetrics | None:
         raise
 
 
-def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
+def _replayable(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
     """Return the largest flows with reports; none if there are too many packets or no second pass."""
     import polars as pl
 
@@ -195,14 +194,19 @@ def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Se
     return chosen if is_readable else chosen.clear()
 
 
-def _replayed(trace: Trace, chosen: pl.Series, reading: PassResult) -> pl.DataFrame:
+def _replayed(trace: Tables, chosen: pl.Series, reading: PassResult) -> pl.DataFrame:
     """Return TFRC replayed on these flows, with the profile of RFC 5348, or ns-2's for its traces."""
     import polars as pl
+
+    from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
+    from tfrctrace.replay.open_loop import OpenLoop, select_algorithms
 
     if chosen.is_empty():
         return pl.DataFrame(schema=polars_schema("replay"))
     is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
-    return trace.replay("tfrc", profile="ns2" if is_of_ns2 else "rfc5348", flows=chosen)
+    algorithms = select_algorithms(("tfrc",), "ns2" if is_of_ns2 else "rfc5348", trace.agents.items())
+    options = RecordingOptions(flows=frozenset(chosen))
+    return OpenLoop(FlowRecordings(trace), algorithms, options, bounds=[]).collected().frame
 
 
 def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
@@ -226,7 +230,7 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Trace, reading: PassResult, *, is_replayed: bool) -> PassResult | None:
+def _samples(trace: Tables, reading: PassResult, *, is_replayed: bool) -> PassResult | None:
     """Return a pass with every sample; None if there are too many packets or flows for a second one.
 
     The same pass keeps what a replay needs.
@@ -268,7 +272,7 @@ def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> p
     return cumulative_losses(losses, firsts, STYLES, MOST_POINTS)
 
 
-def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
+def _link_bins(trace: Tables, samples: PassResult) -> pl.DataFrame | None:
     """Return bins of the largest 802.11 links; None without links or with several time axes."""
     from tfrctrace.metrics.flow.wifi_links import link_bins
 
@@ -278,7 +282,7 @@ def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
     return link_bins(frames, STYLES, _MOST_LINK_BINS)
 
 
-def _sequence(trace: Trace, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
+def _sequence(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
     """Return the points of the time-sequence graph; None without a table of packets."""
     import polars as pl
 

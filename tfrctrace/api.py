@@ -1,15 +1,16 @@
-"""What `tfrctrace.open` returns: one or more traces, read when something is asked of them."""
+"""What `tfrctrace.open` returns: one or more traces, read when something is asked of them; their flows."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
@@ -25,19 +26,16 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
-    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.report_data.trace_report import TraceReport
     from tfrctrace.reports.elements import Report
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace.labels import Rule
-    from tfrctrace.trace.measuring import MeasuredMetrics
-    from tfrctrace.trace.one_flow import Flow
-    from tfrctrace.trace.tables import TableName
+    from tfrctrace.trace.passes import TableName
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
@@ -47,24 +45,19 @@ Duration = str | timedelta
 SHOWN_FLOWS: Final = 25
 """Flows that a styled table shows, unless the caller says otherwise."""
 
-
 _FOR_THE_PROGRAM: Final = frozenset(
     {
-        "agents",
-        "counted",
-        "counted_frames",
-        "is_network",
-        "is_read_once",
-        "open_loop",
-        "packet_batches",
-        "publishable",
-        "read",
-        "read_groups",
-        "read_spooled",
-        "report_parts",
-        "settings",
-        "table",
-        "zero_ns",
+        *("agents", "counted", "counted_frames", "is_network", "is_read_once", "open_loop", "packet_batches"),
+        *(
+            "publishable",
+            "read",
+            "read_groups",
+            "read_spooled",
+            "report_parts",
+            "settings",
+            "table",
+            "zero_ns",
+        ),
     }
 )
 """What commands take from a trace, and a person at a prompt does not."""
@@ -73,9 +66,6 @@ _FOR_THE_PROGRAM: Final = frozenset(
 class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
 
-    _results: Results | None = None
-    _report: tuple[str, Report] | None = None
-    """The last one, and its time zone."""
     _gathered: FlowRecordings | None = None
 
     def __repr__(self) -> str:
@@ -93,9 +83,9 @@ class Trace(Tables):
 
         from tfrctrace.parsers.schema import polars_schema
         from tfrctrace.reports.printers.notebook import overview
-        from tfrctrace.reports.results import Results
+        from tfrctrace.reports.report_input import ReportInput
 
-        results = Results(
+        results = ReportInput(
             flows=self.flows,
             bins=pl.DataFrame(schema=polars_schema("bins")),
             sources=self.sources,
@@ -110,8 +100,6 @@ class Trace(Tables):
 
     def flow(self, number: int) -> Flow:
         """Return one flow, with its rows of every table: `trace.flow(2).rtt`."""
-        from tfrctrace.trace.one_flow import Flow
-
         return Flow(self, number)
 
     @property
@@ -132,96 +120,6 @@ class Trace(Tables):
         from tfrctrace.reports.printers.pandas_style import leading_columns, styled
 
         return styled(leading_columns(self.flows, limit))
-
-    def measure(
-        self,
-        *names: str,
-        window: Duration = "1s",
-        warmup: Duration | None = None,
-        basis: Basis = "goodput",
-        labels: Iterable[str] = (),
-        only_labelled: bool = False,
-        least_packets: int | None = None,
-        most_flows: int | None = None,
-        capacity: str | None = None,
-        weight: Mapping[str, float] | None = None,
-        step: Duration | None = None,
-        sparse_share: float = SPARSE_SHARE,
-        columns: Iterable[str] | None = None,
-    ) -> MeasuredMetrics:
-        """Return fairness, burstiness, smoothness, delivery and more of the flows, and the competing sets.
-
-        `names` selects metrics of `tfrctrace.metrics.catalogue`; without names all are computed. Rates are
-        averaged over windows of `window`, without the first `warmup` of each flow, and only flows that
-        overlap are compared. `labels` are rules such as `"reno=port 5201"`; other flows are labelled by their
-        transport, or left out with `only_labelled`. `basis` chooses the bytes that count: `goodput` new
-        payload, `throughput` frames, `received` what arrived, in a trace that shows both ends. Flows with
-        fewer data packets than `least_packets` (20 if None) are left out; of more than `most_flows` those
-        with most data packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight`
-        of labels, as `{"video": 2}`, or the time of a `step` of the path, as `"20s"`. Flows that their
-        application limited to less than `sparse_share` of the mean of the others are sparse: metrics
-        "without sparse" leave them out; 0 makes none sparse. `looked_at` of the result has these `columns` of
-        the table of flows besides those that were needed, or all: those of 100,000 flows take 100 MB.
-        """
-        from tfrctrace.base.bitrates import parse_capacity_bps
-        from tfrctrace.base.durations import parse_duration_ns
-        from tfrctrace.metrics.assumptions import Assumptions
-        from tfrctrace.trace.labels import check_weights, read_labelled
-        from tfrctrace.trace.measuring import (
-            assumption_warnings,
-            base_width_ns,
-            check_names,
-            check_sparse_share,
-            measure,
-        )
-
-        check_names(names, capacity=capacity, weight=weight, step=step)
-        check_sparse_share(sparse_share)
-        check_weights(weight or {})
-        given = Assumptions(
-            capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
-            weights=weight or {},
-            step_ns=None if step is None else parse_duration_ns(step, "step"),
-        )
-        rules = self._rules(labels)
-        window_ns = parse_duration_ns(window, "window")
-        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
-        base_ns = base_width_ns(window_ns)
-        if self._bin_ns == base_ns:
-            self.read("flows", "bins")  # both from one pass
-        labelled, problems = read_labelled(self.table("flows"), rules)
-        self._report_problems_once(problems)
-        measured = measure(
-            labelled,
-            partial(self.counted_frames, basis, base_ns),
-            columns,
-            window_ns=window_ns,
-            warmup_ns=warmup_ns,
-            basis=basis,
-            least_packets=least_packets,
-            most_flows=most_flows,
-            only_labelled=only_labelled,
-            names=names,
-            sparse_share=sparse_share,
-            given=given,
-        )
-        self._report_problems_once(list(assumption_warnings(measured, given)))
-        return measured
-
-    def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
-        """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
-        from tfrctrace.trace.labels import with_labels
-
-        flows, problems = with_labels(self.flows, self._rules(labels))
-        self._report_problems_once(problems)
-        return flows
-
-    def _rules(self, labels: Iterable[str]) -> list[Rule]:
-        from tfrctrace.trace.labels import parse_rule
-
-        anonymizer = self._settings.anonymizer
-        hosts = anonymizer.host if anonymizer else None
-        return [parse_rule(text, hosts) for text in labels]
 
     def groups(
         self,
@@ -275,7 +173,7 @@ class Trace(Tables):
 
         return judge_objectives(self, given_objectives(given), tuple(labels))
 
-    @with_parameters_of(measure)
+    @with_parameters_of(Tables.measure)
     def metrics(self, *names: Any, **options: Any) -> pl.DataFrame:
         """Return the metrics that `measure` computes, one row for each."""
         return self.measure(*names, **options).frame()
@@ -413,26 +311,20 @@ class Trace(Tables):
         objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
     ) -> Report:
         """Return what a report says, before it is written: its sections, with figures and tables."""
-        from dataclasses import replace
-
         from tfrctrace.base.timezones import TimeZone
-        from tfrctrace.reports.build_report import build_report
 
-        if objectives:
-            judged, zone = self.objectives(objectives), TimeZone.named(timezone)
-            return build_report(self.results(), title=title or self.name, zone=zone, objectives=judged)
-        if self._report is None or self._report[0] != timezone:
-            zone = TimeZone.named(timezone)
-            self._report = timezone, build_report(self.results(), title="", zone=zone)
-        return replace(self._report[1], title=title or self.name)
+        judged = self.objectives(objectives) if objectives else ()
+        return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged)
 
     def results(self) -> Results:
         """Return the data of a report: flows, bins, reduced samples, metrics, facts about the inputs."""
-        from tfrctrace.trace.report_data import gather_results
+        return self._of_report.results
 
-        if self._results is None:
-            self._results = gather_results(self)
-        return self._results
+    @cached_property
+    def _of_report(self) -> TraceReport:
+        from tfrctrace.report_data.trace_report import TraceReport
+
+        return TraceReport(self)
 
     def plot(
         self,
@@ -453,11 +345,10 @@ class Trace(Tables):
         Raises `UsageError` if the trace has nothing of that kind.
         """
         from tfrctrace.reports.figures.publication import Drawing, image_form
-        from tfrctrace.trace.figure_data import figures
 
         if path is not None:
             image_form(os.fspath(path))
-        drawing = Drawing(tuple(figures(self, kind, flow, window)), style, width)
+        drawing = Drawing(tuple(self._of_report.figures(kind, flow, window)), style, width)
         if path is not None:
             drawing.save(path)
         return drawing
@@ -470,8 +361,84 @@ class Trace(Tables):
         """
         from pathlib import Path
 
-        from tfrctrace import __version__
+        from tfrctrace.base.version import VERSION
         from tfrctrace.reports.files.saved_results import save
 
-        save(self.results(), os.fspath(folder), title=title or self.name, version=__version__, csv=csv)
+        save(self.results(), os.fspath(folder), title=title or self.name, version=VERSION, csv=csv)
         return Path(folder)
+
+
+@dataclass(frozen=True, repr=False)
+class Flow:
+    """A flow by its number, as `tfrctrace flows` shows it. `Trace.flow` makes it."""
+
+    trace: Trace
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.rows.is_empty():
+            raise UsageError(
+                f"the trace has no flow {self.number}", hint="`trace.flows` numbers those it has"
+            )
+
+    def __repr__(self) -> str:
+        from tfrctrace.reports.flow_rows import FlowRow
+        from tfrctrace.reports.records import records
+
+        lead, *_ = records(self.rows.sort("wire_bytes", descending=True), FlowRow)
+        words = (lead.transport, lead.state, lead.label)
+        return f"<Flow {self.number}: {lead.ends}, {', '.join(word for word in words if word)}>"
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Its rows of the table of flows, one for each direction."""
+        return self.table("flows")
+
+    @property
+    def rtt(self) -> pl.DataFrame:
+        """One row for each RTT sample, in ns."""
+        return self.table("rtt")
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """One row for each retransmitted or out-of-order packet."""
+        return self.table("losses")
+
+    @property
+    def rounds(self) -> pl.DataFrame:
+        """One row for each round of data in flight: flight, window, what limited it."""
+        return self.table("rounds")
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """Counts in bins of time."""
+        return self.table("bins")
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Its packets."""
+        import polars as pl
+
+        return pl.concat(self._own(batch) for batch in self.trace.packets())
+
+    def table(self, name: TableName) -> pl.DataFrame:
+        """Return its rows of any table that has flows."""
+        if name == "variables":
+            return self._own(self.trace.variables)  # which finds the flow of a sample
+        table = self.trace.table(name)
+        flows = table.frame(["flow"])
+        if "flow" not in flows.columns:
+            raise UsageError(f"the table `{name}` has no flows", hint=f"ask the trace: `trace.{name}`")
+        # all columns of a hundred thousand flows would take a fifth of a gigabyte
+        return table.take((flows["flow"] == self.number).arg_true().to_list())
+
+    def throughput(self, width: str | timedelta) -> pl.DataFrame:
+        """Return throughput and goodput (bit/s) of each direction in bins of `width`, such as `"500ms"`."""
+        return self._own(self.trace.throughput(width))
+
+    def plot(self, kind: PlotKind, *args: Any, **options: Any) -> Drawing:
+        """Return the first figure of `kind` for this flow; further arguments as for `Trace.plot`."""
+        return self.trace.plot(kind, *args, flow=self.number, **options)
+
+    def _own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(flow=self.number)

@@ -6,7 +6,7 @@ import pytest
 
 import tfrctrace
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

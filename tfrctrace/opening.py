@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Unpack
 
+from tfrctrace.api import Trace
 from tfrctrace.base.signatures import with_keywords_of
 from tfrctrace.parsers.reading_settings import ReadingArguments
-from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import timedelta
 
+    from tfrctrace.api import StrPath
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.trace.trace import StrPath
 
 
 @with_keywords_of(ReadingArguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tfrctrace.trace.shared_names import SharedNames
+from tfrctrace.report_data.shared_names import SharedNames
 
 
 @pytest.mark.parametrize(

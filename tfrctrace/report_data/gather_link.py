@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.link import LinkTables
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.trace.tables import Tables
 
 _MOST_HOSTS: Final = 1_000
 """Hosts that are counted one by one; of more, their networks are."""
@@ -32,7 +32,7 @@ _LEAST_COVERED: Final = 0.02
 """Share of the time that inputs must cover; others have no course in common."""
 
 
-def gather_link(trace: Trace, hosts: pl.Series, sources: Sequence[Mapping[str, Any]]) -> LinkTables | None:
+def gather_link(trace: Tables, hosts: pl.Series, sources: Sequence[Mapping[str, Any]]) -> LinkTables | None:
     """Return the tables of a link with these hosts; None if there is no second pass.
 
     Inputs whose times have nothing in common are one interval.
