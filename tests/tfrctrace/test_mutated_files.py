@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from udp_tfrc import LAYOUT, PORT, UdpConnection, write
 
@@ -52,7 +52,7 @@ DONE, CHECK_FAILED, WRONG_USAGE, NOT_READ = 0, 1, 2, 3
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 """Examples of each test."""
 
-mutated = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], database=None)
+mutated = settings(max_examples=EXAMPLES, database=None)
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [

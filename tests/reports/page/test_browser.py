@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
@@ -31,7 +32,9 @@ VISIBLE_RANGE = "key => { const {min, max} = document.getElementById(key).plot.s
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
+        )
         yield launched
         launched.close()
 
@@ -54,6 +57,7 @@ def show(browser) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))

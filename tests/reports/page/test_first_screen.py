@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace import cli
@@ -47,7 +48,9 @@ def link(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
+        )
         yield launched
         launched.close()
 
@@ -60,6 +63,7 @@ def show(browser, link):
         context = browser.new_context(**({"viewport": FIRST_SCREEN, "accept_downloads": True} | options))
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
