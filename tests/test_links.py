@@ -17,7 +17,7 @@ import tfrctrace
 if TYPE_CHECKING:
     from tfrctrace.trace.trace import Trace
 
-MAKE = Path(__file__).parent / "links" / "make.py"
+MAKE = Path(__file__).parents[1] / "evaluation" / "links" / "make.py"
 
 
 def drawn(folder: Path, *options: str) -> tuple[Trace, dict]:

@@ -28,12 +28,12 @@ DELAY = {"name": "delay", "require": "p95(rtt_ms) < 100 ms", "by": "host", "ever
 
 @pytest.fixture(scope="module")
 def link(tmp_path_factory):
-    sys.path.insert(0, str(ROOT / "tests/links"))
+    sys.path.insert(0, str(ROOT / "evaluation/links"))
     try:
         from link import draw_link
         from link_files import write_link
     finally:
-        sys.path.remove(str(ROOT / "tests/links"))
+        sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("link")
     write_link(
         draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.024), folder, file_s=1_800

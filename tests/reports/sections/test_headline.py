@@ -37,12 +37,12 @@ def nearest_rank(samples, share):
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """A link of a day with 30 hosts, longer delays, losses of one host, and an outage."""
-    sys.path.insert(0, str(ROOT / "tests/links"))
+    sys.path.insert(0, str(ROOT / "evaluation/links"))
     try:
         from link import draw_link
         from link_files import write_link
     finally:
-        sys.path.remove(str(ROOT / "tests/links"))
+        sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("link")
     link = draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.02)
     write_link(link, folder)
