@@ -43,7 +43,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust properties fuzz agreement lint licences format corpus models links studies bench bench-check docs screenshot clean
+.PHONY: help setup demo test test-slow test-all test-rust snapshots properties fuzz agreement lint licences format corpus models links studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -56,8 +56,18 @@ demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where i
 	$(BIN)/tfrctrace report $(SAMPLES) -o demo/report.html
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
-test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
+test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite, without tests that are marked slow
 	$(BIN)/pytest -n auto --dist worksteal
+
+test-slow: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the tests that are marked slow
+	$(BIN)/pytest -n auto --dist worksteal -m slow
+
+test-all: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run all tests, those of the core too
+	$(BIN)/pytest -n auto --dist worksteal -m ''
+	cargo test --locked
+
+snapshots: $(STAMPS)/tfrctrace $(STAMPS)/test ## show what changed in printed tables and documents, and ask what to keep
+	$(BIN)/pytest --inline-snapshot=review -m '' $$(grep -rl 'from inline_snapshot import' tests)
 
 test-rust: ## run the tests of the core
 	cargo test --locked

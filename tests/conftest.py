@@ -110,6 +110,12 @@ def write_capture(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the drawings out of pages that this process writes: they take most of the time of a page."""
+    monkeypatch.setattr("tfrctrace.reports.page.html.figure_svgs", lambda *_: [])
+
+
 @contextmanager
 def _standard_stream(name: str, number: int, content: bytes = b"") -> Iterator[IO[str]]:
     """Replace a standard stream by a file, for Python and for the core."""

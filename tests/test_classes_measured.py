@@ -9,6 +9,8 @@ from corpus_case import all_cases
 from judged_packets import evaluate
 from program_terms import OURS
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 PLACES = ("sender", "middle", "receiver")
 PAGE = HERE.parent / "docs" / "classes-measured.md"

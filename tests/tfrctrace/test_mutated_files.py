@@ -267,6 +267,7 @@ def test_results_of_a_batch(run_in: Callable[..., Any], folder: Path, batch: Pat
     check_ending(run_in(folder, *FROM_BATCH[command]), WRONG_USAGE)
 
 
+@pytest.mark.slow
 @mutated
 @given(data=st.data())
 def test_study_files(run_in: Callable[..., Any], folder: Path, data: DataObject) -> None:
@@ -275,6 +276,7 @@ def test_study_files(run_in: Callable[..., Any], folder: Path, data: DataObject)
     check_ending(outcome, CHECK_FAILED, WRONG_USAGE)
 
 
+@pytest.mark.slow
 @mutated
 @given(data=st.data())
 def test_cached_records(run_in: Callable[..., Any], folder: Path, data: DataObject) -> None:

@@ -188,6 +188,7 @@ def test_the_page_is_no_wider_than_a_telephone(show, sample):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}],
@@ -202,6 +203,7 @@ def test_axe_finds_nothing_that_keeps_people_out(show, sample, options):
     assert axe.Axe().run(page).generate_report().startswith("Found 0 accessibility violations")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, two_flows, tmp_path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
