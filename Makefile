@@ -28,6 +28,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # What drives a browser is larger than all else that tests need, and of use where there is one.
 BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),$(STAMPS)/browser)
 
+# What is no package and has types, a run of mypy for each: programs of two folders may share a name.
+PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
+	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
+	'evaluation/dumbbells/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
+	sample_traces/make.py 'tests/data/*.py' tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
+
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 
@@ -37,7 +43,7 @@ FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
 # The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
 MAKEFLAGS += --jobs=2
 
-.PHONY: help setup demo test test-rust properties fuzz agreement lint licences format corpus models links studies bench bench-check docs screenshot clean
+.PHONY: help setup demo test test-slow test-all test-rust snapshots properties fuzz agreement lint licences format corpus models links studies bench bench-check docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -50,8 +56,18 @@ demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where i
 	$(BIN)/tfrctrace report $(SAMPLES) -o demo/report.html
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
-test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
+test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite, without tests that are marked slow
 	$(BIN)/pytest -n auto --dist worksteal
+
+test-slow: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the tests that are marked slow
+	$(BIN)/pytest -n auto --dist worksteal -m slow
+
+test-all: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run all tests, those of the core too
+	$(BIN)/pytest -n auto --dist worksteal -m ''
+	cargo test --locked
+
+snapshots: $(STAMPS)/tfrctrace $(STAMPS)/test ## show what changed in printed tables and documents, and ask what to keep
+	$(BIN)/pytest --inline-snapshot=review -m '' $$(grep -rl 'from inline_snapshot import' tests)
 
 test-rust: ## run the tests of the core
 	cargo test --locked
@@ -64,20 +80,13 @@ fuzz: ## run each fuzz target until it covers no more code (options: make fuzz F
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
 
 agreement: $(STAMPS)/tfrctrace ## compare each packet of your captures with tshark (make agreement CAPTURES='FOLDER... --tcptrace')
-	$(BIN)/python tests/data/agreement.py $(CAPTURES)
+	$(BIN)/python evaluation/agreement.py $(CAPTURES)
 
 lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py docs/generate.py sample_traces/make.py tests/data/witness.py
-	$(BIN)/mypy tests/dumbbells/measure.py
-	$(BIN)/mypy tests/data/agreement.py tests/data/tunnels/make.py
-	$(BIN)/mypy tests/links/make.py tests/links/evaluate.py tests/links/evaluate_audit.py tests/links/real_link.py tests/links/real_ends.py
-	for runs in sample_traces/studies/*/runs.py; do \
-		MYPYPATH=sample_traces/studies $(BIN)/mypy sample_traces/studies/make.py $$runs || exit 1; done
-	$(BIN)/mypy parsers/native/fuzz/campaign.py parsers/native/fuzz/make_seeds.py
-	$(BIN)/mypy tests/corpus/confusion_matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/endpoint.py
+	for programs in $(PROGRAMS); do MYPYPATH=sample_traces/studies:tests/data $(BIN)/mypy $$programs || exit 1; done
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -94,14 +103,14 @@ format: $(STAMPS)/lint ## format Python and Rust
 	cargo fmt
 
 corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled corpus, and write docs/classes-measured.md
-	$(BIN)/python tests/corpus/confusion_matrix.py --write
+	$(BIN)/python evaluation/corpus/confusion_matrix.py --write
 
 models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/validation.md (options: make models MODELS='--references FOLDER')
-	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
+	$(BIN)/python evaluation/dumbbells/measure.py --write $(MODELS)
 
 links: $(STAMPS)/tfrctrace ## judge and audit drawn links, and write the tables of docs/validation.md
-	$(BIN)/python tests/links/evaluate.py --write
-	$(BIN)/python tests/links/evaluate_audit.py --write
+	$(BIN)/python evaluation/links/evaluate.py --write
+	$(BIN)/python evaluation/links/evaluate_audit.py --write
 
 studies: $(STAMPS)/tfrctrace ## simulate and measure the five papers at their own scale (make studies STUDIES='--out FOLDER')
 	$(BIN)/python sample_traces/studies/make.py $(STUDIES)

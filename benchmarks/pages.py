@@ -71,7 +71,7 @@ def first_paints_ms(page: Path) -> list[float]:
 
 def link_of_a_day(folder: Path) -> list[str]:
     """Make the files of a link that has deep queues and an outage, one for half an hour."""
-    sys.path.insert(0, str(ROOT / "tests" / "links"))
+    sys.path.insert(0, str(ROOT / "evaluation" / "links"))
     from link import draw_link
     from link_files import write_link
 

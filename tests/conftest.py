@@ -15,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # A busy machine is slow, not wrong. A gate draws the same examples each time: it judges a change, not chance.
-settings.register_profile("drawn", deadline=None)
+settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("gate", parent=settings.get_profile("drawn"), derandomize=True)
 settings.register_profile("many", parent=settings.get_profile("drawn"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "drawn"))
@@ -109,6 +110,12 @@ def write_capture(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the drawings out of pages that this process writes: they take most of the time of a page."""
+    monkeypatch.setattr("tfrctrace.reports.page.html.figure_svgs", lambda *_: [])
+
+
 @contextmanager
 def _standard_stream(name: str, number: int, content: bytes = b"") -> Iterator[IO[str]]:
     """Replace a standard stream by a file, for Python and for the core."""
@@ -147,7 +154,7 @@ def _run_process(folder: Path, arguments: list[str], stdin: bytes, environment: 
         input=stdin,
         env={**os.environ, "COLUMNS": "80", **environment},
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())

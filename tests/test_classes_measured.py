@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from confusion_matrix import false_losses, sections
 from corpus_case import all_cases
-from evaluation import evaluate
+from judged_packets import evaluate
 from program_terms import OURS
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).resolve().parent
 PLACES = ("sender", "middle", "receiver")
@@ -45,7 +47,7 @@ def test_we_know_the_kind_of_each_class_at_least_as_well_as_each_peer(place: str
 def test_no_retransmission_that_was_needed_is_called_spurious() -> None:
     (_, shown, found, *_), (_, hidden, guessed, *_), (_, needed, wrong, *_) = rows_of("## Called spurious")
     assert int(wrong) == 0 < int(needed)
-    # each that leaves a sign is found, and none without (tests/corpus/spurious_signs.py)
+    # each that leaves a sign is found, and none without (evaluation/corpus/spurious_signs.py)
     assert int(found) == int(shown) >= 0.75 * (int(shown) + int(hidden))
     assert int(guessed) == 0
 

@@ -1,6 +1,6 @@
 """The labels of the corpus agree with what kernels, relay and simulator counted of the same run.
 
-`tests/corpus` makes the corpus; `docs/classes-measured.md` shows what programs make of it.
+`evaluation/corpus` makes the corpus; `docs/classes-measured.md` shows what programs make of it.
 """
 
 from collections import Counter

@@ -17,7 +17,7 @@ import tfrctrace
 if TYPE_CHECKING:
     from tfrctrace.api import Trace
 
-MAKE = Path(__file__).parent / "links" / "make.py"
+MAKE = Path(__file__).parents[1] / "evaluation" / "links" / "make.py"
 
 
 def drawn(folder: Path, *options: str) -> tuple[Trace, dict]:
@@ -60,6 +60,7 @@ def test_lost_packets_are_those_of_the_hosts_or_servers_that_the_truth_names(tmp
     assert begins_s.max() < fault["until_s"]
 
 
+@pytest.mark.slow
 def test_planted_stretches_are_found_and_no_others():
     script = MAKE.with_name("evaluate.py")
     # a full queue, losses (too short for the intervals) and an outage
@@ -72,6 +73,7 @@ def test_planted_stretches_are_found_and_no_others():
     assert sum(false) == 0
 
 
+@pytest.mark.slow
 def test_an_audit_finds_planted_faults_and_names_their_places():
     script = MAKE.with_name("evaluate_audit.py")
     # a link without a fault, and two with one each
@@ -85,6 +87,7 @@ def test_an_audit_finds_planted_faults_and_names_their_places():
     assert planted >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_no_segment_that_was_not_captured(tmp_path):
     drawn(tmp_path, "--fault", "bad station")

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from tfrctrace.study.file.study_file import read_study
 
@@ -29,7 +30,8 @@ if "fail" in os.environ and f"seed {{os.environ['fail']}}" == f"seed {{options['
     sys.exit("invalid command name")
 with open(os.environ["made"], "a") as made:
     made.write(options["seed"] + "\\n")
-time.sleep(float(os.environ.get("pause", 0)))
+while int(options["seed"]) > 5 and os.path.exists(os.environ.get("hold", "")):
+    time.sleep(0.01)
 open(trace, "w").write("+ 1 0 1 tcp 40\\n" * 1000)
 if "variables 1" in options["flows"]:
     open(folder + "/tcp1.txt", "w").write("0.0 cwnd_ 1\\n")
@@ -62,7 +64,7 @@ def make(tmp_path):
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=PATIENCE_S)
     return process.returncode, told
 
 
@@ -99,12 +101,16 @@ def test_a_failed_run_keeps_its_message_and_is_tried_again(make):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_killed_anywhere_it_goes_on(make, how):
-    process = make(*TEN, pause="0.2")
-    while len(make.made()) < 5 and process.poll() is None:
+def test_killed_anywhere_it_goes_on(make, how, tmp_path):
+    hold = tmp_path / "hold"
+    hold.touch()
+    process = make(*TEN, hold=str(hold))
+    while len(make.made()) < 6 and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(how)
-    process.communicate(timeout=60)
+    process.wait(PATIENCE_S)
+    hold.unlink()
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode in {130, -signal.SIGKILL}
     done = [path.stem.rpartition("-")[2] for path in (make.out / "lillis" / ".runs").glob("*.json")]
     assert 0 < len(done) < 10

@@ -59,6 +59,7 @@ IN_PAPERS = {
 """The figures and tables of each paper, and what it measures or states in its text alone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", FILES)
 def test_a_study_measures_all_its_runs_and_explains_what_differs(study, tmp_path):
     results = perform_study(STUDIES / study, cache=tmp_path)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from zlib import crc32
 
 import pytest
+from patience import PATIENCE_S
 
 pytest.importorskip("obstore")
 
@@ -34,6 +35,7 @@ class Store:
     denies: bool = False
     stalls: bool = False
     requests: list[str] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
 
 def etag_of(path, version):
@@ -80,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("If-Match") not in {None, etag}:
             return self.send(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         if store.stalls and self.command == "GET":
-            threading.Event().wait(5)
+            store.is_over.wait(PATIENCE_S)
         status, start, stop = 200, 0, len(content)
         wanted = self.headers.get("Range")
         if wanted and store.has_ranges:
@@ -127,13 +129,13 @@ def store(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
-    monkeypatch.setenv("TFRCTRACE_STORE_TIMEOUT", "1")
     served = Store()
     server = Server(("127.0.0.1", 0), type("Own", (Handler,), {"store": served}))
     served.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     yield served
+    served.is_over.set()
     server.shutdown()
     server.server_close()
 
@@ -197,6 +199,8 @@ def test_what_goes_wrong_is_said_without_secrets(run, store, trouble, words, mon
     store.objects["/bucket/link.pcapng.gz"] = SAMPLE
     for name, value in trouble.items():
         setattr(store, name, value)
+    if store.stalls:
+        monkeypatch.setenv("TFRCTRACE_STORE_TIMEOUT", "1")
     outcome, _ = flows_of(run, f"{store.url}/bucket/link.pcapng.gz?{SECRET}")
     assert outcome.status == NOT_READ
     assert words in outcome.err

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from patience import PATIENCE_S
 
 from tfrctrace import __version__, cli
 
@@ -263,7 +264,7 @@ def test_a_reader_that_has_seen_enough_ends_the_program_quietly(write_capture, c
         process.stdout.read(10)
         process.stdout.close()
         errors = process.stderr.read().decode()
-        assert (process.wait(timeout=60), errors) == (DONE, "")
+        assert (process.wait(timeout=PATIENCE_S), errors) == (DONE, "")
 
 
 def in_a_terminal(arguments, *, until=None, then=None, environment=None, stdin=subprocess.DEVNULL):
@@ -278,7 +279,7 @@ def in_a_terminal(arguments, *, until=None, then=None, environment=None, stdin=s
     )
     os.close(follower)
     shown = b""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     try:
         while time.monotonic() < deadline:
             if select.select([leader], [], [], 0.1)[0]:
@@ -292,7 +293,7 @@ def in_a_terminal(arguments, *, until=None, then=None, environment=None, stdin=s
             if until and until in shown:
                 then(process)
                 until = None
-        return process.wait(timeout=60), shown.decode()
+        return process.wait(timeout=PATIENCE_S), shown.decode()
     finally:
         process.kill()
         os.close(leader)
@@ -354,7 +355,7 @@ def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arg
     ):
         writer.write(TWO_FLOWS.read_bytes()[:4096])
         running.send_signal(signal.SIGINT)
-        assert running.wait(60) == INTERRUPTED
+        assert running.wait(PATIENCE_S) == INTERRUPTED
         writer.close()
         assert running.communicate() == (b"", b"")
 
@@ -371,12 +372,12 @@ def stalled_conversion(tmp_path):
             (tmp_path / "slow.pcapng.gz").open("wb", buffering=0) as writer,
         ):
             writer.write(TWO_FLOWS.read_bytes()[:4096])
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while not parts(tmp_path) and time.monotonic() < deadline:
                 time.sleep(0.01)  # until the output is begun
             assert parts(tmp_path)
             then(running)
-            return running.wait(60)
+            return running.wait(PATIENCE_S)
 
     # below nohup, processes would ignore the signal
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -415,7 +416,7 @@ def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monk
     def measured(trace, *_):
         if trace.flows["source"][0] == str(TWO_FLOWS):
             raise KeyboardInterrupt
-        was_ended.append(is_over.wait(60))
+        was_ended.append(is_over.wait(PATIENCE_S))
 
     is_over, was_ended = threading.Event(), []
     monkeypatch.setattr("tfrctrace.gate.values.take_quantities", measured)

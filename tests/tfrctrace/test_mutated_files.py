@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from udp_tfrc import LAYOUT, PORT, UdpConnection, write
 
@@ -52,7 +52,7 @@ DONE, CHECK_FAILED, WRONG_USAGE, NOT_READ = 0, 1, 2, 3
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 """Examples of each test."""
 
-mutated = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], database=None)
+mutated = settings(max_examples=EXAMPLES, database=None)
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -267,6 +267,7 @@ def test_results_of_a_batch(run_in: Callable[..., Any], folder: Path, batch: Pat
     check_ending(run_in(folder, *FROM_BATCH[command]), WRONG_USAGE)
 
 
+@pytest.mark.slow
 @mutated
 @given(data=st.data())
 def test_study_files(run_in: Callable[..., Any], folder: Path, data: DataObject) -> None:
@@ -275,6 +276,7 @@ def test_study_files(run_in: Callable[..., Any], folder: Path, data: DataObject)
     check_ending(outcome, CHECK_FAILED, WRONG_USAGE)
 
 
+@pytest.mark.slow
 @mutated
 @given(data=st.data())
 def test_cached_records(run_in: Callable[..., Any], folder: Path, data: DataObject) -> None:

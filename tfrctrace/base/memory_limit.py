@@ -11,7 +11,6 @@ import select
 import signal
 import sys
 import warnings
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOOK_S: Final = 2.0
+_SPENT_S: Final = 0.5
+"""Processor time of the child between looks that count: a busy machine only makes them rarer."""
 _LOOKS: Final = 4
 """Looks at a child that is starved in each of them before it is ended."""
 _LEFT_BYTES: Final = 1 << 17
@@ -69,8 +70,8 @@ def run_in_child(run: Callable[[], int], on_crash: Callable[[str], int]) -> int:
 class _Look(NamedTuple):
     """What a process had used at one time."""
 
-    user_ticks: int
-    system_ticks: int
+    user_s: float
+    system_s: float
     address_bytes: int
     read_and_written: str
 
@@ -79,7 +80,24 @@ class _Look(NamedTuple):
         folder = Path(f"/proc/{process}")
         fields = (folder / "stat").read_text().rpartition(")")[2].split()
         transferred = (folder / "io").read_text().partition("syscr")[0]
-        return cls(int(fields[11]), int(fields[12]), int(fields[20]), transferred)
+        ticks_of_a_second = os.sysconf("SC_CLK_TCK")
+        user_s, system_s = (int(ticks) / ticks_of_a_second for ticks in fields[11:13])
+        return cls(user_s, system_s, int(fields[20]), transferred)
+
+    def spent_s(self, before: _Look) -> float:
+        """Return the processor time that was spent since."""
+        return self.user_s + self.system_s - before.user_s - before.system_s
+
+    def is_without_memory(self, before: _Look, most: int) -> bool:
+        """Return whether the process had all address space before and has it now, and transferred nothing."""
+        return (
+            min(before.address_bytes, self.address_bytes) > most - _LEFT_BYTES
+            and self.read_and_written == before.read_and_written
+        )
+
+    def is_starved(self, before: _Look) -> bool:
+        """Return whether most of what was done since were calls of the system."""
+        return self.system_s - before.system_s > self.user_s - before.user_s
 
 
 def _end_if_starved(child: int) -> None:
@@ -92,27 +110,22 @@ def _end_if_starved(child: int) -> None:
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    looks: list[_Look] = []
     try:
         handle = os.pidfd_open(child)
     except (AttributeError, OSError):
         return  # no Linux, or not permitted: wait without looking
     try:
-        while not select.select([handle], [], [], _LOOK_S)[0]:
-            looks = [*looks[1 - _LOOKS :], _Look.of(child)]
-            if len(looks) == _LOOKS and all(_is_starved(*pair, most) for pair in pairwise(looks)):
-                os.kill(child, signal.SIGKILL)
+        before, starved = _Look.of(child), 0
+        while starved < _LOOKS - 1:
+            if select.select([handle], [], [], _LOOK_S)[0]:
+                return
+            now = _Look.of(child)
+            if not now.is_without_memory(before, most):
+                before, starved = now, 0
+            elif now.spent_s(before) >= _SPENT_S:
+                before, starved = now, starved + 1 if now.is_starved(before) else 0
+        os.kill(child, signal.SIGKILL)
     except OSError:
         return  # it has ended meanwhile, or /proc is not there
     finally:
         os.close(handle)
-
-
-def _is_starved(before: _Look, now: _Look, most: int) -> bool:
-    spent = now.system_ticks - before.system_ticks
-    return (
-        min(before.address_bytes, now.address_bytes) > most - _LEFT_BYTES
-        and now.read_and_written == before.read_and_written
-        and spent > now.user_ticks - before.user_ticks
-        and spent > _LOOK_S * os.sysconf("SC_CLK_TCK") / 4
-    )

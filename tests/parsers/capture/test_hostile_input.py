@@ -386,7 +386,11 @@ def mutated(draw: st.DrawFn, seed: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("form", sorted(SEEDS))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_no_bytes_make_the_core_fail(tmp_path: Path, form: str, data: st.DataObject) -> None:
     content = data.draw(mutated(SEEDS[form]))
@@ -421,7 +425,11 @@ def check_row(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(SEEDS))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_no_bytes_make_the_packet_reader_fail(tmp_path: Path, form: str, data: st.DataObject) -> None:
     path = write(tmp_path / "mutated", data.draw(mutated(SEEDS[form])))

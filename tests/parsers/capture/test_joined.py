@@ -86,7 +86,7 @@ def same_flows(left: pl.DataFrame, right: pl.DataFrame) -> bool:
     return bool(left.equals(right))
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_order_of_any_split_gives_the_same_flows(
     capture: tuple[Capture, pl.DataFrame], tmp_path: Path, data: st.DataObject

@@ -350,7 +350,11 @@ def laid(values: list[int], at: list[tuple[int, int, str]]) -> bytes:
     return bytes(payload)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(places(3), places(5))
 def test_a_layout_finds_what_was_laid_out(
     tmp_path: Path, of_data: list[tuple[int, int, str]], of_reports: list[tuple[int, int, str]]

@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
@@ -31,7 +32,9 @@ VISIBLE_RANGE = "key => { const {min, max} = document.getElementById(key).plot.s
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
+        )
         yield launched
         launched.close()
 
@@ -54,6 +57,7 @@ def show(browser) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
@@ -184,6 +188,7 @@ def test_the_page_is_no_wider_than_a_telephone(show, sample):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}],
@@ -198,6 +203,7 @@ def test_axe_finds_nothing_that_keeps_people_out(show, sample, options):
     assert axe.Axe().run(page).generate_report().startswith("Found 0 accessibility violations")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, two_flows, tmp_path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")

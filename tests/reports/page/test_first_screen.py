@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace import cli
@@ -27,12 +28,12 @@ DELAY = {"name": "delay", "require": "p95(rtt_ms) < 100 ms", "by": "host", "ever
 
 @pytest.fixture(scope="module")
 def link(tmp_path_factory):
-    sys.path.insert(0, str(ROOT / "tests/links"))
+    sys.path.insert(0, str(ROOT / "evaluation/links"))
     try:
         from link import draw_link
         from link_files import write_link
     finally:
-        sys.path.remove(str(ROOT / "tests/links"))
+        sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("link")
     write_link(
         draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.024), folder, file_s=1_800
@@ -47,7 +48,9 @@ def link(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
+        )
         yield launched
         launched.close()
 
@@ -60,6 +63,7 @@ def show(browser, link):
         context = browser.new_context(**({"viewport": FIRST_SCREEN, "accept_downloads": True} | options))
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
@@ -96,6 +100,7 @@ def test_nothing_is_wider_than_the_window(show, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_that_keeps_people_out(show, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
@@ -176,6 +181,7 @@ def audited(link):
     return folder / "index.html"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_an_audit_that_keeps_people_out(show, audited, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")

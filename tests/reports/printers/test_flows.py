@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+from inline_snapshot import snapshot
 
 from tfrctrace.reports.printers.flows import write_flows
 
@@ -65,17 +66,19 @@ def shown(
 
 
 def test_the_table_reads_as_a_person_expects():
-    assert shown().splitlines() == [
-        "`link.pcapng`: pcapng in zstd, Ethernet, 18,555 packets with 18.2 MB, "
-        "from 2023-11-14 22:13:20.000 UTC for 1 min 00 s",
-        "",
-        "flow  from → to                       packets    bytes      goodput  retrans.   RTT p50 / p95",
-        "─" * 93,
-        "   1  10.0.0.1:40000 → 10.0.0.2:5201   12,345  17.8 MB  4.91 Mbit/s        28  32.1 / 45.0 ms",
-        "        ← tcp, half closed              6,210   414 kB            –         0               –",
-        "",
-        "1 flow",
-    ]
+    assert shown().splitlines() == snapshot(
+        [
+            "`link.pcapng`: pcapng in zstd, Ethernet, 18,555 packets with 18.2 MB, "
+            "from 2023-11-14 22:13:20.000 UTC for 1 min 00 s",
+            "",
+            "flow  from → to                       packets    bytes      goodput  retrans.   RTT p50 / p95",
+            "─" * 93,
+            "   1  10.0.0.1:40000 → 10.0.0.2:5201   12,345  17.8 MB  4.91 Mbit/s        28  32.1 / 45.0 ms",
+            "        ← tcp, half closed              6,210   414 kB            –         0               –",
+            "",
+            "1 flow",
+        ]
+    )
 
 
 def test_where_a_trace_shows_both_ends_delivery_stands_in_two_more_columns():
@@ -103,14 +106,16 @@ def test_a_terminal_is_never_overrun_and_nothing_is_cut(width):
 
 
 def test_a_narrow_terminal_gets_the_ends_above_the_directions():
-    assert shown(width=80).splitlines()[2:8] == [
-        "flow     packets    bytes      goodput  retrans.   RTT p50 / p95",
-        "─" * 64,
-        "   1  10.0.0.1:40000 → 10.0.0.2:5201 (tcp, half closed)",
-        "      →   12,345  17.8 MB  4.91 Mbit/s        28  32.1 / 45.0 ms",
-        "      ←    6,210   414 kB            –         0               –",
-        "",
-    ]
+    assert shown(width=80).splitlines()[2:8] == snapshot(
+        [
+            "flow     packets    bytes      goodput  retrans.   RTT p50 / p95",
+            "─" * 64,
+            "   1  10.0.0.1:40000 → 10.0.0.2:5201 (tcp, half closed)",
+            "      →   12,345  17.8 MB  4.91 Mbit/s        28  32.1 / 45.0 ms",
+            "      ←    6,210   414 kB            –         0               –",
+            "",
+        ]
+    )
     assert "  32.1 ms\n" in shown(width=60)
 
 

@@ -37,12 +37,12 @@ def nearest_rank(samples, share):
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """A link of a day with 30 hosts, longer delays, losses of one host, and an outage."""
-    sys.path.insert(0, str(ROOT / "tests/links"))
+    sys.path.insert(0, str(ROOT / "evaluation/links"))
     try:
         from link import draw_link
         from link_files import write_link
     finally:
-        sys.path.remove(str(ROOT / "tests/links"))
+        sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("link")
     link = draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.02)
     write_link(link, folder)
@@ -68,6 +68,7 @@ def test_percentiles_of_the_rtt_are_those_of_all_samples_behind_the_capture(name
         assert f"n {len(own):,}" in fact.detail
 
 
+@pytest.mark.slow
 def test_each_side_of_a_link_has_the_samples_of_its_hosts(drawn):
     trace, link = drawn
     clients = {host.address for host in link.hosts}
@@ -81,6 +82,7 @@ def test_each_side_of_a_link_has_the_samples_of_its_hosts(drawn):
         assert shown == pytest.approx(wanted, rel=WITHIN + 0.005)
 
 
+@pytest.mark.slow
 def test_ratios_are_sums_over_all_flows(drawn):
     trace, _ = drawn
     flows, facts = trace.flows, facts_of(trace)
@@ -94,6 +96,7 @@ def test_ratios_are_sums_over_all_flows(drawn):
     )
 
 
+@pytest.mark.slow
 def test_the_headline_names_the_planted_stretches(drawn):
     trace, link = drawn
     words = ["".join(map(str, part)) for part in summary_of(trace).headline]
@@ -117,6 +120,7 @@ def test_values_near_the_receiver_are_not_those_of_the_path():
     assert [label for label in facts if label.startswith("RTT")] == ["RTT to 192.0.2.2, p50"]
 
 
+@pytest.mark.slow
 def test_the_picture_counts_every_packet_once(drawn):
     trace, _ = drawn
     overview = summary_of(trace).overview

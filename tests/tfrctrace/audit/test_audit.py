@@ -45,12 +45,12 @@ every = "10min"
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory) -> Path:
     """Return captures of two days of twelve hours each, with a full queue in the first."""
-    sys.path.insert(0, str(ROOT / "tests/links"))
+    sys.path.insert(0, str(ROOT / "evaluation/links"))
     try:
         from link import draw_link
         from link_files import write_link
     finally:
-        sys.path.remove(str(ROOT / "tests/links"))
+        sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("captures")
     link = draw_link(7, ["bufferbloat"], days=26 / 24, hosts=6, connections_per_s=0.04)
     (fault,) = link.faults

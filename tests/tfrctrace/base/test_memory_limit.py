@@ -4,12 +4,13 @@ import subprocess
 import sys
 
 import pytest
+from patience import PATIENCE_S
 
 CHILD = """
 import mmap, os, resource, sys, time
 from tfrctrace.base import memory_limit
 
-memory_limit._LOOK_S = 0.2
+memory_limit._LOOK_S, memory_limit._SPENT_S = 0.05, 0.1
 resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
 
 def run():
@@ -19,8 +20,10 @@ def run():
             held.append(mmap.mmap(-1, size))
         except (OSError, MemoryError):
             size //= 2
-    until = time.monotonic() + 2
-    while time.monotonic() < until:
+    # several times as long as the looks take, by the clock that judges; one that is to be ended waits for it
+    clock = time.monotonic if sys.argv[1] == "sleeps" else time.process_time
+    until = clock() + (2 if sys.argv[1] != "fails" else 600)
+    while clock() < until:
         if sys.argv[1] == "computes":
             sum(range(1000))
         elif sys.argv[1] == "sleeps":
@@ -43,6 +46,6 @@ sys.exit(memory_limit.run_in_child(run, lambda by: print(by) or 71))
 )
 def test_only_a_starved_child_is_ended(does, status):
     ended = subprocess.run(
-        [sys.executable, "-c", CHILD, does], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", CHILD, does], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (status, "SIGKILL\n" if status else "", "")

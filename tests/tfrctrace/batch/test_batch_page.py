@@ -21,7 +21,9 @@ def captures(tmp_path):
     for seed, fault, place in ((7, "loss", "north"), (8, "none", "south")):
         line = [sys.executable, "make.py", "--seed", str(seed), "--days", "0.3", "--fault", fault]
         folder = tmp_path / "captures" / place
-        subprocess.run([*line, "-o", folder], cwd=ROOT / "tests" / "links", check=True, capture_output=True)
+        subprocess.run(
+            [*line, "-o", folder], cwd=ROOT / "evaluation" / "links", check=True, capture_output=True
+        )
         (folder / "truth.json").unlink()
     (folder / "link-202601050300.pcap").unlink()
     north = (tmp_path / "captures/north/link-202601050100.pcap").read_bytes()
@@ -33,7 +35,7 @@ def one_night_later(run, tmp_path):
     assert run("batch", "captures/north", "-o", "north").status == 0
     line = [sys.executable, "make.py", "--seed", "7", "--days", "0.4", "--fault", "none"]
     subprocess.run(
-        [*line, "-o", tmp_path / "later"], cwd=ROOT / "tests" / "links", check=True, capture_output=True
+        [*line, "-o", tmp_path / "later"], cwd=ROOT / "evaluation" / "links", check=True, capture_output=True
     )
     shutil.copy(tmp_path / "later" / "link-202601050700.pcap", tmp_path / "captures" / "north")
 

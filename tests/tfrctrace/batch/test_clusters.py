@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from patience import PATIENCE_S
 
 
 def index_of(folder):
@@ -36,7 +37,7 @@ def test_a_cluster_that_loses_a_worker_does_all_chains(run, farm, tmp_path, cont
         outcome = run(
             "batch", "farm", "-o", "two", "--executor", f"dask:{cluster.scheduler_address}", "-j", "2"
         )
-        killer.join(30)
+        killer.join(PATIENCE_S)
         assert outcome.status == 0, outcome.err
         assert not killer.is_alive()
     assert contents(tmp_path / "two") == contents(tmp_path / "one")

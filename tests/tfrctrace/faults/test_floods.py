@@ -11,7 +11,10 @@ import pytest
 PCAP_HEADER = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 FEW = 500
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports a high-water mark")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports a high-water mark"),
+]
 
 
 def datagrams(flows):

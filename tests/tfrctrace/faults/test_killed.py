@@ -92,7 +92,13 @@ def kill_at(tmp_path):
 
 
 @pytest.mark.usefixtures("_inputs")
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in {"pages", "results"} else name
+        for name in COMMANDS
+    ],
+)
 def test_a_killed_run_leaves_whole_files(run, kill_at, files_in, tmp_path, name):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()

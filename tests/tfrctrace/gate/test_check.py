@@ -574,7 +574,10 @@ def workflow(tmp_path_factory):
     return folder, script
 
 
-@pytest.mark.parametrize(("name", "status"), [("again", 0), ("half", 1), ("lossy", 1)])
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("again", 0), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("half", "lossy"))],
+)
 def test_the_workflows_of_the_documentation_run(workflow, name, status):
     folder, script = workflow
     shutil.rmtree(folder / "new", ignore_errors=True)

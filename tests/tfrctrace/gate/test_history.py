@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("_undrawn")
+
 RUNS = Path(__file__).resolve().parents[2] / "data" / "study" / "runs"
 GOOD, WORSE = str(RUNS / "red-n2-1.tr.xz"), str(RUNS / "red-n4-1.tr.xz")
 DAY_NS = 86_400 * 10**9

@@ -124,6 +124,7 @@ def test_a_quantity_that_the_baseline_lacks_is_unknown():
     assert (verdict.outcome, "write the baseline anew" in verdict.reason) == ("unknown", True)
 
 
+@pytest.mark.slow
 def test_noise_fails_the_gate_no_more_often_than_it_says():
     """Six quantities without a difference: all of them together may fail in 1 % of 1,000 builds."""
     draw = random.Random(20)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from inline_snapshot import snapshot
 
 from tfrctrace.study import perform_study as performed
 from tfrctrace.study import time_series as series_module
@@ -149,11 +150,14 @@ def performed_study(perform_study_in, tmp_path_factory):
 def test_one_command_makes_tables_figures_and_the_page(performed_study):
     done, folder = performed_study
     assert (done.status, done.err) == (0, "12 runs, 0 from the cache; results in `results`\n")
-    assert done.out.splitlines() == [
-        "holds (> 99.9 %): delay[sack, queue=red] < delay[sack, queue=droptail]",
-        "cannot tell: rate falling in flows [the runs vary too much; queue = droptail: 272 ± 76 kbit/s at 2, "
-        "201 ± 56 kbit/s at 4 (3 runs); queue = red: 353 ± 204 kbit/s at 2, 233 ± 23 kbit/s at 4 (3 runs)]",
-    ]
+    assert done.out.splitlines() == snapshot(
+        [
+            "holds (> 99.9 %): delay[sack, queue=red] < delay[sack, queue=droptail]",
+            "cannot tell: rate falling in flows [the runs vary too much; queue = droptail: "
+            "272 ± 76 kbit/s at 2, 201 ± 56 kbit/s at 4 (3 runs); queue = red: 353 ± 204 kbit/s at 2, "
+            "233 ± 23 kbit/s at 4 (3 runs)]",
+        ]
+    )
     assert written(folder / "results") == FILES
     # the documentation shows this table
     shown = (STUDY.parents[2] / "docs" / "experiments.md").read_text()

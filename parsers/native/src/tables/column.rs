@@ -121,17 +121,8 @@ impl<R> Column<R> {
             Fill::U64(fill) => numbers::<UInt64Type, R>(rows, fill),
             Fill::I64(fill) => numbers::<Int64Type, R>(rows, fill),
             Fill::F64(fill) => numbers::<Float64Type, R>(rows, fill),
-            Fill::Name(fill) => match rows.iter().any(|row| fill(row).is_some()) {
-                true => Arc::new(rows.iter().map(fill).collect::<StringArray>()),
-                false => new_null_array(&DataType::Utf8, rows.len()),
-            },
-            Fill::Text(fill) => match rows.iter().map(fill).enumerate().find(|(_, text)| text.is_some()) {
-                Some((at, first)) => {
-                    let before = std::iter::repeat_n(None, at).chain([first]);
-                    Arc::new(before.chain(rows[at + 1..].iter().map(fill)).collect::<StringArray>())
-                }
-                None => new_null_array(&DataType::Utf8, rows.len()),
-            },
+            Fill::Name(fill) => texts(&mut rows.iter().map(fill)),
+            Fill::Text(fill) => texts(&mut rows.iter().map(fill)),
             Fill::RepeatedText(key, fill) => Arc::new(repeated_texts(rows, key, fill)),
         }
     }
@@ -149,8 +140,25 @@ fn numbers<T: ArrowPrimitiveType, R>(rows: &[R], fill: fn(&R) -> Option<T::Nativ
     match unknown {
         0 => Arc::new(PrimitiveArray::<T>::new(values.into(), None)),
         all if all == rows.len() => new_null_array(&T::DATA_TYPE, all),
-        _ => Arc::new(rows.iter().map(fill).collect::<PrimitiveArray<T>>()),
+        _ => {
+            // not collected by Arrow, whose code would be repeated for each kind of row
+            let is_known: Vec<bool> = rows.iter().map(|row| fill(row).is_some()).collect();
+            Arc::new(PrimitiveArray::<T>::new(values.into(), Some(is_known.into())))
+        }
     }
+}
+
+/// A column of texts; nearly free if no row has one.
+fn texts<S: AsRef<str>>(rows: &mut dyn ExactSizeIterator<Item = Option<S>>) -> ArrayRef {
+    let len = rows.len();
+    let Some((at, first)) = (&mut *rows).enumerate().find(|(_, text)| text.is_some()) else {
+        return new_null_array(&DataType::Utf8, len);
+    };
+    let mut texts = StringBuilder::with_capacity(len, 8 * len);
+    texts.append_nulls(at);
+    texts.append_option(first);
+    rows.for_each(|text| texts.append_option(text));
+    Arc::new(texts.finish())
 }
 
 /// Slots for texts that were made before; a power of two.

@@ -47,8 +47,8 @@ def arrived(rounds):
 @pytest.fixture(scope="module")
 def dumbbells(load_script):
     for name in ("runs", "model"):
-        load_script(HERE.parents[3] / "dumbbells" / f"{name}.py")
-    return load_script(HERE.parents[3] / "dumbbells" / "measure.py")
+        load_script(HERE.parents[4] / "evaluation" / "dumbbells" / f"{name}.py")
+    return load_script(HERE.parents[4] / "evaluation" / "dumbbells" / "measure.py")
 
 
 def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent_and_as_the_page_says(dumbbells):

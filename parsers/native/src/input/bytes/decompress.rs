@@ -2,8 +2,6 @@
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
-use super::bzip2::Bzip2Reader;
-
 /// A zstd stream may ask for a window of gigabytes; `zstd -d` itself stops at 128 MiB.
 const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 
@@ -63,7 +61,7 @@ pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<
             Box::new(frames)
         }
         Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered(rewound))),
-        Compression::Bzip2 => Box::new(Bzip2Reader::new(buffered(rewound))),
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(rewound))),
         Compression::Xz => {
             Box::new(lzma_rust2::XzReader::new_mem_limit(buffered(rewound), true, MAX_XZ_MEMORY_KIB))
         }
@@ -97,6 +95,32 @@ mod tests {
         };
         let bytes = [member(b"one "), member(b"two")].concat();
         assert_eq!(decompress(bytes).unwrap(), (Compression::Gzip, b"one two".to_vec()));
+    }
+
+    fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn test_bzip2_streams_are_joined_and_empty_ones_are_skipped() {
+        let bytes = [bzip2(b"one "), bzip2(b""), bzip2(b"two")].concat();
+        assert_eq!(decompress(bytes).unwrap(), (Compression::Bzip2, b"one two".to_vec()));
+    }
+
+    #[test]
+    fn test_what_comes_before_a_damaged_or_cut_bzip2_stream_is_good() {
+        let (one, two) = (bzip2(b"one "), bzip2(b"two"));
+        let mut damaged = two.clone();
+        damaged[10] ^= 1;
+        for end in [damaged, two[..20].to_vec(), b"no stream at all".to_vec()] {
+            let (_, mut reader) = recognise(Box::new(Cursor::new([one.clone(), end].concat()))).unwrap();
+            let mut out = Vec::new();
+            assert!(reader.read_to_end(&mut out).is_err());
+            assert_eq!(out, b"one ");
+        }
+        assert_eq!(decompress(one[..20].to_vec()).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     /// Frames as `zstd -1` writes them: "one " and "two", with a skippable frame between.

@@ -5,7 +5,6 @@
 //! window and are never copied. Behind the window are a few recycled chunks, filled ahead by a
 //! thread if the input is compressed, so memory does not depend on the size of the input.
 
-mod bzip2;
 mod chunks;
 mod decompress;
 mod digests;

@@ -1,4 +1,6 @@
-"""Objectives against planted faults: `python tests/links/evaluate.py [--write] [--first SEED] [--links N]`.
+"""Objectives against planted faults.
+
+`python evaluation/links/evaluate.py [--write] [--first SEED] [--links N]`
 
 It draws links by seed, one kind of fault after the other, judges them by the objectives below, and prints
 which stretches were planted and found; `--write` puts the table into `docs/validation.md`. The limits were

@@ -1,4 +1,6 @@
-"""Closed and open loops against ns-2: `python tests/dumbbells/measure.py [--write] [--references FOLDER]`.
+"""Closed and open loops against ns-2.
+
+`python evaluation/dumbbells/measure.py [--write] [--references FOLDER]`
 
 It runs ns-2 on the dumbbells of `runs.py`, which takes minutes, and prints tables of `docs/validation.md`;
 `--write` puts them there, and what the agents received into `tests/data/ns2/dumbbells.json`. `--references`

@@ -1,8 +1,8 @@
 """Measure delay under load passively, and by echo requests beside iperf3 over a slow link of namespaces.
 
-`python tests/links/under_load.py [-o FOLDER]` (root, Linux, iperf3, tcpdump, ethtool) prints both. The link
-is a token bucket of 10 Mbit/s with a queue of up to 200 ms in a router; the capture is taken at the sender.
-Two idle phases with requests of a few bytes surround a phase in which iperf3 fills the queue.
+`python evaluation/links/under_load.py [-o FOLDER]` (root, Linux, iperf3, tcpdump, ethtool) prints both. The
+link is a token bucket of 10 Mbit/s with a queue of up to 200 ms in a router; the capture is taken at the
+sender. Two idle phases with requests of a few bytes surround a phase in which iperf3 fills the queue.
 """
 
 from __future__ import annotations

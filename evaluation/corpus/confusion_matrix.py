@@ -1,4 +1,6 @@
-"""Compare programs on the corpus: `python tests/corpus/confusion_matrix.py [--write | --wrong] [CASE...]`.
+"""Compare programs on the corpus.
+
+`python evaluation/corpus/confusion_matrix.py [--write | --wrong] [CASE...]`
 
 Each packet of each capture has a true class (`truth.tsv`), and what a program calls it. `--write` puts the
 tables into `docs/classes-measured.md`; `--wrong` lists each packet that we call by a wrong name instead.
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import program_terms as terms
 from corpus_case import CORPUS, all_cases
-from evaluation import evaluate
+from judged_packets import evaluate
 from labels import CLASSES, ORDINARY, PLACES, RETRANSMISSIONS, Labelled
 from program_terms import OURS
 from programs import PROGRAMS
@@ -24,7 +26,7 @@ from programs import PROGRAMS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evaluation import Evaluation
+    from judged_packets import Evaluation
 
 Judge = Callable[[str, Labelled, str], bool]
 """Says of a program, a label and a word whether the word is right."""

@@ -1,7 +1,7 @@
 """Judge how needless retransmissions are found, on connections that nothing was tuned on.
 
-`python tests/corpus/holdout.py SEED` (root on Linux) draws twenty connections by the seed, plays them and
-prints what our program says of each retransmission at the sender. The same seed gives the same paths, not
+`python evaluation/corpus/holdout.py SEED` (root on Linux) draws twenty connections by the seed, plays them,
+and prints what our program says of each retransmission at the sender. The same seed gives the same paths, not
 the same packets, which depend on time, too. Captures are not kept: who changes a rule should draw others.
 """
 

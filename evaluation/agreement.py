@@ -15,16 +15,18 @@ import argparse
 import hashlib
 import re
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import witness
-
 from tfrctrace.base.errors import TfrctraceError
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "data"))
+import witness
 
 SUFFIXES = (".pcap", ".pcapng", ".cap", ".snoop", ".erf", ".trace", ".gz", ".bz2", ".zst", ".lz4", ".xz")
 MOST_SECONDS = 120

@@ -1,4 +1,4 @@
-"""Make the ns-2 part of the corpus: `python tests/corpus/ns2.py` (needs ns).
+"""Make the ns-2 part of the corpus: `python evaluation/corpus/ns2.py` (needs ns).
 
 FullTcp's trace has all of its headers but the SACK blocks, of which it gives only the number. They follow
 from what the receiver got (RFC 2018 section 4), and are held against that number. What both agents know by

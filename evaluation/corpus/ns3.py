@@ -1,4 +1,4 @@
-"""Make the ns-3 part of the corpus: `python tests/corpus/ns3.py` (needs g++ and libns3-dev).
+"""Make the ns-3 part of the corpus: `python evaluation/corpus/ns3.py` (needs g++ and libns3-dev).
 
 The simulator logs the congestion state of the socket at each sending. Its PPP captures are written as
 Ethernet, because tcptrace reads no PPP of this kind.

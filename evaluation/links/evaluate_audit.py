@@ -1,4 +1,6 @@
-"""The audit against planted faults: `python tests/links/evaluate_audit.py [--write] [--first N] [--links N]`.
+"""The audit against planted faults.
+
+`python evaluation/links/evaluate_audit.py [--write] [--first N] [--links N]`
 
 Every third link is drawn without a fault, the others with one or two of random kind, place, time and size.
 The audit judges them by its usual objectives; printed is which faults it found, and whether it named their

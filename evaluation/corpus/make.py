@@ -1,4 +1,4 @@
-"""Make the Linux part of the corpus: `python tests/corpus/make.py [NAME...]` (root on Linux).
+"""Make the Linux part of the corpus: `python evaluation/corpus/make.py [NAME...]` (root on Linux).
 
 Each case becomes an archive in `tests/data/corpus` (`corpus_case.py`) with captures at the sender, in the
 middle and at the receiver, and `truth.tsv`: why the kernel sent each packet, and what became of it.

@@ -1,6 +1,6 @@
 """Judge the classes of retransmissions on connections that no rule was tuned on.
 
-`python tests/corpus/holdout_classes.py ns3|linux SEED COUNT [FOLDER]` draws connections by the seed,
+`python evaluation/corpus/holdout_classes.py ns3|linux SEED COUNT [FOLDER]` draws connections by the seed,
 simulates or plays them (`linux` as root), and prints how many retransmissions at the sender get their true
 class. FOLDER keeps them as cases; `--again FOLDER` classifies kept ones once more. A rule that was changed
 after a draw needs another draw.
@@ -25,7 +25,7 @@ from ns3 import build, make_case
 from programs import ask_tfrctrace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 NS3_CONTROLS = (
     "NewReno", "NewReno", "Cubic", "LinuxReno", "Westwood", "Veno", "Bbr", "HighSpeed", "Vegas",
@@ -104,6 +104,7 @@ def drawn_harm(chance: random.Random, rtt: float, loss: float) -> Iterator[Rule]
 
 def make(source: str, seed: int, count: int, folder: Path) -> Iterator[CorpusCase]:
     """Make the connections that a seed draws."""
+    drawn: list[tuple[str, str, Callable[[], object]]]
     with tempfile.TemporaryDirectory() as scratch:
         if source == "linux":
             drawn = [(case.name, case.what, partial(play, case, folder)) for case in drawn_linux(seed, count)]

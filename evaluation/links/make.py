@@ -1,7 +1,7 @@
 """Draw links by seed and write what a capture on each saw, as rotated files with the truth beside them.
 
-`python tests/links/make.py --seed 7 -o FOLDER [--days 2] [--fault KIND ...] [--links N]` draws one of each
-KIND, or one of a random kind; `--fault none` draws none.
+`python evaluation/links/make.py --seed 7 -o FOLDER [--days 2] [--fault KIND ...] [--links N]` draws one of
+each KIND, or one of a random kind; `--fault none` draws none.
 """
 
 from __future__ import annotations
