@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError
+from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError, UsageError
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.commands.console import (
     DONE,
@@ -133,6 +133,8 @@ def _report_failure(error: BaseException) -> int:
     if _is_closed_pipe(error):
         drop_standard_output()
         return DONE
+    if isinstance(error, FileNotFoundError) and _folder_is_gone():
+        error = UsageError("the folder that it was started in was removed", hint="change to another folder")
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE and error.filename is None:
         drop_standard_output()
         error = OutputError("standard output", (error.strerror or "").lower())
@@ -145,6 +147,14 @@ def _report_failure(error: BaseException) -> int:
     if isinstance(error, _CLICK_EXCEPTION):
         return _usage_error(cast("typer.BadParameter", error))
     return _unexpected_error(error)
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _is_closed_pipe(error: BaseException) -> bool:

@@ -86,9 +86,20 @@ class TfrctraceError(Exception):
 
     hint: str | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process makes it of: `pickle` would call the constructor with the text."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def messages(self) -> list[Message]:
         """Return the messages for the user."""
         return [Message("error", str(self), hint=self.hint)]
+
+
+def _restored(kind: type[TfrctraceError], args: tuple[object, ...], facts: dict[str, object]) -> object:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
 
 
 class InputError(TfrctraceError):
@@ -145,9 +156,6 @@ class OutputError(TfrctraceError, OSError):
 
     def __str__(self) -> str:
         return f"cannot write `{self.path}`: {self.reason}"
-
-    def __reduce__(self) -> tuple[type[OutputError], tuple[str, str]]:
-        return type(self), (self.path, self.reason)  # it may come from another process
 
 
 class SpoolError(OutputError):

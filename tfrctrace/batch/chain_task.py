@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.errors import InputError, OutputError, input_problem, printable
+from tfrctrace.base.errors import InputError, OutputError, UsageError, input_problem, printable
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.batch.growing_chains import predecessor
 from tfrctrace.batch.read_chain import NewCheckpoint, read_chain
@@ -139,8 +139,8 @@ class ChainTask:
                 record = self.completed(facts)
                 self._folder.put(self.key, record, tables, checkpoint if is_kept else None)
                 return {**record, "read_again": reading.again, "goes_on": reading.goes_on}
-        except OutputError:
-            raise  # other chains could not be written either
+        except (OutputError, UsageError):
+            raise  # it would be the same with other chains
         except InputError as error:
             facts = {"failed": True, "problems": error.problems}
         except Exception as error:

@@ -1,6 +1,7 @@
 """Words for what went wrong."""
 
 import inspect
+import pickle
 import re
 
 import pytest
@@ -75,6 +76,24 @@ def test_the_tree_at_the_top_names_every_exception():
 @pytest.mark.parametrize("name", sorted(set(exception_classes()) - {"TfrctraceWarning"}))
 def test_every_error_is_below_one_root(name):
     assert issubclass(exception_classes()[name], TfrctraceError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError([problem(packet=3)]),
+        errors.FilterError("tcp.port == 80", "syntax error", "tcp port 80"),
+        errors.UsageError("no", hint="yes"),
+        errors.ReadOnceError("rtt"),
+        OutputError("x.html", "is a directory"),
+        errors.SpoolError("spool", "no space left on device"),
+        errors.NotBuiltError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_a_worker_says_the_same_in_its_parent(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.messages()) == (type(error), str(error), error.messages())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import random
 import shutil
@@ -54,6 +55,19 @@ def test_each_chain_has_facts_and_tables(run, farm, tmp_path):
     flows = pl.read_parquet(place / "flows.parquet")
     assert flows["source"].unique().to_list() == ["run-3.pcap"]
     assert flows["src_port"].to_list() == [40_002, 80]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_option_that_fits_no_chain_is_wrong_usage_and_nothing_is_kept_of_it(run, farm, tmp_path, jobs):
+    for name in ("dumbbell.tr.xz", "again.tr.xz"):
+        shutil.copy(ROOT / "sample_traces/dumbbell.tr.xz", farm / name)
+        with lzma.open(farm / name, "at") as file:
+            file.write(f"# {name}\n")  # equal files are one
+    outcome = batch(run, "farm", "-o", "results", "--since", "00:00", jobs=jobs)
+    assert outcome.status == WRONG_USAGE
+    assert "error: a simulation has no time of day\nhint:  write a time since its start" in outcome.err
+    facts = [json.loads(path.read_text()) for path in (tmp_path / "results").glob("chains/*/facts.json")]
+    assert not any(one["failed"] for one in facts)
 
 
 def test_a_second_batch_does_what_is_new_and_changes_nothing_else(run, farm, tmp_path, contents):
