@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tfrctrace.reports.output import open_output, remove_stale_parts
+from tfrctrace.reports.output import check_folder, open_output, remove_stale_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,8 +47,15 @@ def default_folder() -> str:
 
 
 def chosen_cache(folder: str | None) -> Cache | None:
-    """Return the cache in `folder`; the default one for None, no cache for `none`."""
-    return None if folder == "none" else Cache(folder or default_folder())
+    """Return the cache in `folder`; the default one for None, no cache for `none`.
+
+    Raises `OutputError` for a folder that cannot be written to; the default one is then not used.
+    """
+    if folder == "none":
+        return None
+    if folder is not None:
+        check_folder(folder)
+    return Cache(folder or default_folder())
 
 
 FileState = tuple[str, int, int | str]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
+from tfrctrace.parsers.remote import is_remote
 from tfrctrace.parsers.sources import find_inputs, natural_key
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
@@ -45,8 +46,12 @@ def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
     """Return the runs that an argument names, and the problems of those that are left out.
 
     They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
-    none.
+    none, and `UsageError` for a URL.
     """
+    if is_remote(side):
+        raise UsageError(
+            f"`{side}` is no file, and runs are read from files", hint="fetch it, and compare the file"
+        )
     problems: list[Problem] = []
     if os.path.exists(side):
         inputs = find_inputs([side])
