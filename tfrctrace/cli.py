@@ -113,11 +113,22 @@ def _commands_for(arguments: Sequence[str]) -> Iterable[str]:
     return (first,) if first in COMMANDS else COMMANDS
 
 
+def _check_command(arguments: Sequence[str]) -> None:
+    """Raise `UsageError` if a file stands where a command is expected."""
+    first = arguments[0] if arguments else ""
+    if first not in COMMANDS and os.path.exists(first):
+        raise UsageError(
+            f"`{first}` is a file, and no command",
+            hint="`tfrctrace flows FILE` lists its flows, `tfrctrace report FILE` makes a page of it",
+        )
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
+        _check_command(arguments)
         app = program(_commands_for(arguments))
         status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
         sys.stdout.flush()

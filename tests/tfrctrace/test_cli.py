@@ -577,3 +577,55 @@ def test_a_file_of_settings_that_is_nested_too_deep_is_refused(run, tmp_path, te
     outcome = run(*arguments)
     assert outcome.status == status
     assert outcome.err.startswith("error: `x.toml`: tables and lists are nested deeper than 100\n")
+
+
+BEYOND_64_BITS = str(10**23)
+
+
+@pytest.mark.parametrize("number", [BEYOND_64_BITS, str(2**32)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["flows", "--limit"],
+        ["flows", "--max-flows"],
+        ["groups", "--limit"],
+        ["metrics", "--least-packets"],
+        ["plot", "-k", "rtt", "-o", "x.svg", "--flow"],
+        ["replay", "--flow"],
+        ["compare", str(TWO_FLOWS), "--jobs"],
+    ],
+    ids=" ".join,
+)
+def test_a_whole_number_that_no_count_reaches_is_refused(run, arguments, number):
+    outcome = run(*arguments, number, TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert outcome.err == f"error: `{arguments[-1]}` is at most 4294967295, not {number}\n"
+
+
+@pytest.mark.parametrize("arguments", [["flows", "--limit"], ["flows", "--max-flows"], ["replay", "--flow"]])
+def test_the_largest_whole_number_is_taken(run, arguments):
+    assert run(*arguments, str(2**32 - 1), TWO_FLOWS).status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["report", "-o", "x.pdf"], "a report is a page or Markdown, and not written as `.pdf`"),
+        (["flows", "-o", "x.xlsx"], "no result is written as `.xlsx`"),
+        (["flows", "-o", "x.json", "--format", "csv"], "`x.json` is named as json, but `--format` is csv"),
+        (["metrics", "-o", "x.CSV", "--format", "table"], "`x.CSV` is named as csv, but `--format` is table"),
+        (["convert", "-w", "rtt", "-o", "x.csv", "--format", "parquet"], "`x.csv` is named as csv, but"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_a_name_that_promises_another_format_is_refused(run, tmp_path, arguments, words):
+    outcome = run(*arguments, TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert words in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_without_a_command_is_told_what_to_do_with_it(run):
+    outcome = run(TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert "hint:  `tfrctrace flows FILE` lists its flows" in outcome.err
