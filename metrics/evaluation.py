@@ -189,13 +189,15 @@ class _SetMetrics:
     def leave_out_sparse(self, demands: Callable[[int], Mapping[str, Any]], share: float) -> list[SmallFlow]:
         """Return the flows with a small rate; metrics "without sparse" leave out those that asked for it."""
         counts_received = self._column == "received_bytes"
+        # a clock that was set back by years must not need memory for every window of them
+        windows = self._base.coarser(max(-(-self._base.count // MAX_LIFE_WINDOWS), 1))
 
         def packets(flow: int) -> NDArray[Any] | None:
             if not counts_received:
-                return self._bins.rates(flow, self._base, "packets") if self._bins.has("packets") else None
+                return self._bins.rates(flow, windows, "packets") if self._bins.has("packets") else None
             of_flow = demands(flow)
             size = (of_flow.get("received_bytes") or 0) / (of_flow.get("received_packets") or 1)
-            return self._bins.rates(flow, self._base, self._column) / size if size else None
+            return self._bins.rates(flow, windows, self._column) / size if size else None
 
         found = small_flows(self._bytes, demands, packets, share, counts_received=counts_received)
         self._sparse = frozenset(one.flow for one in found if one.is_sparse)

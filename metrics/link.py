@@ -69,11 +69,11 @@ class LinkTables:
 
 
 def interval_ns(span_ns: int, most: int) -> int:
-    """Return the width, one that clocks show, that cuts a span into at most `most` intervals."""
-    for width_ns in _widths_ns():
-        if span_ns <= width_ns * most:
-            return width_ns
-    raise AssertionError
+    """Return the width, one that clocks show, that cuts a span into at most `most` intervals.
+
+    A span of more than a century, which only a wrong clock makes, may be one interval.
+    """
+    return next((width_ns for width_ns in _widths_ns() if span_ns <= width_ns * most), span_ns)
 
 
 def _widths_ns() -> Sequence[int]:

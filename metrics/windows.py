@@ -28,8 +28,6 @@ _EXACT_FLOATS: Final = 2**53
 _SPARSE: Final = 4
 """Ratio of windows to rows above which only windows with rows are counted."""
 _ROWS_OF_PART: Final = 1 << 19
-_MOST_WINDOWS: Final = 2**31
-"""More than 0.1 s windows of six years; with the number of a flow it fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +331,7 @@ def _merged(
     is_other = flow[1:] != flow[:-1]
     if (is_later | is_other).all() and (flow[1:] >= flow[:-1]).all():
         return _frame(flow, window, sizes, flow_type)
-    place = flow.astype(np.int64) * _MOST_WINDOWS
+    place = flow.astype(np.int64) * (int(window.max(initial=0)) + 1)
     place += window
     before, after = place[:-1], place[1:]
     if (after < before).any():

@@ -304,7 +304,8 @@ class Pass:
                 return
             sources, form = _inputs_for_core(trace, settings)
             analysis = self._analyse(sources, form, index)
-            if settings.format is None and len(trace) == 1 and _is_unknown(analysis):
+            is_one_file = len(trace) == 1 and not is_remote(trace[0])
+            if settings.format is None and is_one_file and _is_unknown(analysis):
                 analysis = self._analyse_with_reader(trace[0], index) or analysis
             self._results[index] = analysis
         except FilterError as error:

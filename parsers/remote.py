@@ -10,8 +10,11 @@ store answers to a request that failed is not shown: it may repeat the signature
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
@@ -35,6 +38,15 @@ _RETRIES: Final = 4
 
 _TRIES: Final = 3
 """How often a range is asked for whose answer was cut."""
+
+_LEAST_RATE: Final = 1_000
+"""Bytes per second of an answer, over as long as a store may be silent."""
+
+_LONGEST_ANSWER: Final = timedelta(minutes=5)
+"""Of a list, or the description of an object."""
+
+_LONGEST_OBJECT: Final = timedelta(hours=12)
+"""Of a range, or of the whole of an object that has to be one answer."""
 
 _queries: dict[str, str] = {}
 """Queries of URLs, which may be signatures, by the URL without them."""
@@ -62,15 +74,30 @@ class RemoteObject:
 def is_remote(name: str) -> bool:
     """Return whether an input is an object of a store, and no file."""
     scheme, colon, _ = name.partition("://")
-    return bool(colon) and scheme in _SCHEMES
+    return bool(colon) and scheme.lower() in _SCHEMES
 
 
 def public_url(url: str) -> str:
-    """Return a URL without its query and password, which are kept for requests."""
+    """Return a URL without its query, which is kept for requests.
+
+    Raises `UsageError` for one that names no object, or a user: who reads is said by the query, or by the
+    environment of the store.
+    """
     from urllib.parse import urlsplit, urlunsplit
 
-    parts = urlsplit(url)
-    shown = urlunsplit(parts._replace(query="", fragment="", netloc=parts.netloc.rpartition("@")[2]))
+    try:
+        parts = urlsplit(url)
+        names_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        names_host = False
+    if not names_host:
+        raise UsageError(f"`{url}` is no URL", hint="write such as `https://example.org/link.pcap`")
+    if "@" in parts.netloc:
+        raise UsageError(
+            f"`{url}` has a user or a password, which are not used",
+            hint="a signature in its query, or the environment of the store, gives access",
+        )
+    shown = urlunsplit(parts._replace(query="", fragment=""))
     if parts.query:
         _queries[shown] = parts.query
     return shown
@@ -86,25 +113,26 @@ def listed_objects(prefix: str, access: StoreAccess | None) -> list[RemoteObject
     """Return the objects whose URLs begin with `prefix`, which ends in `/`."""
     from urllib.parse import urlsplit
 
-    import obstore  # pyright: ignore[reportMissingImports]
-
+    prefix = public_url(prefix)
     if urlsplit(prefix).scheme in {"http", "https"}:
         raise UsageError(
             f"`{prefix}` cannot be listed: a web server has no folders", hint="name the URL of each file"
         )
+    obstore = _obstore(prefix)
     root, path = _bucket_and_path(prefix)
-    with _plain_errors(prefix):
-        found = [one for part in obstore.list(_store(root, access or StoreAccess()), path) for one in part]
+    store = _store(root, access or StoreAccess(), _LONGEST_ANSWER)
+    with _plain_errors():
+        found = [one for part in obstore.list(store, path) for one in part]
     return [RemoteObject(f"{root}/{one['path']}", one["size"], one["e_tag"]) for one in found]
 
 
 def described_object(url: str, access: StoreAccess) -> RemoteObject:
     """Return size and ETag of an object."""
-    import obstore  # pyright: ignore[reportMissingImports]
-
+    obstore = _obstore(url)
     root, path = _bucket_and_path(url)
-    with _plain_errors(url):
-        found = obstore.head(_store(root, access), path)
+    store = _store(root, access, _LONGEST_ANSWER)
+    with _plain_errors():
+        found = obstore.head(store, path)
     return RemoteObject(url, found["size"], found["e_tag"])
 
 
@@ -113,9 +141,10 @@ class RemoteFile:
 
     def __init__(self, url: str, access: StoreAccess, *, etag: str | None = None) -> None:
         """Open `url`; with `etag` it must be that version. Raises OSError if the store refuses."""
-        self._url = public_url(url)
-        root, self._path = _bucket_and_path(self._url)
-        self._store = _store(root, access)
+        url = public_url(url)
+        self._obstore = _obstore(url)
+        root, self._path = _bucket_and_path(url)
+        self._store = _store(root, access, _LONGEST_OBJECT)
         self._etag = etag
         self._parts: Iterator[bytes] | None = None
         self._part = memoryview(b"")
@@ -125,7 +154,7 @@ class RemoteFile:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; none at the end."""
         try:
-            with _plain_errors(self._url):
+            with _plain_errors():
                 if self._parts is None:
                     self._parts = self._fetched()
                 while not self._part:
@@ -141,9 +170,7 @@ class RemoteFile:
 
     def _fetched(self) -> Iterator[bytes]:
         """Give the content in parts."""
-        import obstore  # pyright: ignore[reportMissingImports]
-
-        found = obstore.head(self._store, self._path)
+        found = self._obstore.head(self._store, self._path)
         self._etag = self._etag or found["e_tag"]
         if self._etag is not None and found["size"]:
             from obstore.exceptions import (  # pyright: ignore[reportMissingImports]
@@ -160,8 +187,7 @@ class RemoteFile:
                 yield from self._ranges(len(first), found["size"])
                 return
         options: Any = {"if_match": self._etag} if self._etag else {}
-        for part in obstore.get(self._store, self._path, options=options).stream(min_chunk_size=2**20):
-            yield bytes(part)
+        yield from self._answer(options, found["size"])
 
     def _ranges(self, start: int, size: int) -> Iterator[bytes]:
         """Give the ranges in order, of which some are fetched ahead."""
@@ -184,16 +210,42 @@ class RemoteFile:
 
     def _range(self, start: int, end: int) -> bytes:
         """Return the bytes of one range, asked for again if the answer is cut."""
-        import obstore  # pyright: ignore[reportMissingImports]
         from obstore.exceptions import GenericError  # pyright: ignore[reportMissingImports]
 
         options: Any = {"range": (start, end), "if_match": self._etag}
         for _ in range(_TRIES - 1):
             try:
-                return bytes(obstore.get(self._store, self._path, options=options).bytes())
+                return b"".join(self._answer(options, end - start))
             except GenericError:
                 continue
-        return bytes(obstore.get(self._store, self._path, options=options).bytes())
+        return b"".join(self._answer(options, end - start))
+
+    def _answer(self, options: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401  obstore's
+        """Give one answer of `size` bytes in parts. Raises `_SlowError` if they come below the least rate.
+
+        The time between two bytes is not enough: a server that sends one each second would never end.
+        """
+        period_s = _seconds("TFRCTRACE_STORE_TIMEOUT", 60)
+        parts = iter(self._obstore.get(self._store, self._path, options=options).stream(min_chunk_size=1))
+        received, waited_s, in_period = 0, 0.0, 0
+        while True:
+            asked = time.monotonic()
+            part = next(parts, None)
+            if part is None:
+                return
+            # only the time of waiting: between the parts they are analysed
+            waited_s += time.monotonic() - asked
+            received += len(part)
+            in_period += len(part)
+            if waited_s >= period_s:
+                if in_period < _LEAST_RATE * waited_s and received < size:
+                    raise _SlowError
+                waited_s, in_period = 0.0, 0
+            yield bytes(part)
+
+
+class _SlowError(OSError):
+    """An answer comes too slowly."""
 
 
 def _bucket_and_path(url: str) -> tuple[str, str]:
@@ -207,27 +259,33 @@ def _bucket_and_path(url: str) -> tuple[str, str]:
     return urlunsplit(parts._replace(path=folder, query=_queries.get(url, ""))), unquote(name)
 
 
-def _store(root: str, access: StoreAccess) -> Any:  # noqa: ANN401  one of obstore's
-    from datetime import timedelta
+def _store(root: str, access: StoreAccess, longest: timedelta) -> Any:  # noqa: ANN401  one of obstore's
+    """Return the store; an answer of it takes at most `longest`."""
     from urllib.parse import urlsplit
 
+    from obstore.exceptions import BaseError  # pyright: ignore[reportMissingImports]
     from obstore.store import HTTPStore, from_url  # pyright: ignore[reportMissingImports]
 
     client: Any = {
-        # of one range, or of the whole of an object that has to be one answer
-        "timeout": timedelta(hours=12),
+        "timeout": longest,
         "read_timeout": timedelta(seconds=_seconds("TFRCTRACE_STORE_TIMEOUT", 60)),
         "connect_timeout": timedelta(seconds=20),
         "allow_http": True,
     }
     retry: Any = {"max_retries": _RETRIES, "retry_timeout": timedelta(minutes=2)}
     scheme = urlsplit(root).scheme
-    if scheme in {"http", "https"}:
-        return HTTPStore.from_url(root, client_options=client, retry_config=retry)
     config: dict[str, Any] = {"skip_signature": True} if access.anonymous else {}
     if scheme == "s3" and access.endpoint is not None:
-        config["endpoint"] = access.endpoint
-    return from_url(root, client_options=client, retry_config=retry, **config)
+        config["endpoint"] = public_url(access.endpoint)
+    try:
+        if scheme in {"http", "https"}:
+            return HTTPStore.from_url(root, client_options=client, retry_config=retry)
+        return from_url(root, client_options=client, retry_config=retry, **config)
+    except (ValueError, BaseError):
+        raise UsageError(
+            f"`{root}` names no store that can be asked",
+            hint="look at the URL, at `--endpoint`, and at the environment of the store",
+        ) from None  # its words may have a key
 
 
 def _seconds(variable: str, otherwise: int) -> int:
@@ -235,29 +293,25 @@ def _seconds(variable: str, otherwise: int) -> int:
     return int(text) if text.isascii() and text.isdigit() else otherwise
 
 
-class _plain_errors:  # noqa: N801  a context manager
-    """Turns errors of obstore, which may repeat signatures, into sentences of our own."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def __enter__(self) -> None:
-        if not _has_obstore():
-            raise UsageError(
-                f"`{self._url}` needs the package obstore",
-                hint="install it with `pip install 'tfrctrace[cloud]'`",
-            )
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        is_of_store = type(error).__module__.startswith("obstore") or isinstance(error, OSError)
-        if is_of_store:
-            raise OSError(_SENTENCES.get(type(error).__name__, _OTHERWISE)) from None
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn errors of obstore, which may repeat signatures, into sentences of our own."""
+    try:
+        yield
+    except Exception as error:
+        if not (type(error).__module__.startswith("obstore") or isinstance(error, OSError)):
+            raise
+        raise OSError(_SENTENCES.get(type(error).__name__, _OTHERWISE)) from None
 
 
-def _has_obstore() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("obstore") is not None
+def _obstore(url: str) -> Any:  # noqa: ANN401  a module that may be missing
+    try:
+        import obstore  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise UsageError(
+            f"`{url}` needs the package obstore", hint="install it with `pip install 'tfrctrace[cloud]'`"
+        ) from None
+    return obstore
 
 
 _OTHERWISE: Final = "the store did not answer as it should"
@@ -268,4 +322,5 @@ _SENTENCES: Final = {
     "PreconditionError": "the object changed while it was read: its ETag is another",
     "PermissionDeniedError": "the store denies access",
     "UnauthenticatedError": "the store does not accept the credentials",
+    "_SlowError": "the store sends fewer than 1,000 bytes a second",
 }

@@ -46,12 +46,10 @@ def check_folder(path: str) -> None:
 
 
 def _refuse_store(path: str) -> None:
-    scheme, colon, rest = path.partition("://")
+    scheme, colon, _ = path.partition("://")
     if colon and scheme.isalnum():
-        # neither a signature nor a password
-        shown = f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
         reason = "only captures are read from object stores; write to a folder, and copy that"
-        raise OutputError(shown, reason)
+        raise OutputError(path, reason)
 
 
 def _check_writable(folder: str, path: str) -> None:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and exit with its status."""
+    _open_closed_streams()
     # in a process that lives for seconds, the default cycle collection takes a tenth of the time
     gc.set_threshold(50_000, 10, 10)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -28,6 +29,19 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         status = 130  # the shells' status of a program ended by SIGINT
     _exit(status)
+
+
+def _open_closed_streams() -> None:
+    """Give a standard stream that is closed, as daemons and cron may have it, the null device.
+
+    Otherwise the next file that is opened would get its number, and messages would be written into a result.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # the lowest number that is free is that of the stream
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)  # for workers too
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _run() -> int:

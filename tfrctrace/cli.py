@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError
+from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError, UsageError
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.commands.console import (
     DONE,
@@ -113,11 +113,22 @@ def _commands_for(arguments: Sequence[str]) -> Iterable[str]:
     return (first,) if first in COMMANDS else COMMANDS
 
 
+def _check_command(arguments: Sequence[str]) -> None:
+    """Raise `UsageError` if a file stands where a command is expected."""
+    first = arguments[0] if arguments else ""
+    if first not in COMMANDS and os.path.exists(first):
+        raise UsageError(
+            f"`{first}` is a file, and no command",
+            hint="`tfrctrace flows FILE` lists its flows, `tfrctrace report FILE` makes a page of it",
+        )
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
+        _check_command(arguments)
         app = program(_commands_for(arguments))
         status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
         sys.stdout.flush()
@@ -133,6 +144,8 @@ def _report_failure(error: BaseException) -> int:
     if _is_closed_pipe(error):
         drop_standard_output()
         return DONE
+    if isinstance(error, FileNotFoundError) and _folder_is_gone():
+        error = UsageError("the folder that it was started in was removed", hint="change to another folder")
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE and error.filename is None:
         drop_standard_output()
         error = OutputError("standard output", (error.strerror or "").lower())
@@ -145,6 +158,14 @@ def _report_failure(error: BaseException) -> int:
     if isinstance(error, _CLICK_EXCEPTION):
         return _usage_error(cast("typer.BadParameter", error))
     return _unexpected_error(error)
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _is_closed_pipe(error: BaseException) -> bool:

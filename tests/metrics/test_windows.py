@@ -39,3 +39,11 @@ def test_each_flow_has_the_bytes_of_its_bins_in_its_own_windows(cells, wanted, r
     assert {(flow, window): size for flow, window, size in found.rows()} == expected
     assert found.height == len(expected)
     assert found["flow"].is_sorted()
+
+
+def test_windows_far_apart_stay_those_of_their_flows():
+    far = 2**33  # 0.1 s windows of 27 years
+    rows = [(flow, place, WIDTH_NS, flow) for flow in (2, 1) for place in (far * WIDTH_NS, 0, 0)]
+    bins = pl.DataFrame(rows, schema=["flow", "time_ns", "width_ns", "bytes"], orient="row")
+    found = windows.windowed(bins, windows.Windows(0, WIDTH_NS, far + 1), "bytes")
+    assert found.rows() == [(1, 0, 2), (1, far, 1), (2, 0, 4), (2, far, 2)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,6 +36,8 @@ class Store:
     has_etag: bool = True
     denies: bool = False
     stalls: bool = False
+    drips: bool = False
+    """Answers come a byte at a time, each before a client loses its patience."""
     requests: list[str] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -107,6 +111,10 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content[: len(content) // 2])
             self.close_connection = True
             return
+        if self.store.drips:
+            for place in range(len(content)):
+                self.wfile.write(content[place : place + 1])
+                time.sleep(0.02)
         self.wfile.write(content)
 
     def listing(self, bucket, prefix):
@@ -189,6 +197,7 @@ def test_ranges_are_fetched_in_order_under_one_etag(run, store, monkeypatch, exp
         ({"denies": True}, "the store denies access"),
         ({"cuts": 1_000}, "the store did not answer as it should"),
         ({"stalls": True}, "the store did not answer as it should"),
+        ({"drips": True}, "the store sends fewer than 1,000 bytes a second"),
         ({"objects": {}}, "there is no such object"),
     ],
     ids=str,
@@ -262,3 +271,81 @@ def test_what_needs_a_file_refuses_an_object(run, store):
     assert "is no file, but a pair is read twice" in outcome.err
     outcome = run("batch", f"{store.url}/folder/", "-o", "results")
     assert "cannot be listed: a web server has no folders" in outcome.err
+
+
+PASSWORD, SIGNATURE = "hunter2", "5ecret5ecret"
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS", "s3"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["flows", "URL"],
+        ["batch", "URL", "-o", "out"],
+        ["audit", "URL", "-o", "out"],
+        ["compare", "URL", "URL"],
+        ["compare", "TRACE", "TRACE", "--cache", "URL"],
+        ["check", "TRACE", "-r", "packets > 0", "--baseline", "URL"],
+        ["check", "TRACE", "--limits", "URL"],
+        ["lake", "URL", "-o", "out"],
+        ["merge", "URL", "-o", "out"],
+        ["experiment", "URL"],
+        ["report", "--from", "URL", "-o", "x.html"],
+        ["report", "TRACE", "-o", "URL"],
+        ["report", "TRACE", "--anonymize-key", "URL"],
+        ["convert", "TRACE", "-w", "rtt", "-o", "URL"],
+        ["plot", "TRACE", "-k", "rtt", "-o", "URL"],
+        ["capacity", "--scenario", "URL"],
+        ["flows", "TRACE", "--dissect", "URL"],
+        ["flows", "s3://bucket/x", "--endpoint", "URL"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_shows_a_password_or_a_signature_of_any_url(run, tmp_path, arguments, scheme):
+    url = f"{scheme}://Bob:{PASSWORD}@host.invalid/x.pcap?Sig={SIGNATURE}"
+    named = {"URL": url, "TRACE": str(ROOT / "sample_traces" / "two-flows.pcapng.gz")}
+    outcome = run(*(named.get(word, word) for word in arguments))
+    assert outcome.status in {2, NOT_READ}
+    assert "host.invalid" in outcome.err.lower()
+    for secret in (PASSWORD, SIGNATURE):
+        assert secret not in outcome.err + outcome.out
+        assert not [path for path in tmp_path.rglob("*") if secret in str(path)]
+
+
+@pytest.mark.parametrize("command", [["flows"], ["batch", "-o", "out"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://[::1/x?{SIGNATURE}",
+        f"https://host:99999/x?{SIGNATURE}",
+        f"http://?{SIGNATURE}",
+        f"s3:///x?{SIGNATURE}",
+        f"https://bob:{PASSWORD}@/x",
+    ],
+)
+def test_a_malformed_url_is_refused(run, command, url):
+    outcome = run(*command, url)
+    assert outcome.status == 2
+    assert "is no URL" in outcome.err
+    assert SIGNATURE not in outcome.err
+    assert PASSWORD not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["flows", "https://host/x"], ["flows", "s3://bucket/"], ["batch", "s3://bucket/x", "-o", "out"]],
+    ids=" ".join,
+)
+def test_without_the_extra_a_sentence_names_it(run, monkeypatch, arguments):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    outcome = run(*arguments)
+    assert outcome.status == 2
+    assert "needs the package obstore\nhint:  install it with `pip install 'tfrctrace[cloud]'`" in outcome.err
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>no capture</html>"])
+def test_what_is_no_capture_at_a_url_is_said(run, store, content):
+    store.objects["/page"] = content
+    outcome = run("flows", f"{store.url}/page?{SECRET}")
+    assert outcome.status == NOT_READ
+    assert outcome.err.startswith(f"error: `{store.url}/page`")

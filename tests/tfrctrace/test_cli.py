@@ -507,3 +507,126 @@ def test_a_full_standard_output_is_an_error_with_a_sentence(arguments: list[str]
     assert ended.returncode == 2
     assert "error: cannot write `standard output`: no space left on device" in ended.stderr
     assert "internal" not in ended.stderr
+
+
+CHECK = ["check", str(TWO_FLOWS), "--require", "packets > 0"]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--version"], 0),
+        (["flows", str(TWO_FLOWS)], 0),
+        (CHECK, 0),
+        ([*CHECK[:-1], "packets < 0"], 1),
+        (["report", str(TWO_FLOWS), "-o", "page.html"], 0),
+        (["batch", str(TWO_FLOWS), "-o", "results"], 0),
+        (["flows", "missing.pcap"], 3),
+        (["flows", "--no-such-option"], 2),
+    ],
+    ids=lambda one: " ".join(one[:1] + one[2:4]) if isinstance(one, list) else one,
+)
+def test_closed_standard_streams_change_neither_status_nor_results(tmp_path, closed, arguments, status):
+    line = shlex.join([sys.executable, "-m", "tfrctrace", *arguments])
+    ended = subprocess.run(
+        ["sh", "-c", f"exec {line} {closed}"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == status, ended.stderr
+    assert "Traceback" not in ended.stderr
+    if arguments[0] == "report":
+        # not with what was meant for the stream whose number it might have got
+        assert (tmp_path / "page.html").read_bytes().endswith(b"</html>\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", str(TWO_FLOWS), "-o", "x.html"],
+        ["batch", str(TWO_FLOWS), "-o", "x"],
+        ["lake", "x", "-o", "y"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_folder_that_was_removed_is_named_as_the_reason(tmp_path, arguments):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = "import os, sys; os.rmdir(os.getcwd()); from tfrctrace.__main__ import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", program, *arguments],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == WRONG_USAGE
+    assert ended.stderr.startswith("error: the folder that it was started in was removed\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [".".join(["a"] * 1_500) + " = 1", f"[{'.'.join(['a'] * 1_500)}]", f"a = {'[' * 1_500}{']' * 1_500}"],
+    ids=["key", "table", "list"],
+)
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["experiment", "x.toml"], NOT_READ), (["check", str(TWO_FLOWS), "--limits", "x.toml"], WRONG_USAGE)],
+    ids=["experiment", "check"],
+)
+def test_a_file_of_settings_that_is_nested_too_deep_is_refused(run, tmp_path, text, arguments, status):
+    (tmp_path / "x.toml").write_text(text)
+    outcome = run(*arguments)
+    assert outcome.status == status
+    assert outcome.err.startswith("error: `x.toml`: tables and lists are nested deeper than 100\n")
+
+
+BEYOND_64_BITS = str(10**23)
+
+
+@pytest.mark.parametrize("number", [BEYOND_64_BITS, str(2**32)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["flows", "--limit"],
+        ["flows", "--max-flows"],
+        ["groups", "--limit"],
+        ["metrics", "--least-packets"],
+        ["plot", "-k", "rtt", "-o", "x.svg", "--flow"],
+        ["replay", "--flow"],
+        ["compare", str(TWO_FLOWS), "--jobs"],
+    ],
+    ids=" ".join,
+)
+def test_a_whole_number_that_no_count_reaches_is_refused(run, arguments, number):
+    outcome = run(*arguments, number, TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert outcome.err == f"error: `{arguments[-1]}` is at most 4294967295, not {number}\n"
+
+
+@pytest.mark.parametrize("arguments", [["flows", "--limit"], ["flows", "--max-flows"], ["replay", "--flow"]])
+def test_the_largest_whole_number_is_taken(run, arguments):
+    assert run(*arguments, str(2**32 - 1), TWO_FLOWS).status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["report", "-o", "x.pdf"], "a report is a page or Markdown, and not written as `.pdf`"),
+        (["flows", "-o", "x.xlsx"], "no result is written as `.xlsx`"),
+        (["flows", "-o", "x.json", "--format", "csv"], "`x.json` is named as json, but `--format` is csv"),
+        (["metrics", "-o", "x.CSV", "--format", "table"], "`x.CSV` is named as csv, but `--format` is table"),
+        (["convert", "-w", "rtt", "-o", "x.csv", "--format", "parquet"], "`x.csv` is named as csv, but"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_a_name_that_promises_another_format_is_refused(run, tmp_path, arguments, words):
+    outcome = run(*arguments, TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert words in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_without_a_command_is_told_what_to_do_with_it(run):
+    outcome = run(TWO_FLOWS)
+    assert outcome.status == WRONG_USAGE
+    assert "hint:  `tfrctrace flows FILE` lists its flows" in outcome.err

@@ -37,6 +37,9 @@ _FLOWS_NAMED: Final = 5
 _UNPRINTABLE: Final = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
+_URL: Final = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*):(/+)([^\s`]*)")
+
+
 class Problem(TypedDict):
     """Facts about a defect of one input, worded by `describe`."""
 
@@ -78,7 +81,7 @@ class Message:
             lines.append(" " * len(start) + self.detail)
         if self.hint:
             lines.append("hint:".ljust(len(start)) + self.hint)
-        return lines
+        return list(map(without_secrets, lines))
 
 
 class TfrctraceError(Exception):
@@ -86,9 +89,20 @@ class TfrctraceError(Exception):
 
     hint: str | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process makes it of: `pickle` would call the constructor with the text."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def messages(self) -> list[Message]:
         """Return the messages for the user."""
         return [Message("error", str(self), hint=self.hint)]
+
+
+def _restored(kind: type[TfrctraceError], args: tuple[object, ...], facts: dict[str, object]) -> object:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
 
 
 class InputError(TfrctraceError):
@@ -121,7 +135,7 @@ class UsageError(TfrctraceError, ValueError):
 
     def __init__(self, text: str, hint: str | None = None) -> None:
         self.hint = hint
-        super().__init__(text)
+        super().__init__(without_secrets(text))
 
 
 class ReadOnceError(UsageError):
@@ -139,15 +153,12 @@ class OutputError(TfrctraceError, OSError):
     """A result could not be written."""
 
     def __init__(self, path: str, reason: str) -> None:
-        self.path = path
+        self.path = without_secrets(path)
         self.reason = reason
-        TfrctraceError.__init__(self, f"cannot write `{path}`: {reason}")
+        TfrctraceError.__init__(self, str(self))
 
     def __str__(self) -> str:
         return f"cannot write `{self.path}`: {self.reason}"
-
-    def __reduce__(self) -> tuple[type[OutputError], tuple[str, str]]:
-        return type(self), (self.path, self.reason)  # it may come from another process
 
 
 class SpoolError(OutputError):
@@ -206,12 +217,12 @@ def input_problem(
     return {
         "severity": severity,
         "kind": kind,
-        "source": source,
+        "source": without_secrets(source),
         "flows": list(flows),
         "packet": None,
         "line": None,
         "byte": None,
-        "message": message,
+        "message": without_secrets(message),
         "hint": hint,
         "packets_before": 0,
     }
@@ -250,3 +261,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return re.sub(_UNPRINTABLE, lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def without_secrets(text: str) -> str:
+    """Return `text` with URLs that show no user, password, query or fragment, which may be a signature."""
+    return _URL.sub(_public_url, text) if ":/" in text else text
+
+
+def _public_url(found: re.Match[str]) -> str:
+    scheme, slashes, rest = found.groups()
+    shown = re.split("[?#]", rest, maxsplit=1)[0]
+    host = shown.partition("/")[0]
+    if "@" in host or re.search(r"^[^\[].*:(?![0-9]*$)", host):
+        # a password may have a slash or a question mark that is not quoted
+        shown = shown.rpartition("@")[2] if "@" in shown else "..."
+    return f"{scheme}:{slashes}{shown}"

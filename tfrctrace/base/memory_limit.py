@@ -24,6 +24,7 @@ _LOOKS: Final = 4
 """Looks at a child that is starved in each of them before it is ended."""
 _LEFT_BYTES: Final = 1 << 17
 """Address space with which nothing can be allocated any more."""
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def is_memory_limited() -> bool:
@@ -41,11 +42,13 @@ def run_in_child(run: Callable[[], int], on_crash: Callable[[str], int]) -> int:
     warnings.filterwarnings("ignore", message="Polars binary is missing", category=UserWarning)
     os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:false")
     ended, ends = os.pipe()
+    parent = os.getpid()
     try:
         child = os.fork()
     except OSError:
         return run()
     if child == 0:
+        _end_with(parent)
         try:
             return run()
         finally:
@@ -65,6 +68,18 @@ def run_in_child(run: Callable[[], int], on_crash: Callable[[str], int]) -> int:
     except BlockingIOError:
         return on_crash("a library")
     return code
+
+
+def _end_with(parent: int) -> None:
+    """Have Linux end this child as by SIGTERM if its parent is killed."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    except (ImportError, OSError, AttributeError):
+        return  # another system
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)  # it was killed before
 
 
 class _Look(NamedTuple):

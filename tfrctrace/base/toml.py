@@ -18,6 +18,11 @@ Table = dict[str, Any]
 
 _LONG_INTEGER: Final = "not TOML: an integer of more than 64 bits"
 
+_MOST_NESTED: Final = 100
+"""Tables and lists one in another: below what Python's recursion bears in what walks through them."""
+
+_NESTED: Final = f"tables and lists are nested deeper than {_MOST_NESTED}"
+
 
 def read_toml(path: str, most_bytes: int) -> Table:
     """Return the content of a file of at most `most_bytes` bytes."""
@@ -28,7 +33,7 @@ def read_toml(path: str, most_bytes: int) -> Table:
         raise UsageError((error.strerror or str(error)).lower()) from error
     if len(text) > most_bytes:
         raise UsageError(f"larger than {most_bytes} bytes")
-    return _with_integers_of_toml(_parsed(text))
+    return _bounded(_parsed(text))
 
 
 def header_lines(path: str, name: str, most_bytes: int) -> list[int]:
@@ -48,22 +53,25 @@ def _parsed(text: bytes) -> Table:
         return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
         raise UsageError(f"not TOML: invalid UTF-8 at byte {error.start}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"not TOML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(_NESTED) from error
     except ValueError as error:
         # Python converts no more than 4300 digits
         raise UsageError(_LONG_INTEGER) from error
 
 
-def _with_integers_of_toml(table: Table) -> Table:
-    """Return the table unless an integer in it has more than 64 bits."""
-    pending: list[Any] = [table]
+def _bounded(table: Table) -> Table:
+    """Return the table unless it is nested too deep, or an integer in it has more than 64 bits."""
+    pending: list[tuple[int, Any]] = [(0, table)]
     while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
+        depth, value = pending.pop()
+        if isinstance(value, dict | list):
+            if depth > _MOST_NESTED:
+                raise UsageError(_NESTED)
+            parts = value.values() if isinstance(value, dict) else value
+            pending += ((depth + 1, part) for part in parts)
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise UsageError(_LONG_INTEGER)
     return table

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.errors import InputError, OutputError, input_problem, printable
+from tfrctrace.base.errors import InputError, OutputError, UsageError, input_problem, printable
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.batch.growing_chains import predecessor
 from tfrctrace.batch.read_chain import NewCheckpoint, read_chain
@@ -40,6 +40,9 @@ _INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
 _NO_NUMBERS: Final = frozenset({"join", "endpoint", "anonymous"})
 """Reading options on which no number depends."""
 
+_NAMING: Final = frozenset({"filter", "log_of", "dissect", "tfrc"})
+"""Reading options that may name hosts or files."""
+
 
 @dataclass(frozen=True)
 class BatchPlan:
@@ -67,6 +70,21 @@ class BatchPlan:
         return {**changed, **own}
 
     @cached_property
+    def shown_options(self) -> dict[str, Any]:
+        """The options in the facts of a chain, which betray no host and no file."""
+        return {
+            name: self.shown_value(name, repr(value))
+            if value and name in _NAMING and self.is_anonymous
+            else value
+            for name, value in self.options.items()
+        }
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether results have other addresses and names."""
+        return self.anonymity_key is not None
+
+    @cached_property
     def settings(self) -> ReadSettings:
         """The settings of the pass."""
         from tfrctrace.parsers.reading_settings import read_settings
@@ -84,6 +102,10 @@ class BatchPlan:
         if self.anonymity_key is None:
             return printable(name)
         return f"{kind} {self._keyed(f'{kind} {name}')[:12]}"
+
+    def shown_value(self, kind: str, value: str) -> str:
+        """Return a value, or a digest that nobody without the key can compare with that of a guess."""
+        return self._keyed(f"{kind} {value}")[:16] if self.is_anonymous else value
 
     def _keyed(self, text: str) -> str:
         """Return what differs for another text or key, and betrays neither."""
@@ -108,7 +130,8 @@ class ChainTask:
         """The files of the chain, and the options that change its results."""
         files = self.chain.files
         states = tuple(file.state for file in files)
-        return RunInput(self.chain.name, tuple(file.path for file in files), self.plan.options, states)
+        paths = tuple(file.path for file in files)
+        return RunInput(self.chain.name, paths, self.plan.options, states, self.plan.anonymity_key)
 
     def makes(self, record: Record) -> bool:
         """Return whether a record has the facts of a chain."""
@@ -140,15 +163,16 @@ class ChainTask:
                 record = self.completed(facts)
                 self._folder.put(self.key, record, tables, checkpoint if is_kept else None)
                 return {**record, "read_again": reading.again, "goes_on": reading.goes_on}
-        except OutputError:
-            raise  # other chains could not be written either
+        except (OutputError, UsageError):
+            raise  # it would be the same with other chains
         except InputError as error:
             facts = {"failed": True, "problems": error.problems}
         except Exception as error:
             lacking = shortage(error)
+            words = "" if self.plan.is_anonymous else f": {error}"
             facts = failed_record(
                 self.chain.name,
-                lacking or f"internal error: {type(error).__name__}: {error}",
+                lacking or f"internal error: {type(error).__name__}{words}",
                 HINTS[lacking] if lacking else None,
             )
         record = self.completed(facts)
@@ -161,7 +185,7 @@ class ChainTask:
             return None
         files = [self._file_facts(file, None) for file in self.chain.files]
         facts, checkpoint = self._folder.get(self.key_before), self._folder.checkpoint(self.key_before)
-        return predecessor(facts, checkpoint, self.plan.program, self.plan.options, files)
+        return predecessor(facts, checkpoint, self.plan.program, self.plan.shown_options, files)
 
     def completed(self, facts: Record) -> Record:
         """Return facts with what is known of the chain before it is read."""
@@ -171,11 +195,12 @@ class ChainTask:
             "program": self.plan.program,
             "name": self.plan.shown("chain", self.chain.name),
             "link": self.plan.shown("chain", self.chain.link or self.chain.name),
-            "options": self.plan.options,
+            "options": self.plan.shown_options,
             "files": [self._file_facts(file, None) for file in self.chain.files],
             "sources": [],
             "rows": {},
             **facts,
+            "problems": self._shown_problems(facts["problems"]),
         }
 
     def _results(self, reading: ChainReading) -> tuple[Record, Mapping[str, StackedTable], bool]:
@@ -191,7 +216,7 @@ class ChainTask:
         changed = [
             input_problem(file.name, "changed", why) for file, why in zip(files, changes, strict=True) if why
         ]
-        problems = self._publishable([*changed, *result.problems], settings)
+        problems = [*changed, *result.problems]
         was_interrupted = any(problem["kind"] in _INTERRUPTIONS for problem in result.problems)
         if result.read_nothing or was_interrupted or reading.was_lost:
             raise InputError(problems)
@@ -210,10 +235,15 @@ class ChainTask:
         rows = {name: len(table) for name, table in tables.items()}
         return {**facts, "sources": list(result.sources), "rows": rows}, tables, reading.is_saved
 
-    def _publishable(self, problems: list[Problem], settings: ReadSettings) -> list[Problem]:
-        anonymizer = settings.anonymizer
+    def _shown_problems(self, problems: list[Problem]) -> list[Problem]:
+        anonymizer = self.plan.settings.anonymizer
         return problems if anonymizer is None else list(map(anonymizer.problem, problems))
 
     def _file_facts(self, file: CaptureFile, digest: str | None) -> dict[str, Any]:
-        name = self.plan.shown("file", file.name)
-        return {"name": name, "bytes": file.size, "version": file.version, "xxh64": digest}
+        plan = self.plan
+        return {
+            "name": plan.shown("file", file.name),
+            "bytes": file.size,
+            "version": plan.shown_value("version", str(file.version)) if plan.is_anonymous else file.version,
+            "xxh64": None if digest is None else plan.shown_value("content", digest),
+        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,20 +35,23 @@ class Shard:
 
     number: int
     of: int
+    key: bytes | None = None
+    """Of anonymised results, which part they are in must not show whether a name was guessed."""
 
     def has(self, chain: Chain) -> bool:
         """Return whether the chain belongs to this part, by its name."""
-        digest = hashlib.sha256(chain.name.encode(errors="surrogateescape")).digest()
+        name = chain.name.encode(errors="surrogateescape")
+        digest = hmac.digest(self.key, name, "sha256") if self.key else hashlib.sha256(name).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
 
-def parse_shard(text: str) -> Shard:
-    """Return the shard that a text such as `3/40` names."""
+def parse_shard(text: str, key: bytes | None = None) -> Shard:
+    """Return the shard that a text such as `3/40` names, of results that are anonymised with a key."""
     number, slash, of = text.partition("/")
     is_number = slash and all(part.isascii() and part.isdigit() and len(part) < 7 for part in (number, of))
     if not is_number or not 1 <= int(number) <= int(of):
         raise UsageError(f"`{text}` is no part of a batch", hint="write `3/40` for the third of forty")
-    return Shard(int(number), int(of))
+    return Shard(int(number), int(of), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,9 @@ def _forget_changed(folder: ResultsFolder, tasks: Sequence[ChainTask]) -> Iterat
         else:
             key, known_files = task.key, facts["files"] if facts else ()
         for file, known in zip(task.chain.files, known_files, strict=False):
-            if known["xxh64"] is not None and file_digest(file.path) != known["xxh64"]:
+            if known["xxh64"] is None:
+                continue
+            if task.plan.shown_value("content", file_digest(file.path)) != known["xxh64"]:
                 folder.forget(key)
                 text = "has another content than before, though its size and time are the same"
                 yield input_problem(file.name, "changed", text, severity="warning")

@@ -107,9 +107,9 @@ def batch(
     from tfrctrace.runs.workers import chosen_workers
 
     console = Console(quiet=reading.quiet, strict=reading.strict)
-    part = None if shard is None else parse_shard(shard)
     check_folder(output)
     plan = batch_plan(output, by, every, reading, anonymity)
+    part = None if shard is None else parse_shard(shard, plan.anonymity_key)
     found = chains_of(captures, chains, part, reading.store)
     if dry_run:
         _print_chains(found)

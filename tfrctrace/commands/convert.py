@@ -18,6 +18,7 @@ from tfrctrace.commands.options.common import (
     Traces,
     check_output_place,
     check_raw,
+    check_suffix,
 )
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -103,6 +104,7 @@ def convert(
 
 def _form(form: TableFormat | None, output: str) -> TableFormat:
     """Return the requested format, else that of the file's suffix."""
+    check_suffix(output, form, FORMAT_OF_SUFFIX)
     if form:
         return form
     suffix = os.path.splitext(output)[1].lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
@@ -56,6 +56,11 @@ PagesTo = Annotated[
         help="Write one page per capture and an index there instead of a single report.",
     ),
 ]
+
+_OTHER_SUFFIXES: Final = frozenset(
+    {".pdf", ".svg", ".png", ".docx", ".odt", ".tex", ".csv", ".json", ".parquet", ".xls", ".xlsx", ".ods"}
+)
+"""Suffixes of what a report is not."""
 
 
 def report(
@@ -121,6 +126,13 @@ def report(
         others = {"--from": saved, "--results": save_to}
         _refuse_together(others, "--limits", "saved results hold no intervals to judge: read the trace")
     path = output or default_name([] if anonymity.is_enabled else traces)
+    suffix = os.path.splitext(path)[1].lower()
+    if output is not None and suffix in _OTHER_SUFFIXES:
+        raise UsageError(
+            f"a report is a page or Markdown, and not written as `{suffix}`",
+            hint="print the page in a browser, draw single figures with `tfrctrace plot`, and write tables "
+            "with `tfrctrace convert`",
+        )
     check_output_place(path, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 PAGE_NAME: Final = "index.html"
 
+MOST_BUILDS: Final = 2_000
+"""Latest builds of a trend: to look for changes takes as long as the square of their number."""
+
 
 def checked_build(folder: str | None, build: str | None) -> str | None:
     """Return the name of the build. Raises if there can be no history there, before runs are measured."""
@@ -44,7 +48,8 @@ def keep_history(
     entry = make_entry(build, time.time_ns(), runs, [one for one, _ in followed], plan.measured_with)
     append_entry(folder, entry)
     history = read_history(folder, plan.measured_with)
-    found = trends(history, followed, plan.rules)
+    latest = replace(history, builds=history.builds[-MOST_BUILDS:])
+    found = trends(latest, followed, plan.rules)
     write_page(os.path.join(folder, PAGE_NAME), history_report(found, title="History of checks", zone=zone))
     return found, list(_left_out(folder, history))
 
@@ -53,6 +58,9 @@ def _left_out(folder: str, history: History) -> Iterator[Problem]:
     for place in history.broken:
         text = "is not an entry of a history and left out"
         yield input_problem(place, "not_an_entry", text, severity="warning")
+    if len(history.builds) > MOST_BUILDS:
+        text = f"the trend is that of the latest {MOST_BUILDS:,} of {len(history.builds):,} builds"
+        yield input_problem(os.path.join(folder, FILE_NAME), "older_builds", text, severity="note")
     if history.unlike:
         text = f"{history.unlike} checks were measured with other options, and are left out of the trend"
         path = os.path.join(folder, FILE_NAME)

@@ -33,7 +33,7 @@ _LEAST_COVERED: Final = 0.02
 
 
 def gather_link(trace: Tables, hosts: pl.Series, sources: Sequence[Mapping[str, Any]]) -> LinkTables | None:
-    """Return the tables of a link with these hosts; None if there is no second pass.
+    """Return the tables of a link with these hosts; None if no packet counts, or there is no second pass.
 
     Inputs whose times have nothing in common are one interval.
     """
@@ -51,7 +51,9 @@ def gather_link(trace: Tables, hosts: pl.Series, sources: Sequence[Mapping[str, 
     most = min(max(_MOST_ROWS // groups, _LEAST_INTERVALS), _MOST_INTERVALS)
     most = min(most, max(packets // _PACKETS_IN_INTERVAL, 1))
     grouping: Grouping = parse_grouping(by, f"{interval_ns(span_ns, most)}ns" if span_ns else None)
-    return link_tables(gather_groups(trace, grouping))
+    found = gather_groups(trace, grouping)
+    # no packet of a simulation may be seen at the layer that is asked for
+    return None if found.rows.is_empty() else link_tables(found)
 
 
 def _common_span_ns(sources: Sequence[Mapping[str, Any]], *, is_one: bool) -> int:

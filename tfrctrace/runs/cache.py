@@ -11,6 +11,7 @@ import contextlib
 import functools
 import gzip
 import hashlib
+import hmac
 import json
 import os
 import stat
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.base.version import VERSION
-from tfrctrace.reports.output import open_output, remove_stale_parts
+from tfrctrace.reports.output import check_folder, open_output, remove_stale_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,8 +52,15 @@ def default_folder() -> str:
 
 
 def chosen_cache(folder: str | None) -> Cache | None:
-    """Return the cache in `folder`; the default one for None, no cache for `none`."""
-    return None if folder == "none" else Cache(folder or default_folder())
+    """Return the cache in `folder`; the default one for None, no cache for `none`.
+
+    Raises `OutputError` for a folder that cannot be written to; the default one is then not used.
+    """
+    if folder == "none":
+        return None
+    if folder is not None:
+        check_folder(folder)
+    return Cache(folder or default_folder())
 
 
 FileState = tuple[str, int, int | str]
@@ -68,6 +76,8 @@ class RunInput:
     options: Mapping[str, Any]
     files: tuple[FileState, ...] | None = None
     """The files as they were found, if that is known already."""
+    secret: bytes | None = None
+    """Without it the key shows nobody whether names and sizes were guessed."""
 
     def key(self, program: str) -> str | None:
         """Return the key of the record that `program` makes; None if a file is missing, or a pipe.
@@ -89,7 +99,10 @@ class RunInput:
             "program": program,
             "files": files,
         }
-        return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+        text = json.dumps(made_of, sort_keys=True).encode()
+        return (
+            hmac.digest(self.secret, text, "sha256") if self.secret else hashlib.sha256(text).digest()
+        ).hex()
 
 
 def _file_states(path: str) -> Iterator[FileState]:

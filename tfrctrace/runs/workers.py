@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
 import os
 import sys
+import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -44,7 +46,24 @@ def threads(jobs: int | None = None) -> Workers:
 
 
 def _process_pool(jobs: int) -> Executor:
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Have this worker end soon after its parent, which may be killed.
+
+    It would wait for tasks for ever: the queue's pipe has no end while a worker has it open, too.
+    """
+    parent = multiprocessing.parent_process()
+
+    def wait_and_end() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    with contextlib.suppress(RuntimeError):  # too few threads are allowed
+        threading.Thread(target=wait_and_end, name="tfrctrace-parent", daemon=True).start()
 
 
 def default_jobs() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -10,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
-from tfrctrace.parsers.sources import find_inputs, natural_key
+from tfrctrace.parsers.remote import is_remote
+from tfrctrace.parsers.sources import find_inputs
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.runs.quantity import Quantity, Term
 from tfrctrace.study.definition import GROUP
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.left_out import left_out_notes
+from tfrctrace.study.matching_files import matching_files
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
 from tfrctrace.study.results.run_quantities import run_values
@@ -46,14 +47,18 @@ def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
     """Return the runs that an argument names, and the problems of those that are left out.
 
     They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
-    none.
+    none, and `UsageError` for a URL.
     """
+    if is_remote(side):
+        raise UsageError(
+            f"`{side}` is no file, and runs are read from files", hint="fetch it, and compare the file"
+        )
     problems: list[Problem] = []
     if os.path.exists(side):
         inputs = find_inputs([side])
         names, problems = inputs.names, inputs.problems
     else:
-        names = sorted(glob.glob(side, recursive=True), key=natural_key)
+        names = matching_files(side)
     if not names:
         raise InputError(
             problems or [input_problem(side, "no_runs", "is neither a trace nor a pattern that matches one")]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import InputError, UsageError, input_problem
-from tfrctrace.parsers.sources import natural_key
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.file_pattern import compile_pattern, typed_values
+from tfrctrace.study.matching_files import matching_files
 from tfrctrace.study.run_table import runs_of_table
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ def _fitting(study: Study, patterns: Iterable[str], problems: list[Problem]) -> 
     """Return the paths that fit, each once; beside a run that could not be made is a file with the reason."""
     names: dict[str, None] = {}
     for pattern in patterns:
-        found = _matching(study.folder, pattern)
-        failed = _matching(study.folder, pattern + FAILED)
+        found = matching_files(pattern, study.folder)
+        failed = matching_files(pattern + FAILED, study.folder)
         if not found and not failed:
             hint = how_to_make(study)
             problems.append(input_problem(pattern, "no_runs", "fits no run", severity="warning", hint=hint))
@@ -115,12 +114,6 @@ def _fitting(study: Study, patterns: Iterable[str], problems: list[Problem]) -> 
         # a run that was made after all counts
         names.update(dict.fromkeys(name.removesuffix(FAILED) for name in failed))
     return list(names)
-
-
-def _matching(folder: str, pattern: str) -> list[str]:
-    return sorted(
-        glob.glob(os.path.expanduser(pattern), root_dir=folder or None, recursive=True), key=natural_key
-    )
 
 
 def _left_out(name: str, why: str, so: str = "so it is left out") -> Problem:

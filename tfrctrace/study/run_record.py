@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
-from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
+from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning, UsageError
 from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
 from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
@@ -69,11 +69,13 @@ class StudyTask:
         return RunInput(self.run.name, (self.run.path,), options)
 
     def measure(self) -> Record:
-        """Return the record; whatever happens to this run must not end the others."""
+        """Return the record; what happens to this run alone must not end the others."""
         try:
             if not os.path.exists(self.run.path) and os.path.isfile(self.run.path + FAILED):
                 return _failed_to_be_made(self.run)
             return record_run(self.run.path, self.run.name, self.measuring, self.series)
+        except UsageError:
+            raise  # it would be the same with other runs
         except Exception as error:
             lacking = shortage(error)
             if lacking is not None:
@@ -119,7 +121,8 @@ def check_reading(measuring: MeasuringPlan) -> None:
 def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
     """Return the record of the run at `path`, with the `series` that are asked for.
 
-    Nothing is raised for a run that cannot be read: its record has `failed` set, and the problems.
+    A run that cannot be read has a record with `failed` set, and the problems. Raises `UsageError` for
+    options that do not fit it.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -127,6 +130,8 @@ def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequenc
             record: Record = {"failed": False, **_measured(path, measuring, series)}
         except InputError as error:
             record = {"failed": True, "problems": error.problems}
+        except UsageError:
+            raise
         except TfrctraceError as error:
             record = failed_record(called, str(error), error.hint)
     warned = [one.message.problem for one in caught if isinstance(one.message, TfrctraceWarning)]

@@ -1,6 +1,7 @@
 """Words for what went wrong."""
 
 import inspect
+import pickle
 import re
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.base import errors
-from tfrctrace.base.errors import InputError, OutputError, TfrctraceError, describe, input_problem, printable
+from tfrctrace.base.errors import (
+    InputError,
+    OutputError,
+    TfrctraceError,
+    describe,
+    input_problem,
+    printable,
+    without_secrets,
+)
 
 
 def problem(**facts):
@@ -78,6 +87,24 @@ def test_every_error_is_below_one_root(name):
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        InputError([problem(packet=3)]),
+        errors.FilterError("tcp.port == 80", "syntax error", "tcp port 80"),
+        errors.UsageError("no", hint="yes"),
+        errors.ReadOnceError("rtt"),
+        OutputError("x.html", "is a directory"),
+        errors.SpoolError("spool", "no space left on device"),
+        errors.NotBuiltError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_a_worker_says_the_same_in_its_parent(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.messages()) == (type(error), str(error), error.messages())
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("plain äöü 日本", "plain äöü 日本"),
@@ -95,3 +122,22 @@ def test_what_could_disturb_a_terminal_is_written_out(text, shown):
 @given(st.text())
 def test_nothing_unprintable_is_left(text):
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", printable(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("`https://host/a@b.pcap?sig=1&x=2`: no", "`https://host/a@b.pcap`: no"),
+        ("`s3://bucket/x#part` and https://b:c@host:80/y", "`s3://bucket/x` and https://host:80/y"),
+        ("`https://bob:pass/word@host/x`", "`https://host/x`"),
+        ("`https://bob:pass?word@host/x`", "`https://...`"),
+        ("`http://[2001:db8::1]:80/x`", "`http://[2001:db8::1]:80/x`"),
+        ("`https:/bob:word@host/x`", "`https:/host/x`"),
+        ("`C:/x?y` 10:/5 a:b@c", "`C:/x` 10:/5 a:b@c"),
+    ],
+)
+def test_urls_are_shown_without_what_gives_access(text, shown):
+    assert without_secrets(text) == shown
+    assert str(errors.UsageError(text)) == shown
+    assert input_problem("x", "kind", text)["message"] == shown
+    assert errors.Message("note", text).lines() == [f"note: {shown}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import random
 import shutil
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from tfrctrace.batch.merge_results import merge_results
 from tfrctrace.batch.results_folder import ResultsFolder
+from tfrctrace.batch.run_batch import Shard, chains_of
+from tfrctrace.runs.cache import RunInput
 
 ROOT = Path(__file__).parents[3]
 NOT_READ = 3
@@ -54,6 +57,19 @@ def test_each_chain_has_facts_and_tables(run, farm, tmp_path):
     flows = pl.read_parquet(place / "flows.parquet")
     assert flows["source"].unique().to_list() == ["run-3.pcap"]
     assert flows["src_port"].to_list() == [40_002, 80]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_option_that_fits_no_chain_is_wrong_usage_and_nothing_is_kept_of_it(run, farm, tmp_path, jobs):
+    for name in ("dumbbell.tr.xz", "again.tr.xz"):
+        shutil.copy(ROOT / "sample_traces/dumbbell.tr.xz", farm / name)
+        with lzma.open(farm / name, "at") as file:
+            file.write(f"# {name}\n")  # equal files are one
+    outcome = batch(run, "farm", "-o", "results", "--since", "00:00", jobs=jobs)
+    assert outcome.status == WRONG_USAGE
+    assert "error: a simulation has no time of day\nhint:  write a time since its start" in outcome.err
+    facts = [json.loads(path.read_text()) for path in (tmp_path / "results").glob("chains/*/facts.json")]
+    assert not any(one["failed"] for one in facts)
 
 
 def test_a_second_batch_does_what_is_new_and_changes_nothing_else(run, farm, tmp_path, contents):
@@ -209,7 +225,7 @@ def test_a_bad_file_of_a_chain_leaves_its_neighbours(run, tmp_path, rotate):
 def test_a_file_that_changes_while_it_is_read_has_no_result(farm, tmp_path, change, word):
     from tfrctrace.base.grouping import parse_grouping
     from tfrctrace.batch.chain_task import BatchPlan
-    from tfrctrace.batch.run_batch import chains_of, perform_batch
+    from tfrctrace.batch.run_batch import perform_batch
     from tfrctrace.runs.workers import processes
 
     found = chains_of([str(farm)], "auto")
@@ -366,6 +382,62 @@ def test_anonymised_results_name_nobody(run, farm, tmp_path, contents):
                 for word in (b"192.0.2.1", b"198.51.100.7", b"run-", b"farm", b"0123456789abcdef")
             )
     assert "6 done before" in batch(run, "farm", "-o", "results", "--anonymize-key", "key").err
+
+
+def test_no_guess_of_a_name_or_a_content_can_be_checked_in_anonymised_results(run, farm, tmp_path, contents):
+    from tfrctrace.parsers._native import file_digest
+
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    filtered = ["--filter", "host 192.0.2.1", "--jobs", "1"]
+    assert run("batch", "farm", "-o", "open", *filtered).status == 0
+    assert run("batch", "farm", "-o", "results", *filtered, "--anonymize-key", "key").status == 0
+    found = {path.name for path in (tmp_path / "results" / "chains").iterdir()}
+    assert not found & {path.name for path in (tmp_path / "open" / "chains").iterdir()}
+    # what somebody can compute who has guessed the file and sees the facts
+    guesses = {file_digest(str(path)) for path in farm.iterdir()}
+    guesses |= {str(path.stat().st_mtime_ns) for path in farm.iterdir()}
+    for key in found:
+        facts = json.loads((tmp_path / "results" / "chains" / key / "facts.json").read_text())
+        for path in farm.iterdir():
+            status = path.stat()
+            state = (path.name, status.st_size, status.st_mtime_ns)
+            options = {**facts["options"], "filter": "host 192.0.2.1"}
+            for tried in (options, {name: options[name] for name in options if name != "anonymized"}):
+                guesses.add(RunInput(path.name, (str(path),), tried, (state,)).key(facts["program"]))
+    text = "".join(str(path) + str(content) for path, content in contents(tmp_path / "results").items())
+    assert not [guess for guess in guesses if guess in text]
+    assert "192.0.2.1" not in text
+    outcome = run("batch", "farm", "-o", "results", *filtered, "--anonymize-key", "key", "--verify")
+    assert (outcome.status, "6 done before" in outcome.err) == (0, True), outcome.err
+
+
+def test_failures_in_anonymised_results_name_nobody(run, farm, tmp_path, contents):
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    outcome = run(
+        "batch",
+        "farm",
+        "-o",
+        "results",
+        "--filter",
+        "wlan addr1 02:00:00:00:00:01 and host 192.0.2.1",
+        "--anonymize-key",
+        "key",
+        "-j",
+        "1",
+    )
+    assert outcome.status == NOT_READ
+    text = "".join(str(path) + str(content) for path, content in contents(tmp_path / "results").items())
+    assert not [word for word in ("run-", "192.0.2.1", "02:00:00:00:00:01") if word in text]
+
+
+def test_the_shard_of_an_anonymised_chain_does_not_show_its_name(farm):
+    found = chains_of([str(farm)], "none").chains
+
+    def parts(key):
+        return [next(number for number in range(1, 41) if Shard(number, 40, key).has(one)) for one in found]
+
+    assert parts(b"a" * 16) == parts(b"a" * 16)
+    assert len({tuple(parts(key)) for key in (None, b"a" * 16, b"b" * 16)}) == 3
 
 
 def test_an_executor_of_the_user_does_the_work(run, farm, tmp_path, contents):

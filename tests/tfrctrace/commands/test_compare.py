@@ -233,3 +233,11 @@ def test_what_cannot_be_is_reported(compare, arguments, status, error):
     done = compare(*arguments)
     assert (done.status, done.out) == (status, "")
     assert error in done.err
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_option_that_fits_no_run_is_wrong_usage(run, jobs):
+    runs = str(DATA / "red-n2-*.xz")
+    outcome = run("compare", runs, runs, "--since", "00:00", "-j", jobs)
+    assert outcome.status == 2
+    assert outcome.err.startswith("error: a simulation has no time of day\n")

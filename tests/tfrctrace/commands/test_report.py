@@ -134,3 +134,18 @@ def test_a_report_is_built_once_whatever_it_is_called(capture):
     own = trace.report_parts()
     assert (one.title, own.title) == ("one", "link.v2.pcap.gz.pcap")
     assert own.sections is one.sections
+
+
+@pytest.mark.parametrize("layer", ["phy", "mac"])
+def test_a_layer_that_a_trace_lacks_is_a_warning_on_a_page_without_packets(run, tmp_path, layer):
+    outcome = run("report", SAMPLES / "dumbbell.tr.xz", "--layer", layer, "-o", "x.html")
+    assert outcome.status == 0
+    assert f"no packet is seen at the layer `{layer}`" in outcome.err
+    assert (tmp_path / "x.html").read_text().endswith("</html>\n")
+
+
+@pytest.mark.parametrize("kind", ["throughput", "losses", "delay"])
+def test_a_figure_of_a_layer_that_a_trace_lacks_is_refused_or_empty(run, kind):
+    outcome = run("plot", SAMPLES / "dumbbell.tr.xz", "--layer", "phy", "--kind", kind, "-o", "x.svg")
+    assert outcome.status in {0, 2}
+    assert "no packet is seen at the layer `phy`" in outcome.err

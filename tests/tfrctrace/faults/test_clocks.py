@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
+import shlex
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from ip_packets import ethernet, tcp
 
 DATA = Path(__file__).parents[2] / "data"
 SAMPLES = Path(__file__).parents[3] / "sample_traces"
@@ -111,3 +115,57 @@ metric = "rate_bps"
     outcome = run("experiment", "study.toml", "-o", "out", "--cache", "none", "--jobs", "1")
     assert outcome.status in {0, 3}
     assert "before their predecessor's" in outcome.err
+
+
+YEAR_NS = 365 * 86_400 * 10**9
+STEP_NS = 10**7
+BACK_BY_20_YEARS = [53 * YEAR_NS + number * STEP_NS for number in range(50)] + [
+    33 * YEAR_NS + number * STEP_NS for number in range(50)
+]
+"""As after a roll-over of GPS."""
+APART_BY_150_YEARS = [years * YEAR_NS + number * STEP_NS for years in (50, 200) for number in range(50)]
+
+
+def bulk_and_probe(times_ns):
+    """Return a capture of a flow with 1,000 bytes in each packet, and of another one with 10."""
+
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        length = struct.pack("<I", len(body) + 12)
+        return struct.pack("<I", kind) + length + body + length
+
+    nanoseconds = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
+    content = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    content += block(1, struct.pack("<HHI", 1, 0, 0) + nanoseconds)
+    sent = {40_000: 0, 40_001: 0}
+    for number, time_ns in enumerate(times_ns):
+        port, size = (40_001, 10) if number % 5 == 0 else (40_000, 1_000)
+        packet = tcp(
+            ("192.0.2.1", port), ("198.51.100.7", 80), "PA", seq=sent[port], ack=1, payload=bytes(size)
+        )
+        sent[port] += size
+        frame = ethernet(packet)
+        times = struct.pack("<II", time_ns >> 32, time_ns & 0xFFFF_FFFF)
+        content += block(
+            ENHANCED_PACKET, bytes(4) + times + struct.pack("<II", len(frame), len(frame)) + frame
+        )
+    return content
+
+
+@pytest.mark.parametrize("times_ns", [BACK_BY_20_YEARS, APART_BY_150_YEARS], ids=["20 years", "150 years"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["metrics", "a.pcapng"],
+        ["metrics", "a.pcapng", "--window", "10ms"],
+        ["check", "a.pcapng", "-r", "packets > 0"],
+        ["compare", "a.pcapng", "a.pcapng", "--cache", "none", "-j", "1"],
+        ["report", "a.pcapng", "-o", "x.html"],
+    ],
+    ids=" ".join,
+)
+def test_years_between_the_packets_of_flows_that_compete_need_no_memory(tmp_path, command, times_ns):
+    (tmp_path / "a.pcapng").write_bytes(bulk_and_probe(times_ns))
+    line = f"ulimit -v 4000000; exec {shlex.join([sys.executable, '-m', 'tfrctrace', *command])}"
+    ended = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

@@ -8,8 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
+
+PATIENCE_S = 60
 
 TOUCHES = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod"}
 """Audit events of files: between them a write can be cut."""
@@ -147,3 +151,59 @@ def test_two_runs_in_one_folder_at_once_end_as_one_does(run, tmp_path, files_in)
     assert [one.returncode for one in ended] == [0, 0], [one.stderr for one in ended]
     assert but_cached(files_in(shared)) == but_cached(files_in(whole))
     assert set(files_in(shared)) == set(files_in(whole))
+
+
+WITH_WORKERS = """
+import os, time
+from tfrctrace.runs.workers import processes
+pool = processes(2).make(2)
+busy = pool.submit(time.sleep, 1_000)
+idle = pool.submit(os.getpid).result()
+print(*(idle, *pool._processes), flush=True)
+time.sleep(1_000)
+"""
+
+
+def has_ended(process):
+    """Return whether a process that is not our child is gone; this machine may have nobody to reap it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until_ended(processes):
+    until = time.monotonic() + PATIENCE_S
+    while not all(map(has_ended, processes)):
+        assert time.monotonic() < until, "it outlives its parent"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_end_when_their_parent_is_killed():
+    with subprocess.Popen([sys.executable, "-c", WITH_WORKERS], stdout=subprocess.PIPE, text=True) as parent:
+        workers = set(map(int, parent.stdout.readline().split()))
+        assert len(workers) == 2
+        parent.kill()
+    wait_until_ended(workers)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of address space is Linux's")
+def test_the_child_that_works_below_a_limit_ends_when_its_parent_is_killed(tmp_path):
+    os.mkfifo(tmp_path / "silent.pcap")
+    line = f"ulimit -v 4000000; exec {sys.executable} -m tfrctrace flows silent.pcap"
+    with subprocess.Popen(["sh", "-c", line], cwd=tmp_path) as parent:
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        until = time.monotonic() + PATIENCE_S
+        # it waits for the pipe's writer: by then the child has been told of its parent
+        writer = None
+        while writer is None:
+            assert time.monotonic() < until
+            try:
+                writer = os.open(tmp_path / "silent.pcap", os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                time.sleep(0.05)
+        (child,) = map(int, children.read_text().split())
+        parent.kill()
+    wait_until_ended([child])
+    os.close(writer)

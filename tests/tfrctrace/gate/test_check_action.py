@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,39 @@ def test_what_breaks_a_limit_fails_with_annotation_summary_and_report(act, tmp_p
         "report.html",
         "summary.md",
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "checks"),
+    [
+        ("-r mean(plr)<50% --warmup 2s", 0, ["mean(plr)<50%"]),
+        ("  -r 'mean(plr) < 50%'   --warmup\n2s -r packets>1 ", 0, ["mean(plr) < 50%", "packets>1"]),
+        ("--require 'mean(plr) < 0.0001%' --warmup 2s", 1, ["mean(plr) < 0.0001%"]),
+        ("-r 'mean(plr) < $(touch here)' *", 2, []),
+    ],
+)
+def test_options_are_words_as_in_a_shell_that_runs_nothing(act, tmp_path, options, status, checks):
+    done, *_ = act(TRACES=str(RUNS / "before-[12].tr.xz"), OPTIONS=options)
+    assert done.returncode == status, done.stderr
+    assert not (tmp_path / "here").exists()
+    written = tmp_path / "found" / "check.json"
+    made = json.loads(written.read_text())["checks"] if written.exists() else []
+    assert sorted(one["check"] for one in made) == checks
+
+
+def test_options_with_a_quote_that_is_not_closed_are_refused(act):
+    done, *_ = act(TRACES=str(RUNS / "before-1.tr.xz"), OPTIONS="-r 'mean(plr)")
+    assert done.returncode == 2
+    assert "quote" in done.stderr
+
+
+def test_the_action_installs_the_versions_that_were_tested():
+    """So that a check that passed does not fail for a new release of a library."""
+    (install,) = re.findall(
+        r"- name: Install tfrctrace.*?(?=\n    - )", (ROOT / "action.yml").read_text(), re.S
+    )
+    for variable in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"):
+        assert f"{variable}: ${{{{ github.action_path }}}}/constraints.txt" in install
 
 
 def test_traces_that_are_not_there_fail(act):

@@ -81,6 +81,15 @@ def test_what_became_better_again_is_not_worse(run, past):
     assert found["first_worse"] is None
 
 
+def test_of_many_builds_the_latest_are_followed(run, past, monkeypatch):
+    monkeypatch.setattr("tfrctrace.gate.keep_history.MOST_BUILDS", 8)
+    past([20.0 + number % 2 for number in range(20)])
+    outcome = check(run, "--format", "json")
+    assert "note: `h/history.jsonl`: the trend is that of the latest 8 of 21 builds" in outcome.err
+    assert [build["name"] for build in trend(outcome)["builds"]][-1] == "now"
+    assert len(trend(outcome)["builds"]) == 8
+
+
 def test_changes_below_the_tolerance_are_left_out(run, past):
     past([0.8] * 12 + [1.0] * 5)
     assert trend(check(run, "--tolerance", "50%", "--format", "json"))["changes"] == []

@@ -8,7 +8,7 @@ import functools
 import inspect
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
 
 import typer
 
@@ -18,7 +18,7 @@ from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.base.grouping import GroupKind
 
@@ -96,6 +96,12 @@ OutputFile = Annotated[
 ]
 
 
+_SPREADSHEETS: Final = frozenset({".xls", ".xlsx", ".ods"})
+
+_MOST: Final = 2**32 - 1
+"""Largest whole number of an option: flows and other things that are counted have no more."""
+
+
 Force = Annotated[bool, output_option("--force", help="Overwrite the output file even if it is a trace.")]
 
 
@@ -109,6 +115,21 @@ def row_limit(what: str, default: int) -> Any:  # noqa: ANN401  Typer's
     """Return the option that bounds a table for people, with a `limit` of None by default."""
     words = f"Number of {what}; 0 for all."
     return output_option("--limit", "-n", min=0, metavar="N", show_default=str(default), help=words)
+
+
+def check_suffix(output: str, given: str | None, form_of: Mapping[str, str]) -> None:
+    """Raise if the name of a result says that it has another format than the one given, if any.
+
+    `form_of` has the formats by suffix.
+    """
+    suffix = os.path.splitext(output)[1].lower()
+    named = form_of.get(suffix)
+    if given is not None and named is not None and named != given:
+        raise UsageError(
+            f"`{output}` is named as {named}, but `--format` is {given}", hint="leave out one of the two"
+        )
+    if given is None and suffix in _SPREADSHEETS:
+        raise UsageError(f"no result is written as `{suffix}`", hint="spreadsheets open `.csv`")
 
 
 def check_output_place(output: str, traces: list[str], *, force: bool = False) -> None:
@@ -188,6 +209,7 @@ def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def run(**values: object) -> int:
+        _check_numbers(values)
         for name, bundle in bundles.items():
             values[name] = bundle(**{field.name: values.pop(field.name) for field in _fields_of(bundle)})
         return command(**values)
@@ -195,6 +217,14 @@ def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _check_numbers(values: Mapping[str, object]) -> None:
+    """Raise for a whole number that no count reaches: the core and libraries take those of a machine."""
+    for name, value in values.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, int) and abs(one) > _MOST:
+                raise UsageError(f"`--{name.replace('_', '-')}` is at most {_MOST}, not {one}")
 
 
 def _fields_of(bundle: type[Any]) -> list[dataclasses.Field[Any]]:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.options.common import Force, OutputFile, RawText, check_output_place, check_raw
+from tfrctrace.commands.options.common import (
+    Force,
+    OutputFile,
+    RawText,
+    check_output_place,
+    check_raw,
+    check_suffix,
+)
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.reports.output import STANDARD_OUTPUT
 
@@ -23,7 +30,6 @@ _FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
     ".csv": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
-    ".txt": "table",
 }
 
 
@@ -46,6 +52,7 @@ class OutputOptions:
 
     def check(self, traces: list[str]) -> None:
         """Raise if the result cannot be written there, before the traces are read."""
+        check_suffix(self.output, self.form, _FORM_OF_SUFFIX)
         check_output_place(self.output, traces, force=self.force)
         check_raw(self.chosen, raw=self.raw)
         if self.chosen == "parquet" and self.output == STANDARD_OUTPUT and sys.stdout.isatty():

@@ -103,7 +103,10 @@ def _no_rates() -> pl.DataFrame:
 def _flow_facts(trace: Tables, recording: Recording) -> tuple[Mapping[str, object], float]:
     """Return the flow's data row and the share of payload in its frames."""
     facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
-    return facts, facts["payload_bytes"] / facts["wire_bytes"]
+    payload_bytes = facts["payload_bytes"]
+    if payload_bytes is None:  # a header was cut: the payload of the other packets is known
+        payload_bytes = recording.sends["payload_bytes"].sum()
+    return facts, payload_bytes / facts["wire_bytes"]
 
 
 def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
@@ -219,9 +222,11 @@ def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
     """Return flow and data direction, which is the one with more payload."""
     import polars as pl
 
+    # the payload of a direction is not known if a header in it was cut
+    size = pl.coalesce("payload_bytes", "wire_bytes")
     return (
-        flows.filter(pl.col("payload_bytes") > 0)
-        .sort("payload_bytes", descending=True, maintain_order=True)
+        flows.filter(size > 0)
+        .sort(size, descending=True, maintain_order=True)
         .unique("flow", keep="first", maintain_order=True)
         .select("flow", "direction")
     )

@@ -1,8 +1,10 @@
 """`tfrctrace replay --loop closed` as a user runs it."""
 
 import csv
+import gzip
 import io
 import json
+import struct
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +15,7 @@ from tfrctrace.parsers.schema import TABLES
 
 DUMBBELL = Path(__file__).parents[3] / "data" / "ns2" / "dumbbell-newreno.tr.xz"
 CLOSED = ["--loop", "closed"]
+CAPTURES = Path(__file__).parents[3] / "data" / "captures"
 COLUMNS = [column.name for column in TABLES["closed_loop"]]
 
 
@@ -106,3 +109,17 @@ def test_what_is_given_needs_no_queue_in_the_trace(run):
     [vegas] = json.loads(done.out)["replays"]
     assert vegas["received_mean_bps"] == pytest.approx(3e6, rel=0.05)
     assert vegas["losses"] == sum(vegas["lost_packets"]) == 0
+
+
+def test_a_tcp_header_that_was_cut_changes_no_more_than_its_packet(run, tmp_path):
+    capture = gzip.decompress((CAPTURES / "variant-truncated-last-record.pcap.gz").read_bytes())
+    before, times, kept = capture[:-64], capture[-64:-56], capture[-48:]
+    (tmp_path / "cut.pcap").write_bytes(before + times + struct.pack("<II", len(kept), 1514) + kept)
+    (tmp_path / "without.pcap").write_bytes(before)
+    found = []
+    for name in ("cut.pcap", "without.pcap"):
+        done = run("replay", *CLOSED, "-a", "cubic", "--format", "json", name)
+        assert done.status == 0
+        [flow] = json.loads(done.out)["flows"]
+        found.append(flow["bottleneck"]["capacity_bps"]["value"])
+    assert found[0] == pytest.approx(found[1], rel=0.01)
