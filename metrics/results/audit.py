@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from tfrctrace.metrics.audit.attribution import Confidence, Scope  # noqa: TC001
-from tfrctrace.metrics.audit.incidents import Ended  # noqa: TC001
-from tfrctrace.metrics.audit.signals import Place, SignalKey  # noqa: TC001
-from tfrctrace.metrics.results.document import Tool  # noqa: TC001
+from tfrctrace.metrics.audit.attribution import Confidence, Scope
+from tfrctrace.metrics.audit.incidents import Ended
+from tfrctrace.metrics.audit.signals import Place, SignalKey
+from tfrctrace.metrics.results.document import Tool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -77,7 +77,7 @@ def batch(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     retry: Annotated[
-        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed in an earlier run.")
+        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed before.")
     ] = None,
     watch: Annotated[
         str | None,
