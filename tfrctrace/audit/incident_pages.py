@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.results.audit import Audit, FoundIncident
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.reports.results import Results
 
 MOST_PAGES: Final = 20
 
@@ -25,13 +25,13 @@ def write_incident_pages(
     folder: str,
     paths: Mapping[str, str],
     *,
-    open_trace: Callable[[list[str], str, str], Trace],
+    results_of: Callable[[list[str], str, str], Results],
     on_problems: Callable[[Iterable[Problem]], None],
     zone: TimeZone,
 ) -> dict[int, str]:
     """Write a report of each of the longest incidents; return the names of the pages by number.
 
-    `paths` are those of captures by the names that results have, `open_trace` opens captures between two
+    `paths` are those of captures by the names that results have, `results_of` reads captures between two
     times of UTC. An incident whose captures are gone, or cannot be read, gets no page.
     """
     from tfrctrace.reports.build_report import build_report
@@ -42,9 +42,8 @@ def write_incident_pages(
         files = [paths[name] for name in incident.files if name in paths]
         if len(files) < len(incident.files):
             continue
-        trace = open_trace(files, *_times(incident, found.every_ns))
         try:
-            results = trace.results()
+            results = results_of(files, *_times(incident, found.every_ns))
         except InputError as error:
             on_problems(error.problems)
             continue

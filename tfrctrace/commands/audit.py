@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.metrics.results.audit import Audit
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.trace.trace import Trace
+    from tfrctrace.reports.results import Results
 
 PAGE: Final = "index.html"
 _RESULTS: Final = "results"
@@ -136,9 +136,9 @@ def audit(
         )
     written = {}
     if pages:
-        opening = partial(_open_quietly, reading, anonymity.anonymizer(console))
+        opening = partial(_read_quietly, reading, anonymity.anonymizer(console))
         written = write_incident_pages(
-            found, output, paths, open_trace=opening, on_problems=console.print_problems, zone=zone
+            found, output, paths, results_of=opening, on_problems=console.print_problems, zone=zone
         )
     _write(found, output, title or _title(found), zone, written)
     _report(found, output, console)
@@ -200,15 +200,15 @@ def _read_captures(
     return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}
 
 
-def _open_quietly(
+def _read_quietly(
     reading: ReadingOptions, anonymizer: Anonymizer | None, files: list[str], since: str, until: str
-) -> Trace:
-    """Return captures between two times of UTC as one trace, whose problems the batch has reported."""
+) -> Results:
+    """Return the results of captures between two times of UTC, whose problems the batch has reported."""
     from tfrctrace.commands.checked_runs import RecordingConsole
 
     within = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
     silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
-    return within.open(files, silent, anonymizer=anonymizer)
+    return within.open(files, silent, anonymizer=anonymizer).results()
 
 
 def _title(found: Audit) -> str:

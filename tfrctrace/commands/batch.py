@@ -81,9 +81,7 @@ def batch(
     ] = None,
     watch: Annotated[
         str | None,
-        other_option(
-            "--watch", metavar="TIME", help="Look for new captures every TIME until interrupted."
-        ),
+        other_option("--watch", metavar="TIME", help="Look for new captures every TIME until interrupted."),
     ] = None,
     verify: Annotated[
         bool,
