@@ -4,6 +4,9 @@ Student's t test compares each part of a segment with the rest of it: those up t
 two places, since a mean that goes and comes back divides nothing by one cut (circular binary segmentation,
 Olshen et al., Biostatistics 5, 2004). The largest t of each kind counts if its p, corrected for how many
 parts were looked at (Bonferroni), is below `significance`; the segments that it makes are looked at in turn.
+
+A part has at least three values. Where a change has fewer after it yet, the best place would take values
+from before it, which are not like the others: such a place does not count, and the change waits.
 """
 
 from __future__ import annotations
@@ -83,13 +86,17 @@ def _best_cuts(values: Sequence[float]) -> tuple[float, tuple[int, ...]]:
         return 1.0, ()
     centred = np.array(values) - math.fsum(values) / count
     sums = np.concatenate([[0.0], np.cumsum(centred)])
-    kinds = [_best_part(sums, 0)]
+    found = [_best_part(sums, 0)]
     if count >= 3 * LEAST:
-        kinds.append(_two_cuts(sums))
+        found.append(_two_cuts(sums))
+    kinds = [one for one in found if one.places]
     squares = float(centred @ centred)
     return min(
-        (min(_p_value(one.between, squares, count) * one.looked_at * len(kinds), 1.0), one.places)
-        for one in kinds
+        (
+            (min(_p_value(one.between, squares, count) * one.looked_at * len(found), 1.0), one.places)
+            for one in kinds
+        ),
+        default=(1.0, ()),
     )
 
 
@@ -109,9 +116,32 @@ def _best_part(sums: NDArray[np.float64], first: int) -> _Cuts:
     ends = np.arange(first + LEAST, count - LEAST + 1)
     sizes = ends - first
     between = (sums[ends] - sums[first]) ** 2 * count / (sizes * (count - sizes))
-    best = int(between.argmax())
-    end = int(ends[best])
-    return _Cuts(float(between[best]), (first, end) if first else (end,), len(ends))
+    while True:
+        best = int(between.argmax())
+        end = int(ends[best])
+        places = (first, end) if first else (end,)
+        if between[best] < 0:
+            return _Cuts(0.0, (), len(ends))
+        if not _borrows(sums, places):
+            return _Cuts(float(between[best]), places, len(ends))
+        between[best] = -1.0
+
+
+def _borrows(sums: NDArray[np.float64], places: tuple[int, ...]) -> bool:
+    """Return whether a short part has a value at a cut that is nearer to the mean of the part beside it."""
+    bounds = (0, *places, len(sums) - 1)
+    parts = list(pairwise(bounds))
+    for (start, cut), (_, end) in pairwise(parts):
+        for part, other, at in (((cut, end), (start, cut), cut), ((start, cut), (cut, end), cut - 1)):
+            length = part[1] - part[0]
+            if length >= 2 * LEAST:
+                continue  # the best place has its values where they belong
+            value = sums[at + 1] - sums[at]
+            own = (sums[part[1]] - sums[part[0]] - value) / (length - 1)
+            beside = (sums[other[1]] - sums[other[0]]) / (other[1] - other[0])
+            if abs(value - beside) < abs(value - own):
+                return True
+    return False
 
 
 def _p_value(between: float, squares: float, count: int) -> float:

@@ -39,6 +39,29 @@ def test_a_step_is_found_where_it_is(at):
     assert change.after - change.before == pytest.approx(20, abs=4)
 
 
+@pytest.mark.parametrize("few", [1, 2])
+def test_a_change_of_fewer_than_three_values_waits_and_borrows_none_from_beside_it(few):
+    for seed in range(100):
+        long, short = noise(seed, 12), noise(seed + 200, few)
+        middle = noise(seed + 100, 6, 130)
+        after = {change.index for change in change_points([*long, *middle, *short])}
+        assert 12 in after
+        assert not after & set(range(14, 21))
+        before = {change.index for change in change_points([*short, *middle, *long])}
+        assert not before & set(range(1, few + 5))
+
+
+@pytest.mark.parametrize(
+    ("deviations", "later", "found"), [(3, 3, 132), (3, 5, 192), (2, 3, 37), (2, 5, 95), (2, 10, 168)]
+)
+def test_steps_are_found_as_often_as_the_page_on_checks_says(deviations, later, found):
+    def has_change(seed):
+        step = noise(seed + 5_000, later, 100 + 3 * deviations)
+        return bool(change_points([*noise(seed, 20), *step]))
+
+    assert sum(map(has_change, range(200))) == found
+
+
 def test_a_series_may_change_twice():
     found = change_points([*noise(1, 10), *noise(2, 10, 130), *noise(3, 10)])
     assert [change.index for change in found] == [10, 20]

@@ -96,8 +96,6 @@ OutputFile = Annotated[
 ]
 
 
-_SPREADSHEETS: Final = frozenset({".xls", ".xlsx", ".ods"})
-
 _MOST: Final = 2**32 - 1
 """Largest whole number of an option: flows and other things that are counted have no more."""
 
@@ -122,14 +120,11 @@ def check_suffix(output: str, given: str | None, form_of: Mapping[str, str]) -> 
 
     `form_of` has the formats by suffix.
     """
-    suffix = os.path.splitext(output)[1].lower()
-    named = form_of.get(suffix)
+    named = form_of.get(os.path.splitext(output)[1].lower())
     if given is not None and named is not None and named != given:
         raise UsageError(
             f"`{output}` is named as {named}, but `--format` is {given}", hint="leave out one of the two"
         )
-    if given is None and suffix in _SPREADSHEETS:
-        raise UsageError(f"no result is written as `{suffix}`", hint="spreadsheets open `.csv`")
 
 
 def check_output_place(output: str, traces: list[str], *, force: bool = False) -> None:

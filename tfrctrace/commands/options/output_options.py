@@ -32,6 +32,8 @@ _FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
     ".pq": "parquet",
 }
 
+_SPREADSHEETS: Final = frozenset({".xls", ".xlsx", ".ods"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
@@ -53,6 +55,9 @@ class OutputOptions:
     def check(self, traces: list[str]) -> None:
         """Raise if the result cannot be written there, before the traces are read."""
         check_suffix(self.output, self.form, _FORM_OF_SUFFIX)
+        suffix = os.path.splitext(self.output)[1].lower()
+        if self.form is None and suffix in _SPREADSHEETS:
+            raise UsageError(f"no result is written as `{suffix}`", hint="spreadsheets open `.csv`")
         check_output_place(self.output, traces, force=self.force)
         check_raw(self.chosen, raw=self.raw)
         if self.chosen == "parquet" and self.output == STANDARD_OUTPUT and sys.stdout.isatty():
