@@ -4,9 +4,9 @@ r"""The network of a scenario, as namespaces of the guest.
            \-- s --/                                 (the way after a change of path)
 
 Each interface delays or holds back what leaves it towards the next: `r` the delay before the bottleneck, `q`
-the rate and the queue, `t` the delay behind it and random loss, and `t` and `r` those of the way back. The queue
-stands in a router of its own: a full queue of the sender's own interface is told to TCP at once, and nothing is
-lost.
+the rate and the queue, `t` the delay after it and random loss, and `t` and `r` those of the way back. The
+queue stands in a router of its own: a full queue of the sender's own interface is told to TCP at once, and
+nothing is lost.
 """
 
 from __future__ import annotations

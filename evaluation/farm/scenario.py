@@ -68,12 +68,12 @@ class Scenario:
     duration_s: float
     rate_bps: float
     delays_s: tuple[float, float, float, float]
-    """There before and behind the bottleneck, and back before and behind it."""
+    """There before and after the bottleneck, and back before and after it."""
     queue: Queue
     buffer_bytes: int
     ecn: bool
     loss: float
-    """Share of packets lost at random, behind the bottleneck."""
+    """Share of packets lost at random, after the bottleneck."""
     reordering: float
     """Share of packets that overtake those before them."""
     policer: tuple[float, int] | None

@@ -149,7 +149,8 @@ def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_kernel_in_the_test_environment_runs_a_scenario(tmp_path):
+@pytest.mark.slow
+def test_a_kernel_runs_a_scenario(tmp_path):
     from run import find_kernel
 
     try:
