@@ -1,0 +1,169 @@
+"""Scenarios of the farm of kernels, and the sums of its logs."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FARM = Path(__file__).resolve().parents[2] / "evaluation" / "farm"
+
+
+@pytest.fixture(autouse=True)
+def _programs_of_the_farm(monkeypatch):
+    monkeypatch.syspath_prepend(str(FARM))
+    yield
+    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints"):
+        sys.modules.pop(name, None)
+
+
+def test_a_seed_and_a_number_make_the_same_scenario_everywhere():
+    from scenario import draw
+
+    first, second = draw(7, 4), draw(7, 4)
+    assert first == second
+    assert first != draw(7, 5)
+    assert first != draw(8, 4)
+    # CPython's generator is the same on every machine and release
+    assert (first.name, first.sender.controller, round(first.rate_bps)) == (
+        "7-0004-send_buffer-westwood",
+        "westwood",
+        first.rate_bps,
+    )
+
+
+def test_a_draw_has_every_controller_with_every_limit():
+    from scenario import CONTROLLERS, LIMITS, draw
+
+    drawn = {
+        (s.limit, s.sender.controller) for s in (draw(1, n) for n in range(len(LIMITS) * len(CONTROLLERS)))
+    }
+    assert len(drawn) == len(LIMITS) * len(CONTROLLERS)
+
+
+def test_a_scenario_is_read_as_it_was_written():
+    from scenario import LIMITS, draw, scenario_of
+
+    for number in range(len(LIMITS)):
+        scenario = draw(3, number)
+        assert scenario_of(json.loads(json.dumps(scenario.as_dict()))) == scenario
+
+
+def test_what_holds_a_flow_back_is_in_its_scenario():
+    from scenario import draw
+
+    for number in range(170):
+        scenario = draw(2, number)
+        path_bytes = scenario.rate_bps * scenario.base_rtt_s / 8
+        match scenario.limit:
+            case "receiver":
+                assert scenario.sender.receive_buffer < path_bytes
+            case "send_buffer":
+                assert scenario.sender.send_buffer < path_bytes
+            case "policer":
+                assert scenario.policer[0] < scenario.rate_bps
+            case "shared":
+                assert scenario.competitors
+            case "paced":
+                application = scenario.sender.application
+                assert application.size * 8 / application.pause_s < 0.7 * scenario.rate_bps
+
+
+def test_tcp_info_is_what_the_kernel_writes():
+    from tcp_info import LOGGED, logged
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    connection = socket.create_connection(listening.getsockname())
+    other, _ = listening.accept()
+    with listening, connection, other:
+        connection.sendall(bytes(100_000))
+        while other.recv(65_536, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b"":
+            pass
+        values = dict(zip(LOGGED, logged(connection), strict=True))
+        taken = 0
+        while taken < 100_000:
+            taken += len(other.recv(65_536))
+        values = dict(zip(LOGGED, logged(connection), strict=True))
+    assert values["state"] == 1
+    assert values["bytes_acked"] in (100_000, 100_001)
+    assert values["bytes_sent"] == 100_000
+    assert 500 < values["snd_mss"] <= 65_483
+    assert values["snd_cwnd"] >= 1
+
+
+def _samples(*rows):
+    from tcp_info import LOGGED
+
+    zeros = dict.fromkeys(LOGGED, 0) | {"snd_cwnd": 10}
+    return [zeros | {"time_ns": round(at_s * 1e9)} | more for at_s, more in rows]
+
+
+def _states(*changes):
+    return [{"time_ns": round(at_s * 1e9), "state": state} for at_s, state in changes]
+
+
+def test_a_flow_waits_for_its_application_while_there_is_nothing_to_send():
+    from truth import truth_of
+
+    samples = _samples((0, {}), (1, {"notsent_bytes": 900, "unacked": 10}), (2, {"unacked": 10}), (4, {}))
+    truth = truth_of(samples, _states((0.0, "writes"), (1.5, "idle")))
+    assert truth.life_s == 4
+    assert truth.application_s == 2  # what was not sent at 1 s was the network's
+    assert truth.largest in ("application", "network")
+
+
+def test_a_flow_waits_for_its_send_buffer_while_all_of_it_is_in_flight_below_the_window():
+    from truth import truth_of
+
+    samples = _samples(*((at_s, {"unacked": 6}) for at_s in range(5)), (5, {"unacked": 10}))
+    truth = truth_of(samples, _states((0.0, "writes")))
+    assert truth.send_buffer_s == 4
+    assert truth.application_s == 0
+    assert truth.network_s == 1
+
+
+def test_the_receiver_is_the_kernels_own_clock():
+    from truth import truth_of
+
+    samples = _samples(
+        (0, {}), (10, {"rwnd_limited_us": 7_000_000, "total_retrans": 3, "min_rtt_us": 20_500})
+    )
+    truth = truth_of(samples, _states((0.0, "writes")))
+    assert (truth.receiver_s, truth.network_s, truth.largest) == (7, 3, "receiver")
+    assert (truth.retransmitted, truth.min_rtt_ms) == (3, 20.5)
+
+
+def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):
+    done = subprocess.run(
+        [sys.executable, FARM / "run.py", tmp_path / "runs", "--kernel", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "apt-get download user-mode-linux" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_kernel_runs_a_scenario(tmp_path):
+    from run import find_kernel
+
+    try:
+        find_kernel(None)
+    except SystemExit:
+        pytest.skip("user-mode-linux is not there")
+    done = subprocess.run(
+        [sys.executable, FARM / "run.py", tmp_path, "--runs", "1", "--duration", "3"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = tmp_path.glob("*/done")
+    counters = json.loads((run.parent / "counters.json").read_text())
+    assert "bfifo" in counters["after"]["queues"] or "Sent" in counters["after"]["queues"]
