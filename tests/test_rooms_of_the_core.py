@@ -142,7 +142,7 @@ def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
 
 def core_hints():
     text = (CORE / "error.rs").read_text(encoding="utf-8")
-    return set(re.findall(r'Self::\w+ => "(\w+)"', text.split("impl Hint {")[1].split("\n}")[0]))
+    return set(re.findall(r'\w+ = "(\w+)"', text.split("pub enum Hint {")[1].split("\n}")[0]))
 
 
 def test_every_hint_of_the_core_has_words():
