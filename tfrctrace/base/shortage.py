@@ -31,6 +31,7 @@ _BY_ERRNO: Final = {
 _BY_TEXT: Final = {
     "failed to map segment from shared object": OUT_OF_MEMORY,
     "cannot allocate memory": OUT_OF_MEMORY,
+    "null pointer when creating": OUT_OF_MEMORY,  # zstd
     "can't start new thread": _THREADS,
     "resource temporarily unavailable": _THREADS,
 }

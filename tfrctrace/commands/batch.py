@@ -92,7 +92,7 @@ def batch(
     reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
-    """Analyse thousands of captures, each once, and keep the results in a folder.
+    """Analyse thousands of captures once each, into a folder.
 
     Rotated files are recognised and read as one capture. Run it again to analyse what is missing: only new
     files are read, also of a capture that has grown. If a file cannot be read, the others are analysed all
