@@ -8,6 +8,7 @@ GStreamer begins to expect packets one behind the first, so its `packets-lost` i
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,6 +29,8 @@ from rtp_packets import (
     tfrc_report,
     transport_wide_report,
 )
+from scapy.layers.inet import UDP
+from scapy.utils import rdpcap
 
 import tfrctrace
 
@@ -116,6 +119,36 @@ def test_losses_behind_the_capture_are_not_taken_for_none() -> None:
     assert len(set(lost["start_sequence"]) & set(starts)) >= 0.9 * lost.height
     named = [row for row in reports(session("sender", **options), "twcc") if row["p"]]
     assert {row["p_from"] for row in named} == {"twcc"}
+
+
+def test_no_encrypted_report_of_webrtc_is_read() -> None:
+    """A call of aiortc over a link that lost packets, seen at the caller: RTCP is encrypted (RFC 3711)."""
+    truth = json.loads((DATA / "rtp" / "webrtc.json").read_text())
+    trace = tfrctrace.open(DATA / "rtp" / "webrtc.pcap.gz")
+    sent = {truth[end]["outbound-rtp"]["ssrc"]: truth[end]["outbound-rtp"] for end in ("caller", "callee")}
+    rows = {row["ssrc"]: row for row in trace.rtp_sources.to_dicts()}
+    assert rows.keys() == sent.keys()
+    for ssrc, row in rows.items():
+        # the capture lacks those that were lost before it, and what came after the counting
+        assert 0.9 * sent[ssrc]["packetsSent"] < row["received_packets"] <= sent[ssrc]["packetsSent"]
+        assert row["sender_packets"] is row["reported_lost_packets"] is None
+        assert row["reports"] == 0
+    assert trace.feedback.is_empty()
+    assert trace.rtt.is_empty()
+    forward, back = trace.flows.to_dicts()
+    encrypted = [
+        int(re.findall(r"(\d+) RTCP datagrams are encrypted", row["notes"])[0]) for row in (forward, back)
+    ]
+    assert sum(encrypted) == encrypted_reports(DATA / "rtp" / "webrtc.pcap.gz")
+
+
+def encrypted_reports(path: Path) -> int:
+    """Count datagrams with a packet type of RTCP and the E flag of SRTCP, which GCM puts last (RFC 7714)."""
+    count = 0
+    for packet in rdpcap(str(path)):
+        payload = bytes(packet[UDP].payload)
+        count += len(payload) > 22 and payload[0] >> 6 == 2 and 192 <= payload[1] <= 223 and payload[-4] >> 7
+    return count
 
 
 @needs_tshark

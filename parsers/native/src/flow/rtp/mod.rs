@@ -104,6 +104,8 @@ pub struct RtpDirection {
     /// Transport-wide numbers of its packets.
     pub wide: TransportWideNumbers,
     pub compounds: u64,
+    /// Datagrams that begin like RTCP and do not go on so.
+    pub unreadable_compounds: u64,
     /// RTCP packets and extended report blocks with wrong lengths.
     pub malformed: u64,
     /// Reports on sources that the capture does not show.
@@ -279,6 +281,7 @@ impl RtpDirection {
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [
             (strange, "datagram[s] look[s|] like RTP but belong[s|] to no tracked source"),
+            (self.unreadable_compounds, "RTCP datagram[s] [is|are] encrypted (SRTCP) or damaged, so not read"),
             (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
             (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
             (self.impossible_delays, "report[s] with an impossible delay"),
