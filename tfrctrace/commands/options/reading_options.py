@@ -90,7 +90,7 @@ TunnelPort = Annotated[
         "--tunnel-port",
         metavar="NAME=PORT",
         help="Further UDP port of an encapsulation, e.g. vxlan=8472: vxlan, vxlan-gpe, geneve, gtp-u, l2tp, "
-        "teredo, mpls or gre.",
+        "teredo, mpls, gre or esp.",
     ),
 ]
 Join = Annotated[

@@ -43,7 +43,7 @@ use delivery::{Deliveries, Delivery};
 pub use flow_batches::FlowBatches;
 pub use flow_group::FlowGroup;
 pub use flow_table::{FlowTable, Found, LOOK_UPS};
-pub use fragments::Fragments;
+pub use fragments::{Fragments, Resolved};
 use numbered_datagrams::{NumberedDatagram, NumberingDetector};
 use outstanding::Pool;
 use queued_packet::QueuedPacket;

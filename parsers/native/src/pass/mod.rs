@@ -41,7 +41,7 @@ use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::TfrcSamples;
 use crate::flow::transits::{PathOutcome, Transits};
-use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
+use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments, Resolved};
 use crate::groups::{Grouping, Groups};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
@@ -512,10 +512,11 @@ impl Analysis {
                     summary.untracked_packets += 1;
                     return None;
                 };
+                let is_copy = self.take_copy(found, packet, network, extras);
                 if network.fragment.is_some() {
-                    self.fragments.remember(network, outer_fragment(network, extras), found);
+                    self.fragments.remember(network, outer_fragment(network, extras), found, is_copy);
                 }
-                if self.take_copy(found, packet, network, extras) {
+                if is_copy {
                     return Some(found);
                 }
                 self.give(found, packet, network, extras);
@@ -617,11 +618,17 @@ impl Analysis {
         }
         let mut network = *network;
         let known = self.fragments.resolve(&mut network);
-        let Some(found) = known.filter(|found| !self.flows.is_over_at(found.flow, packet.time_ns)) else {
+        let is_alive = |known: &Resolved| !self.flows.is_over_at(known.found.flow, packet.time_ns);
+        let Some(Resolved { found, is_copy }) = known.filter(is_alive) else {
             summary.portless_packets += u64::from(has_flows(&network));
             self.fragments.keep_early(packet);
             return None;
         };
+        let packet = &Packet { network, ..*packet };
+        if is_copy {
+            self.flows.get_mut(found.flow).on_copy(found.side);
+            return Some(found);
+        }
         if network.transport == Transport::LaterFragment
             && self.take_copy(found, packet, &network, &PacketExtras::default())
         {

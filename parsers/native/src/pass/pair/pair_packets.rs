@@ -111,7 +111,7 @@ impl Analysis {
             return;
         };
         if network.fragment.is_some() && end == Some(PathEnd::Near) {
-            self.fragments.remember(network, outer_fragment(network, extras), found);
+            self.fragments.remember(network, outer_fragment(network, extras), found, false);
         }
         let head = payload_head(network, extras);
         if network.transport == Transport::Udp && pairing.is_end_of_test(found, end, packet, head) {
