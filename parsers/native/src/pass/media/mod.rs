@@ -73,6 +73,7 @@ impl Analysis {
         let direction = rtp.direction_mut(found.side);
         let refused = match wire_rtcp::form(payload, on_wire) {
             Form::Compound if is_expected || is_whole => None,
+            Form::Ragged if is_expected => None,
             Form::Overlong if is_expected => Some(&mut direction.malformed),
             Form::Unreadable if is_expected => Some(&mut direction.unreadable_compounds),
             _ => Some(&mut direction.strange),

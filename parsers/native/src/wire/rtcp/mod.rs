@@ -118,6 +118,8 @@ const TRANSPORT_WIDE: u8 = 15;
 pub enum Form {
     /// A sound compound packet (RFC 3550 appendix A.2).
     Compound,
+    /// As that, but for a few bytes too short for a header: some senders do not pad their last packet.
+    Ragged,
     /// Its last packet would be longer than the datagram.
     Overlong,
     /// No packet of RTCP follows where the lengths lead: it is encrypted, or of another protocol.
@@ -145,6 +147,7 @@ pub fn form(payload: &[u8], on_wire: usize) -> Form {
         0 => Form::Unreadable,
         _ if at > on_wire => Form::Overlong,
         _ if at == on_wire || is_cut && on_wire.is_multiple_of(4) => Form::Compound,
+        _ if !is_cut && on_wire - at < 4 => Form::Ragged,
         _ => Form::Unreadable,
     }
 }
