@@ -26,6 +26,7 @@ from tfrctrace.reports.sections.objectives import bad_stretches_ns, objectives_s
 from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.quic import quic_section
 from tfrctrace.reports.sections.replay import replay_section
+from tfrctrace.reports.sections.rtp import rtp_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import summary
 from tfrctrace.reports.sections.tfrc import tfrc_section
@@ -111,6 +112,7 @@ def build_report(
             course=results.loss_course,
         ),
         quic_section(flows),
+        rtp_section(traces, results, flows),
         tfrc_section(traces, results, flows),
         replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),

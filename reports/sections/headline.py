@@ -113,10 +113,13 @@ def _named(host: Mapping[str, Any]) -> str:
     return f"node {name}" if name.isdigit() else name
 
 
-def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
-    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none."""
+def when_it_was_bad(link: LinkTables, zone: TimeZone, *, has_more: bool = False) -> Iterator[Words]:
+    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none.
+
+    `has_more`: there are losses whose times are not known.
+    """
     found = list(_bad_stretches(link, zone))
-    if not found and (path_sides(link) or link.sides["tcp_data_packets"][0]):
+    if not found and not has_more and (path_sides(link) or link.sides["tcp_data_packets"][0]):
         found.append(("No stretch of time stands out.",))
     yield from found
 

@@ -12,6 +12,7 @@ from tfrctrace.reports.link_facts import path_sides
 from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
+from tfrctrace.reports.sections.rtp import reported_facts, reported_losses
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -72,6 +73,7 @@ def summary(
 
     `caveats` are counted here and written out further down.
     """
+    hidden = reported_losses(flows)
     findings = (
         _no_flow(flows, sources),
         _largest_flow(flows, conversations),
@@ -84,13 +86,14 @@ def summary(
         _closed_windows(flows),
         _icmp_errors(flows),
         _delivery(flows),
+        hidden,
     )
     return Section(
         key="summary",
         title="Summary",
         headline=(
             *verdicts,
-            *(when_it_was_bad(link, zone) if link and overview else ()),
+            *(when_it_was_bad(link, zone, has_more=bool(hidden)) if link and overview else ()),
             *_caveats_line(caveats),
         ),
         paragraphs=_opening(flows, sources, joined=joined, zone=zone),
@@ -209,6 +212,7 @@ def _facts(
     if shows_both_ends:
         detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
         facts.append(Fact("Lost on the way", format_share(lost / packets_sent), detail))
+    facts += reported_facts(flows)
     return (
         *facts,
         Fact("Duration", format_duration_s(lasted_s), whose),
@@ -381,7 +385,7 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
 def _delivery(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    sent = flows.filter(pl.col("sent_packets") > 0)
+    sent = flows.filter(pl.col("sent_packets") > 0, pl.col("lost_packets").is_not_null())
     if sent.is_empty():
         return ()
     packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())

@@ -31,6 +31,7 @@ TableName = Literal[
     "loss_intervals",
     "findings",
     "rtp_sources",
+    "rtp_intervals",
     "links",
     "link_samples",
     "transits",
@@ -104,6 +105,11 @@ class Tables(Passes):
     def rtp_sources(self) -> pl.DataFrame:
         """One row for each source of RTP in each direction: losses, jitter, and what receivers report."""
         return self.table("rtp_sources").frame()
+
+    @property
+    def rtp_intervals(self) -> pl.DataFrame:
+        """One row for each second of a source of RTP: losses, reordering and jitter at the capture."""
+        return self.table("rtp_intervals").frame()
 
     @property
     def links(self) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 mod ecn;
 mod quic;
+mod rtp_reports;
 mod tunnels;
 
 use std::borrow::Cow;
@@ -406,6 +407,7 @@ impl<'a> Row<'a> for FlowRow<'a> {
         Self::ROUND_TRIPS,
         Self::FLIGHT,
         Self::DELIVERY,
+        Self::RTP,
         Self::TFRC,
         Self::QUIC,
         Self::TUNNEL,
@@ -656,7 +658,8 @@ impl<'a> FlowRow<'a> {
             .null_when("as received_packets")
             .u64(|row| Some(row.delivery()?.at_receiver()?.received_bytes)),
         column("dropped_packets", "", "packets that the trace shows as dropped and that never arrived")
-            .null_when("as sent_packets or received_packets, and no drop in the trace")
+            .null_when("as sent_packets or received_packets and no drop in the trace, or not of a simulator: captures and packet \
+                    numbers show no drops")
             .u64(|row| row.delivery()?.dropped_packets()),
         column(
             "lost_packets",
