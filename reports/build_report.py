@@ -26,6 +26,7 @@ from tfrctrace.reports.sections.objectives import bad_stretches_ns, objectives_s
 from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.quic import quic_section
 from tfrctrace.reports.sections.replay import replay_section
+from tfrctrace.reports.sections.rtp import rtp_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import caveats_line, summary
 from tfrctrace.reports.sections.tfrc import tfrc_section
@@ -180,6 +181,7 @@ SECTIONS: Final[tuple[Callable[[ReportContent], Section], ...]] = (
     _windows_section,
     losses_section,
     quic_section,
+    rtp_section,
     tfrc_section,
     replay_section,
     fairness_section,

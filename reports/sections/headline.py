@@ -106,10 +106,13 @@ def _worst_share(link: LinkTables, part: str, whole: str) -> str:
     return f"; worst {host.called}: {format_share(host.share)}"
 
 
-def when_it_was_bad(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
-    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none."""
+def when_it_was_bad(link: LinkTables, zone: TimeZone, *, has_more: bool = False) -> Iterator[Words]:
+    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none.
+
+    `has_more`: there are losses whose times are not known.
+    """
     found = list(_bad_stretches(link, zone))
-    if not found and (path_sides(link) or link.sides["tcp_data_packets"][0]):
+    if not found and not has_more and (path_sides(link) or link.sides["tcp_data_packets"][0]):
         found.append(("No stretch of time stands out.",))
     yield from found
 

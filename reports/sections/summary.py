@@ -13,6 +13,7 @@ from tfrctrace.reports.sections.flow_table import span_s
 from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
 from tfrctrace.reports.sections.objectives import verdicts
+from tfrctrace.reports.sections.rtp import reported_facts, reported_losses
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -64,6 +65,7 @@ def summary(content: ReportContent) -> Section:
     link, zone = content.results.link, content.zone
     begin_ns = content.traces[0].start_ns if len(content.traces) == 1 else None
     overview = link_overview(link, begin_ns, zone, content.objectives)
+    hidden = reported_losses(flows)
     findings = (
         _no_flow(flows, inputs),
         _largest_flow(flows, conversations),
@@ -76,13 +78,14 @@ def summary(content: ReportContent) -> Section:
         _closed_windows(flows),
         _icmp_errors(flows),
         _delivery(flows),
+        hidden,
     )
     return Section(
         key="summary",
         title="Summary",
         headline=(
             *verdicts(content.objectives, zone),
-            *(when_it_was_bad(link, zone) if link and overview else ()),
+            *(when_it_was_bad(link, zone, has_more=bool(hidden)) if link and overview else ()),
         ),
         paragraphs=_opening(content),
         facts=_facts(content),
@@ -193,6 +196,7 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
     if shows_both_ends:
         detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
         facts.append(Fact("Lost on the way", format_share(lost / packets_sent), detail))
+    facts += reported_facts(flows)
     return (
         *facts,
         Fact("Duration", format_duration_s(lasted_s), whose),
@@ -359,7 +363,7 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
 def _delivery(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    sent = flows.filter(pl.col("sent_packets") > 0)
+    sent = flows.filter(pl.col("sent_packets") > 0, pl.col("lost_packets").is_not_null())
     if sent.is_empty():
         return ()
     packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())

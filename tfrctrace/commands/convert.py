@@ -35,14 +35,14 @@ What = Literal["packets", TableName]
 _SAMPLES: Final = tuple(
     name
     for name in get_args(TableName)
-    if name not in {"flows", "tcp", "bins", "rtt_buckets", "rtp_sources", "links"}
+    if name not in {"flows", "tcp", "bins", "rtt_buckets", "rtp_sources", "rtp_intervals", "links"}
 )
 """Tables limited by `--max-samples`."""
 
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables that depend on TFRC parameters."""
 
-_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources", "bins")
+_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources", "rtp_intervals", "bins")
 """Tables that depend on sequence numbers in datagrams."""
 
 _OF_VANTAGE: Final = (*_OF_TFRC, "rounds")

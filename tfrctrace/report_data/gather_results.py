@@ -34,6 +34,8 @@ _TABLES: Final[tuple[TableName, ...]] = (
     "feedback",
     "loss_events",
     "findings",
+    "rtp_sources",
+    "rtp_intervals",
     "links",
 )
 """Tables collected besides flows and bins; none of them has a row per packet."""

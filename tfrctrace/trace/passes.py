@@ -37,6 +37,7 @@ TableName = Literal[
     "loss_intervals",
     "findings",
     "rtp_sources",
+    "rtp_intervals",
     "links",
     "link_samples",
     "transits",

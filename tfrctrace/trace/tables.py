@@ -85,6 +85,11 @@ class Tables(Passes):
         return self.table("rtp_sources").frame()
 
     @property
+    def rtp_intervals(self) -> pl.DataFrame:
+        """One row for each second of a source of RTP: losses, reordering and jitter at the capture."""
+        return self.table("rtp_intervals").frame()
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row for each pair of 802.11 stations that sent frames to one another, and each way."""
         return self.table("links").frame()

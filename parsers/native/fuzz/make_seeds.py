@@ -335,6 +335,8 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     client = packets[0][12:16]
     yield "dccp", with_lengths(bytes([packet[12:16] != client]) + packet[24:] for packet in packets)
     yield "rtp", with_lengths(packet[42:] for packet in capture("rtp/gstreamer-sender.pcap.gz", 60).packets)
+    encrypted = capture("rtp/webrtc.pcap.gz", 120).packets
+    yield "rtp", with_lengths(packet[42:] for packet in encrypted if packet[42] >> 6 == 2)
     vectors = json.loads((DATA / "vectors" / "quic_initial.json").read_text())
     hello = bytes.fromhex(vectors[0]["expect"]["frames"])[:245]
     # a client that moves after a while, and bits that spin
@@ -374,7 +376,7 @@ def tunnelled() -> Iterator[bytes]:
 def behind_choice(packet: bytes) -> bytes:
     """Replace IP and UDP headers by the byte that stands for them: as `fuzz_targets/packets.rs` reads it."""
     protocols = (4, 41, 47, 50, 51, 94, 97, 115, 137)
-    ports = (4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754)
+    ports = (4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754, 4500)
     if packet[9] in protocols:
         return bytes([protocols.index(packet[9])]) + packet[20:]
     return bytes([len(protocols) + ports.index(int.from_bytes(packet[22:24], "big"))]) + packet[28:]

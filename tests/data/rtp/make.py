@@ -9,47 +9,23 @@ from __future__ import annotations
 
 import gzip
 import json
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "sample_traces"))
 
 import make as network  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from cut_media import without_media  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 """The system's, which has GStreamer's bindings."""
 SECONDS = 12
 BOTTLENECK = "tbf rate 250kbit burst 3kb limit 4kb"
-MEDIA = 42 + 12 + 8 + 4
-"""Ethernet, IP, UDP, RTP with an extension of eight bytes, and the beginning of the media."""
-
-
-def records(capture: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Give headers and data of a pcap file's records."""
-    at = 24
-    while at < len(capture):
-        length = struct.unpack_from("<I", capture, at + 8)[0]
-        yield capture[at : at + 16], capture[at + 16 : at + 16 + length]
-        at += 16 + length
-
-
-def without_media(capture: bytes) -> bytes:
-    """Cut the packets of RTP, and leave those of RTCP whole."""
-    out = bytearray(capture[:24])
-    for header, data in records(capture):
-        is_rtcp = 192 <= data[43] <= 223
-        kept = data if is_rtcp else data[:MEDIA]
-        out += header[:8] + struct.pack("<I", len(kept)) + header[12:] + kept
-    return bytes(out)
 
 
 def run() -> dict[str, Any]:

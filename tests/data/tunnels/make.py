@@ -99,12 +99,23 @@ def labelled(back: bool) -> Packet:
     return MPLS(label=one_of(back, 16001, 16002), s=0) / MPLS(label=one_of(back, 300, 400), s=1, ttl=64)
 
 
-def esp(back: bool, packet: Packet) -> Packet:
-    """Return ESP without encryption, with a check value of 12 bytes, in tunnel mode."""
-    inner = bytes(packet)
+def unencrypted(back: bool, inner: bytes, protocol: int = 4) -> Raw:
+    """Return ESP without encryption, with a check value of 12 bytes; in tunnel mode unless told otherwise."""
     padding = -(len(inner) + 2) % 4
-    trailer = bytes(range(1, padding + 1)) + bytes((padding, 4))
-    return outer(back, proto=50) / Raw(struct.pack(">II", 0x1000 + back, 7) + inner + trailer + b"\xa5" * 12)
+    trailer = bytes(range(1, padding + 1)) + bytes((padding, protocol))
+    return Raw(struct.pack(">II", 0x1000 + back, 7) + inner + trailer + b"\xa5" * 12)
+
+
+def esp_transport_in_udp(back: bool, packet: Packet) -> Packet:
+    """Return the packet with UDP and ESP between its own IP header and transport (RFC 3948)."""
+    inner = IP(bytes(packet))
+    ip = IP(src=inner.src, dst=inner.dst)
+    return (
+        ethernet(back)
+        / ip
+        / UDP(sport=4500, dport=4500)
+        / unencrypted(back, bytes(inner.payload), inner.proto)
+    )
 
 
 def authenticated(back: bool, packet: Packet) -> Packet:
@@ -117,6 +128,36 @@ def authenticated(back: bool, packet: Packet) -> Packet:
 def l2tp_3(back: bool, packet: Packet) -> Packet:
     session = struct.pack(">I", one_of(back, 77, 78))
     return outer(back, proto=115) / Raw(session) / frame(back) / packet
+
+
+def l2tp_3_with_cookie(back: bool, packet: Packet) -> Packet:
+    """Return version 3 with a cookie and the default sublayer (RFC 3931 section 4.6)."""
+    session = struct.pack(">IQI", one_of(back, 77, 78), 0x1122334455667788, 0x40000000)
+    return outer(back, proto=115) / Raw(session) / frame(back) / packet
+
+
+def mikrotik(back: bool, packet: Packet) -> Packet:
+    """Return EoIP: the length of the frame, and the tunnel with its low byte first."""
+    inner = frame(back) / packet
+    header = struct.pack(">HHH", 0x2001, 0x6400, len(inner)) + struct.pack("<H", 11)
+    return outer(back, proto=47) / Raw(header) / inner
+
+
+def metadata(back: bool, packet: Packet) -> Packet:
+    """Return Cisco MetaData with the option that carries a security group tag."""
+    header = struct.pack(">BBHHH", 1, 1, 1, 42, 0x86DD)
+    return ethernet(back) / Dot1Q(vlan=5, type=0x8909) / Raw(header) / packet
+
+
+def switch_tagged(before: bytes) -> Callable[[bool, Packet], Packet]:
+    """Return what puts a tag of Marvell's switches where an EtherType is: to the processor, or from it."""
+
+    def tagged(back: bool, packet: Packet) -> Packet:
+        whole = bytes(ethernet(back) / packet)
+        tag = one_of(back, 0x00180000, 0x40080000).to_bytes(4, "big")
+        return Raw(whole[:12] + before + tag + whole[12:])
+
+    return tagged
 
 
 def backbone(back: bool, packet: Packet) -> Packet:
@@ -246,9 +287,20 @@ CAPTURES: Final[dict[str, tuple[Callable[[bool, Packet], Packet], list[tuple[boo
         INNER_4,
     ),
     "l2tp-3": (l2tp_3, INNER_4),
+    "l2tp-3-cookie": (l2tp_3_with_cookie, INNER_4),
+    "l2tp-3-ipv6": (l2tp_3_with_cookie, INNER_6),
+    "eoip": (mikrotik, INNER_4),
+    "metadata": (metadata, INNER_6),
+    "dsa": (switch_tagged(b""), INNER_4),
+    "edsa": (switch_tagged(b"\xda\xda\x00\x00"), INNER_6),
     "teredo": (lambda back, packet: udp(back, 3544, sport=50_002) / packet, INNER_6),
     "ah": (authenticated, INNER_4),
-    "esp": (esp, INNER_4),
+    "esp": (lambda back, packet: outer(back, proto=50) / unencrypted(back, bytes(packet)), INNER_4),
+    "esp-in-udp": (
+        lambda back, packet: udp(back, 4500, sport=4500) / unencrypted(back, bytes(packet)),
+        INNER_4,
+    ),
+    "esp-transport-in-udp": (esp_transport_in_udp, INNER_4),
     "nsh": (lambda back, packet: ethernet(back, type=0x894F) / NSH(spi=5, si=254) / packet, INNER_4),
     "e-tag": (port_extension, INNER_4),
     "pbb": (backbone, INNER_4),
@@ -285,7 +337,8 @@ IDENTIFIERS: Final = {
 
 
 PSEUDOWIRES: Final = {"mpls-ethernet": "pwethnocw", "mpls-control-word": "pwethcw"}
-"""tshark has to be told what they carry; what L2TP of version 3 carries it does not read at all."""
+"""tshark has to be told what they carry; what L2TP of version 3 carries, and what follows switches' tags, it
+does not read at all."""
 
 
 def write(path: Path, packets: list[Packet]) -> None:

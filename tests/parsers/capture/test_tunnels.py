@@ -3,6 +3,7 @@
 import json
 import shutil
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ sys.path.insert(0, str(TUNNELS))
 import make  # noqa: E402
 
 EXPECTED = json.loads((TUNNELS / "expected.json").read_text())
-UNREAD_BY_TSHARK = {"l2tp-3"}
+UNREAD_BY_TSHARK = {"l2tp-3", "l2tp-3-cookie", "l2tp-3-ipv6", "dsa", "edsa"}
 CLIENT, SERVER = make.CLIENT, make.SERVER
 COUNTS = ("packets", "wire_bytes", "payload_bytes")
 
@@ -199,6 +200,79 @@ def test_fragments_of_the_outer_packet_belong_to_the_inner_flow(tmp_path: Path) 
     assert len(pieces) == 2
     assert (there["packets"], there["ip_fragments"], there["payload_bytes"]) == (2, 2, 1400)
     assert (there["unique_bytes"], there["retransmitted_bytes"], there["missing_bytes"]) == (1400, 0, 0)
+
+
+def conversation_in(pieces_of: int, *, shows_inside: bool = False) -> list[tuple[Packet, int]]:
+    """Return five segments and five datagrams in VXLAN, in pieces, and perhaps whole before them."""
+    transports = [TCP(sport=40_000, dport=80, flags="A", seq=1 + 1400 * at, ack=1) for at in range(5)]
+    transports += [UDP(sport=5000, dport=6000) for _ in range(5)]
+    packets = []
+    for at, transport in enumerate(transports):
+        inner = IP(src=CLIENT, dst=SERVER, id=900 + at) / transport / Raw(b"z" * 1400)
+        around = IP(src=make.LEFT, dst=make.RIGHT, id=100 + at) / UDP(sport=9, dport=4789)
+        whole = around / VXLAN(vni=1, flags=8) / make.frame(False) / inner
+        packets += [(make.frame(False) / inner, 0)] * shows_inside
+        pieces = fragment(IP(bytes(whole)), fragsize=pieces_of)  # type: ignore[no-untyped-call]
+        packets += [(make.ethernet(False) / piece, int(shows_inside)) for piece in pieces]
+    return packets
+
+
+@pytest.mark.parametrize("pieces_of", [400, 500, 1000])
+def test_outer_fragments_count_each_byte_once(tmp_path: Path, pieces_of: int) -> None:
+    """Their outer headers are those of another packet than the inner one of the first."""
+    packets = [packet for packet, _ in conversation_in(pieces_of)]
+    rows = [row for row in flows(written(tmp_path / "c.pcap", packets)) if row["packets"]]
+    assert [(row["packets"], row["ip_fragments"], row["payload_bytes"]) for row in rows] == [
+        (len(packets) / 2, len(packets) / 2, 7000)
+    ] * 2
+    assert [row["unique_bytes"] for row in rows] == [7000, None]
+    assert not any("counted once" in row["notes"] for row in rows if row["notes"])
+    if shutil.which("tshark"):
+        command = [
+            "tshark",
+            "-r",
+            str(tmp_path / "c.pcap"),
+            "-T",
+            "fields",
+            "-e",
+            "tcp.len",
+            "-e",
+            "data.len",
+        ]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert sum(int(line.split("\t")[0]) for line in lines if line.split("\t")[0]) == 7000
+
+
+@pytest.mark.parametrize("pieces_of", [500, 1000])
+def test_a_packet_whole_inside_and_in_pieces_outside_counts_once(tmp_path: Path, pieces_of: int) -> None:
+    """The interface of the tunnel shows the packet, the one below it the fragments."""
+    packets = conversation_in(pieces_of, shows_inside=True)
+    write_pcapng(tmp_path / "c.pcapng", packets)
+    rows = [row for row in flows(tmp_path / "c.pcapng") if row["packets"]]
+    assert [(row["packets"], row["payload_bytes"]) for row in rows] == [(5, 7000)] * 2
+    assert all(f"{len(packets) // 2 - 5} packets" in row["notes"] for row in rows)
+
+
+def test_l2tp_over_ip_is_read_in_fragments(tmp_path: Path) -> None:
+    segment = IP(src=CLIENT, dst=SERVER) / TCP(sport=40_000, dport=80, flags="A", seq=1) / Raw(b"z" * 1400)
+    outer = IP(src=make.LEFT, dst=make.RIGHT, id=7, proto=115) / Raw(struct.pack(">IQ", 77, 5))
+    whole = IP(bytes(outer / make.frame(False) / segment))
+    pieces = fragment(whole, fragsize=800)  # type: ignore[no-untyped-call]
+    there, _ = flows(written(tmp_path / "c.pcap", [make.ethernet(False) / piece for piece in pieces]))
+    assert (there["tunnel"], there["packets"], there["unique_bytes"]) == ("l2tp", 2, 1400)
+
+
+def test_encrypted_esp_over_udp_stays_udp(tmp_path: Path) -> None:
+    """Also keepalives and IKE, which share the port (RFC 3948 section 2)."""
+    payloads = [b"\xff", bytes(4) + b"\x21" * 60, struct.pack(">II", 0x1000, 7) + bytes(range(7, 127))]
+    packets = [make.udp(False, 4500, sport=4500) / Raw(payload) for payload in payloads]
+    there, _ = flows(written(tmp_path / "c.pcap", packets))
+    assert (there["transport"], there["dst_port"], there["packets"], there["tunnel"]) == (
+        "udp",
+        4500,
+        3,
+        None,
+    )
 
 
 def test_fragments_inside_of_a_tunnel_find_their_first(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ class Upload:
 
     packets: list[Packet] = field(default_factory=list)
     sent: int = 1
+    size: int = MSS
     client_cep: int = 5
     cep: int = 5
     """The counters of the server, r.cep and the bytes by codepoint (RFC 9768 section 3.2.1)."""
@@ -67,7 +68,8 @@ class Upload:
         self.add(CLIENT, "A" + ace(third), seq=1001, ack=5001)
         return self
 
-    def data(self, *marks: int, size: int = MSS) -> "Upload":
+    def data(self, *marks: int, size: int | None = None) -> "Upload":
+        size = size or self.size
         for ecn in marks:
             self.add(CLIENT, "A" + ace(self.client_cep), ecn, seq=1000 + self.sent, ack=5001, payload=size)
             self.sent += size
@@ -143,6 +145,71 @@ def test_byte_counters_settle_an_ambiguous_step(tmp_path: Path) -> None:
     assert forward["reported_ce_packets"] == forward["ce_packets"] == 2
     assert forward["reported_ce_bytes"] == 2 * MSS
     assert (forward["reported_ect0_bytes"], forward["reported_ect1_bytes"]) == (28 * MSS, 0)
+
+
+# each acknowledgement covers so many packets, every one of them marked, or all but one of 16
+@pytest.mark.parametrize(("packets", "marked"), [(8, 8), (16, 16), (16, 15), (24, 24)])
+def test_a_counter_that_cycles_between_acknowledgements_is_not_known(
+    packets: int, marked: int, tmp_path: Path
+) -> None:
+    upload = Upload().open()
+    for _ in range(240 // packets):
+        upload.data(*[CE] * marked, *[ECT_0] * (packets - marked)).ack()
+    assert upload.cep - 5 == 240 // packets * marked
+    forward, _ = upload.flows(tmp_path)
+    assert forward["ce_packets"] == upload.cep - 5
+    assert forward["reported_ce_packets"] is None
+    assert forward["reported_ce_packets_min"] < upload.cep - 5
+
+
+@pytest.mark.parametrize("size", [MSS, 500])
+def test_a_counter_that_cannot_cycle_between_acknowledgements_is_exact(size: int, tmp_path: Path) -> None:
+    upload = Upload(size=size).open()
+    for _ in range(60):
+        upload.data(*[CE] * 4).ack()
+    forward, _ = upload.flows(tmp_path)
+    assert forward["reported_ce_packets"] == forward["ce_packets"] == 240
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize(("packets", "marked"), [(8, 8), (20, 14), (23, 23), (40, 10)])
+def test_byte_counters_settle_how_often_it_cycled(
+    packets: int, marked: int, every: int, tmp_path: Path
+) -> None:
+    """Also if not every acknowledgement has the option."""
+    upload = Upload().open()
+    for number in range(1, 13):
+        upload.data(*[CE] * marked, *[ECT_0] * (packets - marked))
+        if number % every:
+            upload.ack()
+        else:
+            upload.acks_with_bytes()
+    trace = tfrctrace.open(upload.write(tmp_path / "marked.pcap"))
+    forward, _ = trace.flows.to_dicts()
+    assert forward["reported_ce_packets"] == forward["ce_packets"] == 12 * marked
+    assert forward["reported_ce_bytes"] == 12 * marked * MSS
+    assert trace.rounds.filter(direction="fwd")["reported_ce_packets"].sum() == 12 * marked
+
+
+# RFC 9768 section 3.1.3 has a client take 1, 0, 1 for accurate ECN; a server with the nonce of RFC 3540
+# answers so and does not count
+@pytest.mark.parametrize(("first", "mode"), [(0b000, None), (0b100, None), (0b101, "accurate")])
+def test_a_server_that_answers_with_the_nonce_does_not_count(
+    first: int, mode: str | None, tmp_path: Path
+) -> None:
+    upload = Upload().open(answer=0b101)
+    for number in range(10):
+        upload.data(ECT_0, CE)
+        nonce = first if first != 0b101 else upload.cep % 8
+        upload.add(
+            SERVER,
+            "A" + ace(nonce if number == 0 or mode else number % 2 << 2),
+            seq=5001,
+            ack=1000 + upload.sent,
+        )
+    forward, reverse = upload.flows(tmp_path)
+    assert forward["ecn_mode"] == reverse["ecn_mode"] == mode
+    assert forward["reported_ce_packets"] == (10 if mode else None)
 
 
 def test_byte_counters_wrap_at_24_bits_and_come_in_two_orders(tmp_path: Path) -> None:

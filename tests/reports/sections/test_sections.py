@@ -20,6 +20,7 @@ from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
 from tfrctrace.reports.report_content import prepare
 from tfrctrace.reports.sections.burstiness import burstiness_section
 from tfrctrace.reports.sections.fairness import fairness_section
+from tfrctrace.reports.sections.rtp import reported_facts, reported_losses, rtp_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.tfrc import tfrc_section
 from tfrctrace.reports.sections.wifi_stations import stations_section
@@ -94,6 +95,54 @@ def test_what_a_tfrc_receiver_reported_and_its_sender_made_of_it_is_drawn(with_t
     assert (r.curves[0].x, r.curves[0].values) == ((1.1, 2.1, 4.1), (100.0, 110.0, 120.0))
     assert {figure.linked for figure in section.figures} == {"time-1"}
     assert texts(section.tables[0])[0][2:6] == ["4", "2", "2.00 %", "600 kbit/s"]
+
+
+@pytest.fixture
+def with_rtp(small_trace):
+    trace = small_trace().source()
+    reported = {"reported_plr": 0.1, "reported_lost_packets": 5, "reported_expected_packets": 50}
+    trace.flow(1, transport="rtp", **reported)
+    trace.flow(2, transport="rtp", reported_plr=0.2, reported_lost_packets=10, reported_expected_packets=50)
+    source = {"flow": 1, "direction": "fwd", "reordered_packets": 0, "loss_bursts": 0, "lost_packets": 0}
+    sources = [
+        source | {"ssrc": 7, "received_packets": 40, "sent_packets": 40, "jitter_ms": 2.0},
+        source
+        | {"ssrc": 8, "received_packets": 90, "sent_packets": 100, "lost_packets": 10, "loss_bursts": 4}
+        | {"longest_loss_burst": 6, "reported_lost_packets": 25, "reported_plr": 0.25},
+        source | {"flow": 9, "ssrc": 9, "received_packets": 1, "sent_packets": 1},
+    ]
+    intervals = [
+        {"flow": 1, "direction": "fwd", "ssrc": 8, "width_ns": 10**9, "time_ns": START_NS + second * 10**9}
+        | {"lost_packets": lost, "jitter_ms": jitter_ms}
+        for second, lost, jitter_ms in ((0, 11, None), (1, -1, 3.0), (2, 0, 4.0))
+    ]
+    return trace, {
+        "rtp_sources": table("rtp_sources", *sources),
+        "rtp_intervals": table("rtp_intervals", *intervals),
+    }
+
+
+def test_streams_of_rtp_are_listed_and_those_of_several_intervals_drawn(with_rtp):
+    trace, tables = with_rtp
+    section = rtp_section(content_of(trace, tables=tables))
+    jitter, lost = section.figures
+    assert (jitter.curves[0].x, jitter.curves[0].values) == ((1.0, 2.0), (3.0, 4.0))
+    assert (lost.curves[0].x, lost.curves[0].values) == ((0.0, 1.0, 2.0), (11, -1, 0))
+    # the source whose flow is not there has no row
+    assert [row[2:] for row in texts(section.tables[0])] == [
+        ["00000008", "90", "10", "4", "0", "–", "25.0 %", "–"],
+        ["00000007", "40", "0", "0", "0", "2.00 ms", "–", "–"],
+    ]
+    assert "Not shown: 1 stream" in section.tables[0].caption
+
+
+def test_the_summary_says_what_receivers_of_rtp_report(with_rtp):
+    trace, _ = with_rtp
+    (fact,) = reported_facts(trace.flows)
+    assert (fact.value, fact.detail) == ("15.0 %", "15 of 100 packets on the whole path")
+    words = "".join(map(str, reported_losses(trace.flows)))
+    assert "flow 2" in words
+    assert "20.0 % (10 packets)" in words
 
 
 def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):

@@ -115,7 +115,7 @@ class ReadingOptions:
             "--tunnel-port",
             metavar="NAME=PORT",
             help="Further UDP port of an encapsulation, e.g. vxlan=8472: vxlan, vxlan-gpe, geneve, gtp-u, "
-            "l2tp, teredo, mpls or gre.",
+            "l2tp, teredo, mpls, gre or esp.",
         ),
     ] = None
     join: Annotated[

@@ -178,7 +178,9 @@ impl Delivery {
 
     /// Packets dropped, if the trace would show them.
     pub fn dropped_packets(&self) -> Option<u64> {
-        (self.dropped > 0 || !self.missing.any()).then_some(self.dropped)
+        // Neither numbers nor captures at both ends show where a packet was lost.
+        let shows_drops = !self.missing.any() && self.counted.is_none() && self.missed.is_none();
+        (self.dropped > 0 || shows_drops).then_some(self.dropped)
     }
 
     pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {

@@ -27,6 +27,26 @@ struct First {
     found: Found,
     /// For TCP, the sequence number of the datagram's first byte.
     seq_of_first_byte: Option<u32>,
+    inside: Option<InnerHeader>,
+}
+
+/// Of a packet in a tunnel whose outer packet is in fragments, what identifies it: the outer header, which is all that
+/// later fragments have, is that of another packet.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct InnerHeader {
+    lane: Lane,
+    ip_id: Option<u16>,
+    ttl: u8,
+    /// Whether the first fragment repeats a packet that was captured at another place.
+    is_copy: bool,
+}
+
+/// The flow of a later fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub found: Found,
+    /// Whether the packet that it is a part of was counted at another place.
+    pub is_copy: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -45,15 +65,26 @@ impl Fragments {
     }
 
     /// Remember a first fragment, whose transport header belongs to flow `found`; or that of the packet `outer`
-    /// around it.
-    pub fn remember(&mut self, network: &Network, outer: Option<&OuterFragment>, found: Found) {
+    /// around it, and whether it `is_copy` of what was captured at another place.
+    pub fn remember(
+        &mut self,
+        network: &Network,
+        outer: Option<&OuterFragment>,
+        found: Found,
+        is_copy: bool,
+    ) {
         let Some(key) = first_key(network, outer) else {
             return;
         };
         let before = u32::from(network.header_bytes) + outer.map_or(0, |outer| outer.before);
         let is_tcp = network.transport == Transport::Tcp;
         let seq_of_first_byte = is_tcp.then(|| network.tcp.seq.wrapping_sub(before));
-        if self.datagrams.insert(key, First { found, seq_of_first_byte }).is_some() {
+        // A second capture of the outer fragments says nothing of the first.
+        let is_copy =
+            self.datagrams.get(&key).and_then(|first| first.inside).map_or(is_copy, |inside| inside.is_copy);
+        let &Network { lane, ip_id, ttl, .. } = network;
+        let inside = outer.map(|_| InnerHeader { lane, ip_id, ttl, is_copy });
+        if self.datagrams.insert(key, First { found, seq_of_first_byte, inside }).is_some() {
             return;
         }
         self.order.push_back(key);
@@ -94,8 +125,11 @@ impl Fragments {
     }
 
     /// The flow of a later fragment, and for TCP a header with the sequence number of its bytes.
-    pub fn resolve(&self, network: &mut Network) -> Option<Found> {
+    pub fn resolve(&self, network: &mut Network) -> Option<Resolved> {
         let first = self.datagrams.get(&key_of(network)?)?;
+        if let Some(inside) = first.inside {
+            (network.lane, network.ip_id, network.ttl) = (inside.lane, inside.ip_id, inside.ttl);
+        }
         if let Some(seq_of_first_byte) = first.seq_of_first_byte {
             let offset = network.fragment.map_or(0, |fragment| fragment.offset);
             network.transport = Transport::Tcp;
@@ -106,7 +140,7 @@ impl Fragments {
                 ..Tcp::default()
             };
         }
-        Some(first.found)
+        Some(Resolved { found: first.found, is_copy: first.inside.is_some_and(|inside| inside.is_copy) })
     }
 }
 

@@ -40,7 +40,7 @@ use delivery::{Deliveries, Delivery};
 pub use flow_batches::FlowBatches;
 pub use flow_group::FlowGroup;
 pub use flow_table::{FlowTable, Found, LOOK_UPS};
-pub use fragments::Fragments;
+pub use fragments::{Fragments, Resolved};
 pub use seen::Seen;
 use tcp::ecn::Ecn;
 pub use transport::{NonTcpState, Transport};

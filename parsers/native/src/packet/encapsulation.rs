@@ -38,6 +38,8 @@ named_enum! {
         Pbb = "pbb",
         /// Ethernet in IP (RFC 3378).
         EtherIp = "etherip",
+        /// MikroTik's Ethernet over GRE.
+        Eoip = "eoip",
     }
 }
 

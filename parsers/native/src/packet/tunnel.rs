@@ -44,6 +44,8 @@ pub struct OuterFragment {
     pub lane: Lane,
     /// Bytes of its payload before the inner packet's transport header.
     pub before: u32,
+    /// Payload of the inner IP packet, of which the fragment has a part.
+    pub inner_payload: u32,
 }
 
 /// What carried a packet. Numbers of one kind are those of the innermost layer that has them.

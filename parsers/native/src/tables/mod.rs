@@ -106,6 +106,7 @@ pub const TABLES: &[Table] = &[
         "each violation of TFRC's rules by a packet or by an end",
     ),
     Table::of_pass::<rtp::RtpSources>("rtp_sources", "each source of RTP"),
+    Table::of_pass::<rtp::RtpIntervals>("rtp_intervals", "each second of a source of RTP"),
     Table::of_rows::<ReplayStep>("replay", "each step of a rate algorithm on a flow"),
     Table::of_pass::<wifi_links::Links>("links", "each pair of 802.11 stations and each direction"),
     Table::of_pass::<wifi_links::LinkSamples>("link_samples", "each 802.11 frame"),

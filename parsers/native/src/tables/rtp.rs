@@ -7,6 +7,7 @@ use super::shown::Shown;
 use super::tfrc::FeedbackRow;
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
+use crate::flow::rtp::media_intervals::MediaInterval;
 use crate::flow::rtp::media_source::MediaSource;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -81,6 +82,15 @@ impl<'a> Row<'a> for SourceRow<'a> {
             .u64(|row| Some(row.source.sequences.duplicates)),
         column("reordered_packets", "", "packets captured after one with a higher number")
             .u64(|row| Some(row.source.sequences.reordered)),
+        column(
+            "loss_bursts",
+            "",
+            "stretches of consecutive numbers of which packets never arrived at the capture",
+        )
+        .u64(|row| Some(row.source.bursts.count())),
+        column("longest_loss_burst", "", "the most packets that never arrived of one of them")
+            .null_when("no loss")
+            .u64(|row| row.source.bursts.longest()),
         column("restarts", "", "times that the sequence numbers restarted")
             .u64(|row| Some(row.source.sequences.restarts)),
         column(
@@ -102,9 +112,88 @@ impl<'a> Row<'a> for SourceRow<'a> {
         column("reported_lost_packets", "", "packets lost according to it, less duplicates")
             .null_when("as reported_fraction_lost")
             .i64(|row| Some(row.source.last_report?.cumulative_lost.into())),
+        column(
+            "reported_plr",
+            "",
+            "share of packets lost up to it; of a source that began before the capture since the first report",
+        )
+        .null_when("as reported_fraction_lost, or less was expected than lost: from before the capture")
+        .f64(|row| row.source.reported_loss()?.ratio()),
         column("reported_jitter_ms", "ms", "jitter according to it")
             .null_when("as reported_fraction_lost or clock_rate_hz")
             .f64(|row| Some(row.source.clock.seconds(row.source.last_report?.jitter)? * 1e3)),
+    ]];
+}
+
+/// The table of intervals, in order of flow, direction, source and time.
+pub(super) struct RtpIntervals {
+    /// Flow, side, index of the source, and of its interval.
+    places: Vec<(u32, Side, usize, usize)>,
+}
+
+/// An interval of a source.
+pub struct IntervalRow<'a> {
+    of: SourceRow<'a>,
+    at: usize,
+    interval: MediaInterval,
+}
+
+impl PassTable for RtpIntervals {
+    type Row<'a> = IntervalRow<'a>;
+
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        let RtpSources { places } = RtpSources::new(analysis)?;
+        let count = |(number, side, at): (u32, Side, usize)| {
+            let rtp = analysis.carried.flows.get(number).transport.rtp()?;
+            let source = rtp.direction(side).sources().get(at)?;
+            Some(source.intervals.all().len())
+        };
+        let intervals = |place: (u32, Side, usize)| {
+            let (number, side, at) = place;
+            (0..count(place).unwrap_or(0)).map(move |interval| (number, side, at, interval))
+        };
+        Ok(Self { places: places.into_iter().flat_map(intervals).collect() })
+    }
+
+    fn len(&self, _: &Analysis) -> usize {
+        self.places.len()
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<IntervalRow<'a>> {
+        let &(number, side, source, at) = self.places.get(row)?;
+        let flow = shown.flow(number);
+        let source = flow.transport.rtp()?.direction(side).sources().get(source)?;
+        let of =
+            SourceRow { flow: number + first_flow, direction: direction_name(side, flow.forward()), source };
+        Some(IntervalRow { of, at, interval: *source.intervals.all().get(at)? })
+    }
+}
+
+impl<'a> Row<'a> for IntervalRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.of.flow)),
+        column("direction", "", "`fwd` or `rev`").name(|row| Some(row.of.direction)),
+        column("ssrc", "", "synchronisation source (RFC 3550)").u32(|row| Some(row.of.source.ssrc)),
+        column("time_ns", "ns", "start of the interval").i64(|row| {
+            let (first_ns, width_ns) = (row.of.source.times_ns.0, row.of.source.intervals.width_ns());
+            Some(first_ns.saturating_add(width_ns.saturating_mul(row.at as i64)))
+        }),
+        column("width_ns", "ns", "width of the source's intervals: 1 s, twice as much each time that 256 are full")
+            .i64(|row| Some(row.of.source.intervals.width_ns())),
+        column("received_packets", "", "packets that arrived at the capture, each once")
+            .u64(|row| Some(row.interval.received.into())),
+        column(
+            "lost_packets",
+            "",
+            "packets expected less packets that arrived (RFC 3550 A.3); negative if more of an earlier interval came \
+             late",
+        )
+        .i64(|row| Some(row.interval.lost())),
+        column("reordered_packets", "", "packets that arrived after one with a higher number")
+            .u64(|row| Some(row.interval.reordered.into())),
+        column("jitter_ms", "ms", "interarrival jitter at its last packet (RFC 3550 A.8)")
+            .null_when("no packet, or the rate of the media clock was not known yet")
+            .f64(|row| row.interval.jitter_ms()),
     ]];
 }
 

@@ -18,5 +18,9 @@ pub const FABRIC_PATH: u16 = 0x8903;
 /// Port extension, IEEE 802.1BR, and Cisco's VN-tag before it.
 pub const E_TAG: u16 = 0x893f;
 pub const VN_TAG: u16 = 0x8926;
+/// Cisco MetaData, which carries a security group tag.
+pub const METADATA: u16 = 0x8909;
+/// Of Marvell's switches, as Linux sets it: two bytes, then the tag that others put in the place of an EtherType.
+pub const EDSA: u16 = 0xdada;
 /// Below this the field is an 802.3 length.
 pub const FIRST: u16 = 0x0600;

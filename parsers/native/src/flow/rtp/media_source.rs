@@ -3,15 +3,38 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::sequences::{NumberArrival, Sequences};
+use super::loss_bursts::LossBursts;
 use super::media_clock::MediaClock;
+use super::media_intervals::{MediaIntervals, MediaTotals};
 use super::media_packet::MediaPacket;
 use super::send_times::SendTimes;
 use super::sent_packets::{ReceiveProgress, SentPackets};
 use crate::flow::tfrc::from_capture::packet_outcomes::{PacketOutcome, ReportedOutcomes};
+use crate::packet::seq::distance;
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
 use crate::wire::rtp::Header;
 
 const NUMBER_BITS: u32 = 16;
+/// Packets by which a sender's count may exceed those that a capture from the beginning shows: the first ones lost,
+/// and the latest still in a queue before it.
+const NOT_SEEN: u64 = 100;
+
+/// Losses by a receiver's reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedLoss {
+    /// Packets that it missed, less duplicates.
+    pub lost: i64,
+    /// Packets that it expected.
+    pub expected: u64,
+}
+
+impl ReportedLoss {
+    /// The share that was lost; None if nothing was expected, or less than was lost: from before the capture.
+    pub fn ratio(&self) -> Option<f64> {
+        let lost = self.lost.max(0).unsigned_abs();
+        (self.expected > 0 && lost <= self.expected).then(|| lost as f64 / self.expected as f64)
+    }
+}
 
 /// Contents of the previous report, and the state of the capture then.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -44,6 +67,13 @@ pub struct MediaSource {
     /// The latest report block on it.
     pub last_report: Option<ReportBlock>,
     before: Option<PreviousReport>,
+    /// Whether its sender counts more packets than the capture shows, so that it began before.
+    began_before: bool,
+    /// The first report of the receiver that reports, and what it lost more than the capture shows then.
+    first_report: Option<(PreviousReport, i64)>,
+    reported_loss: Option<ReportedLoss>,
+    pub bursts: LossBursts,
+    pub intervals: MediaIntervals,
     /// Whether a receiver reports losses of captured packets.
     pub lost_behind: bool,
     /// Whether a receiver identifies them.
@@ -72,6 +102,11 @@ impl MediaSource {
             reports: 0,
             last_report: None,
             before: None,
+            began_before: false,
+            first_report: None,
+            reported_loss: None,
+            bursts: LossBursts::default(),
+            intervals: MediaIntervals::default(),
             lost_behind: false,
             names_losses: false,
             sent: None,
@@ -83,18 +118,37 @@ impl MediaSource {
     pub fn take(&mut self, seen: &MediaPacket) {
         let Header { sequence, payload_type, timestamp, .. } = seen.header;
         self.times_ns.1 = self.times_ns.1.max(seen.time_ns);
+        let before = self.sequences.highest_in_run().zip(Some(self.sequences.stretch()));
         // Timestamps are sampling times: packets of one picture share one, so they give no order.
         if self.sequences.take(sequence.into(), 0) != NumberArrival::New {
             return;
         }
+        self.note_order(sequence, before);
         self.received_bytes += u64::from(seen.wire_bytes);
         self.payload_bytes += u64::from(seen.payload_bytes);
         self.clock.on_packet(payload_type, timestamp, seen.time_ns);
+        let jitter_ms = self.clock.jitter().and_then(|jitter| jitter.ms());
+        let since_ns = seen.time_ns.saturating_sub(self.times_ns.0);
+        let &Sequences { received, reordered, .. } = &self.sequences;
+        let totals = MediaTotals { sent: self.sequences.sent(), received, reordered };
+        self.intervals.take(since_ns, totals, jitter_ms);
         if let Some(sent) = &mut self.sent {
             sent.add(sequence, seen);
         }
         if let Some(times) = seen.rtt_send_time {
             self.tfrc_times.add(times, sequence, seen.time_ns);
+        }
+    }
+
+    /// Note whether a new packet leaves a gap or fills one; `before` are the highest number and the stretch before it.
+    fn note_order(&mut self, sequence: u16, before: Option<(i64, u64)>) {
+        let Some((highest, _)) = before.filter(|&(_, stretch)| stretch == self.sequences.stretch()) else {
+            return;
+        };
+        let number = highest + distance(sequence.into(), highest as u64, NUMBER_BITS);
+        match self.sequences.highest_in_run() {
+            Some(now) if now > highest => self.bursts.on_gap(highest, now),
+            _ => self.bursts.on_late(number),
         }
     }
 
@@ -114,6 +168,8 @@ impl MediaSource {
     /// Record a sender report of the source.
     pub fn on_sender_report(&mut self, info: &SenderInfo) {
         self.sender_packets = Some(info.packets);
+        let is_first_run = self.sequences.stretch() == 0;
+        self.began_before |= is_first_run && u64::from(info.packets) > self.sequences.sent() + NOT_SEEN;
         self.clock.on_sender_report(info.timestamp, info.ntp);
     }
 
@@ -123,7 +179,6 @@ impl MediaSource {
     pub fn on_report(&mut self, reporter: u32, block: &ReportBlock, time_ns: i64) -> Option<f64> {
         self.reports += 1;
         self.last_report = Some(*block);
-        self.lost_behind |= i64::from(block.cumulative_lost) > self.lost() as i64;
         let now = PreviousReport {
             reporter,
             highest: block.highest,
@@ -132,6 +187,7 @@ impl MediaSource {
             packets: self.sequences.received,
             payload_bytes: self.payload_bytes,
         };
+        self.note_losses(&now);
         let before = self.before.replace(now).filter(|before| before.reporter == reporter)?;
         let expected = i64::from(now.highest.wrapping_sub(before.highest) as i32);
         let lost = i64::from(now.cumulative_lost.wrapping_sub(before.cumulative_lost));
@@ -140,5 +196,31 @@ impl MediaSource {
         let elapsed = time_ns.saturating_sub(before.time_ns) as f64 / 1e9;
         let received = u32::try_from(expected.saturating_sub(lost)).ok()?;
         (elapsed > 0.0).then(|| f64::from(received) * mean_bytes / elapsed)
+    }
+
+    /// Losses by the receiver's latest report: of all packets, or if the source began before the capture of those
+    /// since the receiver's first report.
+    pub fn reported_loss(&self) -> Option<ReportedLoss> {
+        self.reported_loss
+    }
+
+    fn note_losses(&mut self, now: &PreviousReport) {
+        let beyond = i64::from(now.cumulative_lost) - self.lost() as i64;
+        let &mut (first, beyond_then) = self.first_report.get_or_insert((*now, beyond));
+        let lost_before = if self.began_before { beyond_then.max(0) } else { 0 };
+        self.lost_behind |= beyond > lost_before;
+        if first.reporter != now.reporter {
+            return;
+        }
+        self.reported_loss = if self.began_before {
+            let lost = i64::from(now.cumulative_lost.wrapping_sub(first.cumulative_lost));
+            Some(ReportedLoss { lost, expected: now.highest.wrapping_sub(first.highest).into() })
+        } else {
+            let highest = self.sequences.highest_in_run();
+            let ahead =
+                highest.map(|highest| distance(highest as u64, now.highest.into(), NUMBER_BITS).max(0));
+            let sent = self.sequences.sent().saturating_sub(ahead.unwrap_or(0).unsigned_abs());
+            Some(ReportedLoss { lost: now.cumulative_lost.into(), expected: sent })
+        };
     }
 }

@@ -4,7 +4,9 @@
 //! packets agree: one SSRC, consecutive numbers, timestamps that no media clock exceeds. The
 //! lengths of RTCP must lead from packet to packet to the datagram's end.
 
+mod loss_bursts;
 mod media_clock;
+pub mod media_intervals;
 pub mod media_packet;
 pub mod media_reports;
 pub mod media_source;
@@ -24,7 +26,7 @@ use crate::plural::all_counted;
 use crate::wire::rtp;
 pub use media_clock::RateBy;
 use media_packet::MediaPacket;
-use media_source::MediaSource;
+use media_source::{MediaSource, ReportedLoss};
 use transport_wide::TransportWideNumbers;
 
 /// Limit of sources per direction; packets of further ones are only counted.
@@ -104,6 +106,8 @@ pub struct RtpDirection {
     /// Transport-wide numbers of its packets.
     pub wide: TransportWideNumbers,
     pub compounds: u64,
+    /// Datagrams that begin like RTCP and do not go on so.
+    pub unreadable_compounds: u64,
     /// RTCP packets and extended report blocks with wrong lengths.
     pub malformed: u64,
     /// Reports on sources that the capture does not show.
@@ -231,6 +235,8 @@ impl RtpDirection {
         if let Some(jitter) = self.main_source()?.clock.jitter() {
             delivery.set_jitter(jitter);
         }
+        // What receivers miss of the packets captured here, the capture does not show.
+        delivery.missing.receiver = self.hides_losses();
         delivery.counted = Some(NumberedCounts { by: Numbers::Rtp, reordered, restarts, has_delays: false });
         Some(delivery)
     }
@@ -244,6 +250,14 @@ impl RtpDirection {
     /// Whether this SSRC is a candidate.
     pub fn may_have(&self, ssrc: u32) -> bool {
         self.candidates.iter().any(|candidate| candidate.ssrc() == Some(ssrc))
+    }
+
+    /// Losses by the receivers' last reports on its sources; None without a report that says.
+    pub fn reported_loss(&self) -> Option<ReportedLoss> {
+        self.sources.iter().filter_map(MediaSource::reported_loss).reduce(|sum, of_one| ReportedLoss {
+            lost: sum.lost.saturating_add(of_one.lost),
+            expected: sum.expected.saturating_add(of_one.expected),
+        })
     }
 
     /// Number of reports on its sources.
@@ -279,6 +293,10 @@ impl RtpDirection {
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [
             (strange, "datagram[s] look[s|] like RTP but belong[s|] to no tracked source"),
+            (
+                self.unreadable_compounds,
+                "RTCP datagram[s] [is|are] encrypted (SRTCP) or damaged, so not read",
+            ),
             (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
             (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
             (self.impossible_delays, "report[s] with an impossible delay"),

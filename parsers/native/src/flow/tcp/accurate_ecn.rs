@@ -24,18 +24,16 @@ const HANDSHAKE_CE: u8 = 0b110;
 const THINNED_PACKETS: f64 = 4.0;
 /// Weight of one acknowledgement in their moving average.
 const ACK_WEIGHT: f64 = 1.0 / 64.0;
-/// SAFETY_FACTOR of section A.2.2.
-const SAFETY_FACTOR: u64 = 2;
 
 /// Marks on one side's packets as the other side reports them: s.cep, s.ceb, s.e0b and s.e1b.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CeFeedback {
-    ce_packets: u64,
+    /// Up to the last report whose byte counters settled how many there were.
+    settled_ce_packets: u64,
+    since: UnsettledSteps,
     /// The same if the three bits never cycled unseen: a lower bound.
     least_ce_packets: u64,
     bytes: Option<ReportedBytes>,
-    /// Whether the last report had byte counters.
-    last_had_bytes: bool,
     /// Newest timestamp of the reports.
     newest_timestamp: Option<u32>,
     /// Moving average of the packets that an acknowledgement covers.
@@ -43,6 +41,47 @@ pub struct CeFeedback {
     /// Whether a counter was not 0; otherwise something on the path clears it, or the other side
     /// does not count (section 3.2.2.4).
     is_counting: bool,
+}
+
+/// Steps of the packet counter since byte counters last said how many marks there were.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct UnsettledSteps {
+    /// Packets if it never cycled.
+    least: u64,
+    /// Packets if it cycled wherever it may have.
+    safest: u64,
+    /// Packets by section A.2.1.
+    likely: u64,
+    /// Reports in which it may have cycled, where acknowledgements usually are that long.
+    ambiguous: u32,
+    /// Of these, such in which it stood still and would not have if every packet had a mark.
+    unmarked: u32,
+}
+
+impl UnsettledSteps {
+    /// Take the smallest `step` of the counter in a report on `packets`.
+    fn take(&mut self, step: u64, packets: u64, usual_packets: f64) {
+        let safest = safest_step(step, packets);
+        let is_usual = safest > step && usual_packets >= THINNED_PACKETS;
+        self.least += step;
+        self.safest += safest;
+        self.likely += if is_usual { step } else { safest };
+        self.ambiguous += u32::from(is_usual);
+        self.unmarked += u32::from(is_usual && step == 0 && !packets.is_multiple_of(PACKET_VALUES));
+    }
+
+    /// The packets that byte counters leave: as few as carry the `ce_bytes` that these newly report as marked.
+    fn settled(&self, ce_bytes: u64, full_size: u64) -> u64 {
+        let needed = ce_bytes.div_ceil(full_size);
+        let cycles = needed.saturating_sub(self.least).div_ceil(PACKET_VALUES);
+        (self.least + cycles * PACKET_VALUES).min(self.safest)
+    }
+
+    /// The likely number of packets. Long acknowledgements say nothing of how often the counter cycled (section
+    /// A.2.1): None, unless most of them show that there were no marks.
+    fn likely(&self) -> Option<u64> {
+        (self.unmarked * 2 >= self.ambiguous).then_some(self.likely)
+    }
 }
 
 /// Payload bytes that arrived, by codepoint.
@@ -61,8 +100,9 @@ struct Report {
     timestamp: Option<u32>,
     /// Bytes newly acknowledged, cumulatively or by SACK (newlyAckedB).
     acked_bytes: u64,
-    /// Payload of a full-sized packet of the side that is reported on.
+    /// Payload of a full-sized packet of the side that is reported on, and of a usual one.
     full_size: u64,
+    usual_size: u64,
     /// Whether it carries the next new data of its sender.
     has_new_data: bool,
 }
@@ -70,10 +110,10 @@ struct Report {
 impl Default for CeFeedback {
     fn default() -> Self {
         Self {
-            ce_packets: FIRST_CE_PACKETS,
+            settled_ce_packets: FIRST_CE_PACKETS,
+            since: UnsettledSteps::default(),
             least_ce_packets: FIRST_CE_PACKETS,
             bytes: None,
-            last_had_bytes: false,
             newest_timestamp: None,
             usual_packets: None,
             is_counting: false,
@@ -82,9 +122,10 @@ impl Default for CeFeedback {
 }
 
 impl CeFeedback {
-    /// Packets that arrived with a mark; None if the counter was always 0.
+    /// Packets that arrived with a mark; None if the counter was always 0, or cycled too often to tell.
     pub fn ce_packets(&self) -> Option<u64> {
-        self.is_counting.then(|| self.ce_packets - FIRST_CE_PACKETS)
+        let likely = self.since.likely().filter(|_| self.is_counting)?;
+        Some(self.settled_ce_packets + likely - FIRST_CE_PACKETS)
     }
 
     /// The fewest packets that the counter allows.
@@ -101,8 +142,8 @@ impl CeFeedback {
     /// Take the acknowledgement of a SYN/ACK, whose `ace` is the mark of that (section 3.2.2.1).
     fn on_handshake(&mut self, ace: u8) {
         self.is_counting |= ace != 0;
-        if ace == HANDSHAKE_CE && self.ce_packets == FIRST_CE_PACKETS {
-            self.ce_packets += 1;
+        if ace == HANDSHAKE_CE && self.least_ce_packets == FIRST_CE_PACKETS {
+            self.settled_ce_packets += 1;
             self.least_ce_packets += 1;
         }
     }
@@ -114,16 +155,18 @@ impl CeFeedback {
             return;
         }
         self.is_counting |= report.ace != 0;
-        let ce_bytes = report.counters.map(|counters| self.on_counters(&counters));
-        let packets = report.acked_bytes as f64 / report.full_size as f64;
-        let usual_packets = self.usual_packets.unwrap_or(packets);
-        let step = step(self.ce_packets, report.ace.into(), PACKET_VALUES);
-        let ce_bytes = ce_bytes.filter(|_| self.last_had_bytes);
-        self.ce_packets += safest_step(step, report, ce_bytes, usual_packets);
+        let packets = report.acked_bytes / report.usual_size;
+        let usual_packets = self.usual_packets.unwrap_or(packets as f64);
+        let step = step(self.least_ce_packets, report.ace.into(), PACKET_VALUES);
         self.least_ce_packets += step;
-        self.last_had_bytes = report.counters.is_some();
+        self.since.take(step, packets, usual_packets);
+        if let Some(counters) = &report.counters {
+            // They begin at 0 with the connection, so that the first ones tell of all packets before.
+            let ce_bytes = self.on_counters(counters);
+            self.settled_ce_packets += std::mem::take(&mut self.since).settled(ce_bytes, report.full_size);
+        }
         if report.acked_bytes > 0 {
-            self.usual_packets = Some(usual_packets + (packets - usual_packets) * ACK_WEIGHT);
+            self.usual_packets = Some(usual_packets + (packets as f64 - usual_packets) * ACK_WEIGHT);
         }
     }
 
@@ -155,18 +198,9 @@ impl CeFeedback {
     }
 }
 
-/// The packets that a smallest `step` of the counter stands for (section A.2): if it may have
-/// cycled, as many as the report acknowledges, unless the bytes newly reported as marked are too
-/// few for that, or without these acknowledgements usually cover many packets.
-fn safest_step(step: u64, report: &Report, ce_bytes: Option<u64>, usual_packets: f64) -> u64 {
-    let packets = report.acked_bytes / report.full_size;
-    let Some(unexplained) = packets.checked_sub(step) else { return step };
-    let safest = packets - unexplained % PACKET_VALUES;
-    let is_step_enough = match ce_bytes {
-        Some(bytes) => bytes <= report.full_size * step && bytes * SAFETY_FACTOR < report.full_size * safest,
-        None => usual_packets >= THINNED_PACKETS,
-    };
-    if is_step_enough { step } else { safest }
+/// The most packets that a smallest `step` of the counter stands for in a report on `packets` (section A.2.1).
+fn safest_step(step: u64, packets: u64) -> u64 {
+    packets.checked_sub(step).map_or(step, |unexplained| packets - unexplained % PACKET_VALUES)
 }
 
 /// The smallest increase of `counter` that ends at `value`, modulo `values`.
@@ -191,18 +225,25 @@ impl Connection {
             return;
         }
         let is_opener = self.opener == Some(side);
+        if !is_opener && self.ecn.is_refuted_by(ace(flags)) {
+            self.has_ecn_counters = false;
+            return;
+        }
         let (sender, receiver) = self.split(side);
         let is_pure =
             segment.payload == 0 && segment.sack.is_empty() && !flags.has(TcpFlags::FIN | TcpFlags::RST);
         if is_opener && is_pure && receiver.sent.position(segment.tcp.ack) == Some(1) {
             return receiver.ce_feedback_mut().on_handshake(ace(flags));
         }
+        let full_size = receiver.full_size(sender).into();
+        let mean_size = receiver.sent.unique_bytes.checked_div(receiver.sent.segments.into());
         let report = Report {
             ace: ace(flags),
             counters: segment.ecn_counters,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
             acked_bytes: u64::try_from(receiver.delivered() - delivered_before).unwrap_or(0),
-            full_size: receiver.full_size(sender).into(),
+            full_size,
+            usual_size: mean_size.unwrap_or(full_size).clamp(1, full_size),
             has_new_data: outcome.new_bytes > 0 && !outcome.out_of_order,
         };
         receiver.ce_feedback_mut().on_report(&report);
@@ -222,6 +263,7 @@ mod tests {
             timestamp: None,
             acked_bytes: packets * MSS,
             full_size: MSS,
+            usual_size: MSS,
             has_new_data: false,
         }
     }
@@ -255,9 +297,44 @@ mod tests {
     fn test_bytes_decide_as_in_the_examples() {
         // Section A.2.2: the smallest step, the safest one, bytes, and which one it is.
         for (least, safest, bytes, expected) in [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7)] {
-            let step = safest_step(least, &report(0, safest), Some(bytes), 2.0);
-            assert_eq!(step, expected, "{least} or {safest}");
+            let mut since = UnsettledSteps::default();
+            since.take(least, safest, 2.0);
+            assert_eq!(since.settled(bytes, MSS), expected, "{least} or {safest}");
         }
+    }
+
+    #[test]
+    fn test_a_counter_that_cycles_in_each_long_acknowledgement_says_nothing() {
+        // Every packet marked, or all but one in twenty: 240 packets or 228 by acknowledgements of 8, 16 or 20.
+        for (packets, marked) in [(8, 8), (16, 16), (16, 15), (20, 20), (20, 19)] {
+            let mut feedback = CeFeedback::default();
+            for number in 1..=240 / packets {
+                feedback.on_report(&report(((5 + number * marked) % 8) as u8, packets));
+            }
+            assert_eq!(feedback.ce_packets(), None, "{packets} {marked}");
+            let marks = 240 / packets * marked;
+            assert!(feedback.least_ce_packets().is_some_and(|least| least < marks), "{packets} {marked}");
+        }
+        // It does in acknowledgements of fewer than eight.
+        let mut feedback = CeFeedback::default();
+        for number in 1..=60 {
+            feedback.on_report(&report(((5 + number * 4) % 8) as u8, 4));
+        }
+        assert_eq!(feedback.ce_packets(), Some(240));
+    }
+
+    #[test]
+    fn test_bytes_settle_all_steps_since_the_last_ones() {
+        // 168 of 240 packets, seven of ten, in acknowledgements of 20 of which every third has the option.
+        let mut feedback = CeFeedback::default();
+        for number in 1..=12_u64 {
+            let marked = number * 14;
+            let ce = (marked * MSS) as u32;
+            let counters = EcnByteCounters { ect0: None, ce: Some(ce), ect1: None };
+            let counters = number.is_multiple_of(3).then_some(counters);
+            feedback.on_report(&Report { counters, ..report(((5 + marked) % 8) as u8, 20) });
+        }
+        assert_eq!(feedback.ce_packets(), Some(168));
     }
 
     #[test]

@@ -82,11 +82,13 @@ impl RoundMarks {
     /// What was counted since `before`.
     pub fn since(&self, before: &Self) -> Self {
         let reported_before = before.reported_ce_packets.unwrap_or(0);
+        // Later byte counters may settle on fewer packets than were likely before.
+        let since = |reported: u64| reported.saturating_sub(reported_before);
         Self {
             ect_packets: self.ect_packets - before.ect_packets,
             ect1_packets: self.ect1_packets - before.ect1_packets,
             ce_packets: self.ce_packets - before.ce_packets,
-            reported_ce_packets: self.reported_ce_packets.map(|reported| reported - reported_before),
+            reported_ce_packets: self.reported_ce_packets.map(since),
         }
     }
 }
@@ -134,6 +136,8 @@ impl EcnMode {
 
 /// Bit beside AE, CWR and ECE: the SYN was seen.
 const SEEN: u8 = 0b1000;
+/// Flags of a SYN/ACK with the nonce of RFC 3540, reserved in RFC 9768.
+const NONCE: u8 = 0b101;
 
 /// AE, CWR and ECE of both SYNs, in three bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -142,8 +146,11 @@ pub struct EcnNegotiation {
     syn: u8,
     /// Of the first SYN/ACK.
     syn_ack: u8,
-    /// Whether SYN/ACKs announce different modes: the capture does not show which one arrived.
+    /// Whether SYN/ACKs announce different modes, so that the capture does not show which one arrived, or a server's
+    /// segments another mode than its SYN/ACK.
     is_contradictory: bool,
+    /// Whether a segment of the server followed its SYN/ACK.
+    is_confirmed: bool,
 }
 
 impl EcnNegotiation {
@@ -159,6 +166,16 @@ impl EcnNegotiation {
         self.is_contradictory |= mode_of_syn_ack(self.syn_ack & !SEEN) != mode_of_syn_ack(ace);
     }
 
+    /// Whether the flags of a server's first segment after SYN and SYN/ACK show that it does not count, although
+    /// it answered with the reserved bits that enable accurate ECN (section 3.1.3): a counter begins at 5 (section
+    /// 3.2.1), while a server with the nonce of RFC 3540, which answers so, sets AE alone or nothing.
+    pub fn is_refuted_by(&mut self, ace: u8) -> bool {
+        let is_first = !std::mem::replace(&mut self.is_confirmed, true);
+        let is_refuted = is_first && self.syn_ack == SEEN | NONCE && ace & 0b011 == 0;
+        self.is_contradictory |= is_refuted;
+        is_refuted
+    }
+
     /// The mode of both sides (RFC 9768 table 2); None if a SYN that decides was not seen.
     pub fn mode(&self) -> Option<EcnMode> {
         let seen = |flags: u8| (flags & SEEN != 0).then_some(flags & !SEEN);
@@ -169,11 +186,13 @@ impl EcnNegotiation {
         let answer = seen(self.syn_ack).filter(|_| !self.is_contradictory)?;
         match (syn, mode_of_syn_ack(answer)) {
             (Some(0b111), mode) => Some(mode),
+            // The nonce is no part of this negotiation (RFC 3168 section 6.1.1).
+            (Some(0b011), _) if answer == NONCE => Some(EcnMode::Rfc3168),
             // Some servers return the flags of the SYN, which do not support ECN.
             (Some(0b011), mode) => Some(if mode == EcnMode::Rfc3168 { mode } else { EcnMode::Off }),
             (_, EcnMode::Off) => Some(EcnMode::Off),
             // Without the SYN: 3 may be a returned one of RFC 3168, 5 a nonce (RFC 3540).
-            (None, mode) => Some(mode).filter(|_| !matches!(answer, 0b011 | 0b101)),
+            (None, mode) => Some(mode).filter(|_| !matches!(answer, 0b011 | NONCE)),
             (Some(_), _) => None,
         }
     }
@@ -220,9 +239,23 @@ mod tests {
             (3, 0b001, Rfc3168),
             (3, 0b000, Off),
             (3, 0b011, Off),
+            (3, 0b101, Rfc3168),
             (0, 0b000, Off),
         ] {
             assert_eq!(mode(Some(syn), &[syn_ack]), Some(expected), "{syn:03b} {syn_ack:03b}");
+        }
+    }
+
+    #[test]
+    fn test_a_server_with_the_nonce_does_not_count() {
+        for (first_answer, expected) in [(0b000, None), (0b100, None), (0b101, Some(EcnMode::Accurate))] {
+            let mut negotiation = EcnNegotiation::default();
+            negotiation.on_syn(TcpFlags(7 * TcpFlags::ECE | TcpFlags::SYN));
+            negotiation.on_syn(TcpFlags(5 * TcpFlags::ECE | TcpFlags::SYN | TcpFlags::ACK));
+            assert_eq!(negotiation.is_refuted_by(first_answer), expected.is_none());
+            // A counter may come to these values later.
+            assert!(!negotiation.is_refuted_by(0));
+            assert_eq!(negotiation.mode(), expected);
         }
     }
 

@@ -114,7 +114,8 @@ impl PairedReading<'_> {
             return;
         };
         if network.fragment.is_some() && end == Some(PathEnd::Near) {
-            self.analysis.carried.fragments.remember(network, outer_fragment(network, extras), found);
+            let outer = outer_fragment(network, extras);
+            self.analysis.carried.fragments.remember(network, outer, found, false);
         }
         let head = payload_head(network, extras);
         if network.transport == Transport::Udp && self.pairing.is_end_of_test(found, end, packet, head) {

@@ -2,7 +2,7 @@
 
 use super::datagrams::Datagrams;
 use super::frames;
-use crate::flow::{Found, Seen};
+use crate::flow::{Found, Resolved, Seen};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::Item;
 use crate::packet::captured::Captured;
@@ -54,10 +54,12 @@ impl Analysis {
                     summary.untracked_packets += 1;
                     return None;
                 };
+                let is_copy = self.take_copy(found, packet, network, extras);
                 if network.fragment.is_some() {
-                    self.carried.fragments.remember(network, outer_fragment(network, extras), found);
+                    let outer = outer_fragment(network, extras);
+                    self.carried.fragments.remember(network, outer, found, is_copy);
                 }
-                if self.take_copy(found, packet, network, extras) {
+                if is_copy {
                     return Some(found);
                 }
                 self.give(found, packet, network, extras);
@@ -105,12 +107,17 @@ impl Analysis {
         }
         let mut network = *network;
         let known = self.carried.fragments.resolve(&mut network);
-        let Some(found) = known.filter(|found| !self.carried.flows.is_over_at(found.flow, packet.time_ns))
-        else {
+        let is_alive = |known: &Resolved| !self.carried.flows.is_over_at(known.found.flow, packet.time_ns);
+        let Some(Resolved { found, is_copy }) = known.filter(is_alive) else {
             summary.portless_packets += u64::from(network.has_flows());
             self.carried.fragments.keep_early(packet);
             return None;
         };
+        let packet = &Packet { network, ..*packet };
+        if is_copy {
+            self.carried.flows.get_mut(found.flow).on_copy(found.side);
+            return Some(found);
+        }
         if network.transport == Transport::LaterFragment
             && self.take_copy(found, packet, &network, &PacketExtras::default())
         {

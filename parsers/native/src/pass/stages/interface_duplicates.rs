@@ -53,6 +53,7 @@ impl InterfaceDuplicates {
             return false;
         }
         let head = payload_head(network, extras);
+        let network = &whole_datagram(network, extras);
         let identity = match network.transport {
             Transport::IcmpError => Some(error_identity(network, head)),
             _ => identity(network, head),
@@ -82,6 +83,19 @@ impl InterfaceDuplicates {
         self.order.push_back((identity, packet.number));
         false
     }
+}
+
+/// A datagram in a tunnel whose outer packet is in fragments as it was before them.
+#[inline(always)]
+fn whole_datagram(network: &Network, extras: &PacketExtras) -> Network {
+    let mut whole = *network;
+    if network.transport == Transport::Udp
+        && network.fragment.is_some()
+        && let Some(outer) = extras.tunnel(network.tunnel).and_then(|tunnel| tunnel.outer_fragment)
+    {
+        whole.payload_bytes = Some(outer.inner_payload.saturating_sub(network.header_bytes.into()));
+    }
+    whole
 }
 
 #[cfg(test)]

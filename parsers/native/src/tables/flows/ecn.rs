@@ -12,7 +12,8 @@ impl<'a> FlowRow<'a> {
         column("ecn_mode", "", "how both sides agreed to feed back congestion marks")
             .one_of(|| EcnMode::ALL.map(EcnMode::name).to_vec())
             .null_when(
-                "not TCP, or the SYNs that agree on it are not in the capture or contradict each other",
+                "not TCP, or the SYNs that agree on it are not in the capture or contradict each other or the \
+                 server's flags",
             )
             .name(|row| Some(row.connection?.ecn_mode()?.name())),
         column("ect_packets", "", "packets whose IP header announces an ECN-capable transport (RFC 3168)")
@@ -52,15 +53,16 @@ impl<'a> FlowRow<'a> {
             "reported_ce_packets",
             "",
             "packets of this direction that arrived with a congestion mark, by the counter of the other \
-             side; where the counter may have cycled between two acknowledgements, the safest number \
-             (RFC 9768 section A.2)",
+             side; where the counter may have cycled between two acknowledgements, as many as the option's \
+             bytes say, else the safest number (RFC 9768 section A.2)",
         )
         .null_when(
-            "no accurate ECN, nothing was acknowledged, or the counter is always 0: cleared on the path",
+            "no accurate ECN, nothing was acknowledged, or the counter is always 0: cleared on the path; if \
+             acknowledgements usually cover so many packets that it cycles in them, without the option",
         )
         .u64(|row| row.ce_feedback()?.ce_packets()),
         column("reported_ce_packets_min", "", "the same if the counter never cycled: a lower bound")
-            .null_when("as reported_ce_packets")
+            .null_when("no accurate ECN, nothing was acknowledged, or the counter is always 0")
             .u64(|row| row.ce_feedback()?.least_ce_packets()),
         column(
             "reported_ce_bytes",
@@ -104,7 +106,8 @@ impl<'a> FlowRow<'a> {
     }
 
     fn ce_feedback(&self) -> Option<&'a CeFeedback> {
-        self.half?.ce_feedback()
+        let is_accurate = self.connection?.ecn_mode() == Some(EcnMode::Accurate);
+        self.half?.ce_feedback().filter(|_| is_accurate)
     }
 
     fn reported_bytes(&self) -> Option<ReportedBytes> {

@@ -2,6 +2,7 @@
 
 mod ecn;
 mod quic;
+mod rtp_reports;
 mod tunnels;
 
 use std::borrow::Cow;
@@ -286,24 +287,7 @@ impl<'a> FlowRow<'a> {
         if let Some(half) = self.half {
             self.note_on_half(half, &mut notes);
         }
-        if let Some(dccp) = self.dccp() {
-            notes.extend(dccp.half(self.side).findings());
-        }
-        if let Some(quic) = self.flow.transport.quic() {
-            notes.extend(quic.notes(self.side));
-        }
-        if let Some(rtp) = self.flow.transport.rtp() {
-            notes.extend(rtp.direction(self.side).notes());
-        }
-        if let Some(layout_flow) = self.flow.transport.layout_flow() {
-            notes.extend(layout_flow.half(self.side).notes());
-        }
-        if let Some(ends) = self.flow.transport.tfrc() {
-            notes.extend(ends.notes(self.side));
-            if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
-                notes.push("the place of the capture is not known: p leaves out losses behind it".into());
-            }
-        }
+        notes.extend(self.notes_of_transport());
         let rtt_sources = &self.analysis.results.rtt_sources;
         if let Some(other) = rtt_sources.source_for(self.flow, self.side, &self.analysis.options) {
             let (flow, rtt_ms) = (other.flow + self.first_flow, other.rtt_ms);
@@ -313,6 +297,31 @@ impl<'a> FlowRow<'a> {
             ));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// What the protocols over IP and UDP note.
+    fn notes_of_transport(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(dccp) = self.dccp() {
+            notes.extend(dccp.half(self.side).findings());
+        }
+        let transport = &self.flow.transport;
+        if let Some(quic) = transport.quic() {
+            notes.extend(quic.notes(self.side));
+        }
+        if let Some(rtp) = transport.rtp() {
+            notes.extend(rtp.direction(self.side).notes());
+        }
+        if let Some(layout_flow) = transport.layout_flow() {
+            notes.extend(layout_flow.half(self.side).notes());
+        }
+        if let Some(ends) = transport.tfrc() {
+            notes.extend(ends.notes(self.side));
+            if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
+                notes.push("the place of the capture is not known: p leaves out losses behind it".into());
+            }
+        }
+        notes
     }
 
     /// Why counts of a simulation are null.
@@ -408,6 +417,7 @@ impl<'a> Row<'a> for FlowRow<'a> {
         Self::ROUND_TRIPS,
         Self::FLIGHT,
         Self::DELIVERY,
+        Self::RTP,
         Self::TFRC,
         Self::QUIC,
         Self::TUNNEL,
@@ -661,7 +671,8 @@ impl<'a> FlowRow<'a> {
             .null_when("as received_packets")
             .u64(|row| Some(row.delivery()?.at_receiver()?.received_bytes)),
         column("dropped_packets", "", "packets that the trace shows as dropped and that never arrived")
-            .null_when("as sent_packets or received_packets, and no drop in the trace")
+            .null_when("as sent_packets or received_packets and no drop in the trace, or not of a simulator: captures and packet \
+                    numbers show no drops")
             .u64(|row| row.delivery()?.dropped_packets()),
         column(
             "lost_packets",

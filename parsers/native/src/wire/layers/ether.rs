@@ -1,10 +1,10 @@
 //! What follows an EtherType, and the headers that have one.
 
 use super::super::ether_type::{
-    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, FABRIC_PATH, FIRST, IPV4, IPV6, MACSEC, MPLS, NSH, PBB, PPP,
-    PPPOE_SESSION, SERVICE_TAGS, VN_TAG,
+    BRIDGED_ETHERNET, CUSTOMER_TAG, E_TAG, EDSA, FABRIC_PATH, FIRST, IPV4, IPV6, MACSEC, METADATA, MPLS, NSH,
+    PBB, PPP, PPPOE_SESSION, SERVICE_TAGS, VN_TAG,
 };
-use super::super::{Bytes, u16_at, u32_at};
+use super::super::{Bytes, ip, u16_at, u32_at};
 use super::{Next, Step, mpls, need, nsh};
 use crate::packet::encapsulation::Encapsulation;
 use crate::packet::event::{Layer, Reason, Stop};
@@ -15,7 +15,7 @@ const ETHERNET: usize = 14;
 /// The header that `ether_type` names; `layer` is where an unknown one stops decoding.
 pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel, layer: Layer) -> Step<'a> {
     match ether_type {
-        0..FIRST => llc(ether_type, bytes),
+        0..FIRST => llc(ether_type, bytes).or_else(|stop| switch_tag(bytes).ok_or(stop)),
         CUSTOMER_TAG => tag(bytes, tunnel, false),
         _ if SERVICE_TAGS.contains(&ether_type) => tag(bytes, tunnel, true),
         _ if MPLS.contains(&ether_type) => mpls::labels(bytes, tunnel),
@@ -29,7 +29,9 @@ pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel,
         FABRIC_PATH => need(bytes, 2).map(|_| (Next::Ethernet, bytes.behind(2))),
         MACSEC => protected(bytes, layer),
         VN_TAG => skip_tag(bytes, 4),
-        _ => Err(Stop { layer, reason: Reason::Unknown(ether_type.into()) }),
+        METADATA => metadata(bytes),
+        EDSA => skip_tag(bytes, 6),
+        _ => switch_tag(bytes).ok_or(Stop { layer, reason: Reason::Unknown(ether_type.into()) }),
     }
 }
 
@@ -89,6 +91,21 @@ fn pppoe_session(bytes: Bytes<'_>) -> Step<'_> {
 fn skip_tag(bytes: Bytes<'_>, length: usize) -> Step<'_> {
     let header = need(bytes, length + 2)?;
     Ok((Next::EtherType(u16_at(header, length)), bytes.behind(length + 2)))
+}
+
+/// Cisco MetaData: a version, the number of options, four bytes for each, then an EtherType.
+fn metadata(bytes: Bytes<'_>) -> Step<'_> {
+    let options = usize::from(need(bytes, 2)?[1]);
+    skip_tag(bytes, 2 + 4 * options)
+}
+
+/// A switch's tag of four bytes (Marvell's DSA) in the place of the EtherType, of which `bytes` has the second half.
+/// Nothing names it, so the EtherType after it and an IP packet have to follow: None if that is not certain.
+fn switch_tag(bytes: Bytes<'_>) -> Option<(Next, Bytes<'_>)> {
+    let ether_type = u16_at(bytes.captured.get(2..4)?, 0);
+    let inside = bytes.behind(4);
+    let is_packet = matches!(ether_type, IPV4 | IPV6) && ip::is_certainly(inside);
+    is_packet.then_some((Next::EtherType(ether_type), inside))
 }
 
 /// A frame that MACsec protects (IEEE 802.1AE), which may be readable all the same.

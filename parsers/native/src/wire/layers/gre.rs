@@ -1,4 +1,4 @@
-//! GRE (RFC 2784, RFC 2890) and PPTP's version of it (RFC 2637), NVGRE (RFC 7637), ERSPAN.
+//! GRE (RFC 2784, RFC 2890) and PPTP's version of it (RFC 2637), NVGRE (RFC 7637), ERSPAN, EoIP.
 
 use super::super::ether_type::BRIDGED_ETHERNET;
 use super::super::{Bytes, u16_at, u32_at};
@@ -15,6 +15,8 @@ const ACKNOWLEDGEMENT: u16 = 0x0080;
 const VERSION: u16 = 7;
 const ERSPAN_I_OR_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
+/// MikroTik's Ethernet over IP: the bytes of PPTP's version, with a protocol of its own.
+const EOIP: u16 = 0x6400;
 /// WCCP puts four bytes of its own before a redirected packet, unless this is an IPv4 header.
 const WCCP: u16 = 0x883e;
 
@@ -30,6 +32,13 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     let header = need(bytes, end)?;
     let key = (flags & KEY != 0).then(|| u32_at(header, key_at));
     let behind = bytes.behind(end);
+    if flags & VERSION == 1 && protocol == EOIP {
+        // Length of the frame, and in the other byte order the tunnel, which is the same both ways.
+        let tunnel_id = key.unwrap_or(0) as u16;
+        tunnel.enter(Encapsulation::Eoip);
+        tunnel.lane.enter_network(Encapsulation::Eoip, tunnel_id.swap_bytes().into());
+        return Ok((Next::Ethernet, behind));
+    }
     if flags & VERSION == 1 {
         // Length of the payload, and the call.
         tunnel.enter(Encapsulation::Gre);

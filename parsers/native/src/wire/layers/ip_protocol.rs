@@ -4,20 +4,20 @@ use super::super::ether_type::{IPV4, IPV6};
 use super::super::{Bytes, u16_at};
 use super::{Next, Step, gre, ipsec, l2tp, mpls, need};
 use crate::packet::encapsulation::Encapsulation;
-use crate::packet::event::Endpoints;
+use crate::packet::event::Network;
 use crate::packet::tunnel::Tunnel;
 
-/// The header of a protocol between `ends`; None if it carries no packets that could be read.
-pub fn header<'a>(protocol: u8, bytes: Bytes<'a>, ends: &Endpoints, tunnel: &mut Tunnel) -> Option<Step<'a>> {
+/// The header of a protocol in the packet `around` it; None if it carries no packets that could be read.
+pub fn header<'a>(protocol: u8, bytes: Bytes<'a>, around: &Network, tunnel: &mut Tunnel) -> Option<Step<'a>> {
     Some(match protocol {
         // 94 came before 4.
         4 | 94 => ip_in_ip(IPV4, bytes, tunnel),
         41 => ip_in_ip(IPV6, bytes, tunnel),
         47 => gre::header(bytes, tunnel),
-        50 => return ipsec::unencrypted(bytes, ends, tunnel).map(Ok),
+        50 => return ipsec::unencrypted(bytes, &around.endpoints, tunnel).map(Ok),
         51 => ipsec::authenticated(bytes, tunnel),
         97 => ether_ip(bytes, tunnel),
-        115 => l2tp::over_ip(bytes, tunnel).ok().map(Ok)?,
+        115 => l2tp::over_ip(bytes, around.fragment.is_some(), tunnel).ok().map(Ok)?,
         137 => mpls::labels(bytes, tunnel),
         _ => return None,
     })

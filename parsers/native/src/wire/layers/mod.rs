@@ -156,6 +156,8 @@ impl<'a> Layers<'a> {
         if let Some(tunnel) = tunnel {
             if let (Some(outer), Ok((header, _))) = (&mut tunnel.outer_fragment, headers) {
                 outer.before += header as u32;
+                outer.inner_payload =
+                    ip::length(bytes).map_or(0, |length| length.saturating_sub(header)) as u32;
             }
             self.tunnel = Some(*tunnel);
         }
@@ -185,7 +187,8 @@ impl<'a> Layers<'a> {
             && tunnel.outer_fragment.is_none()
         {
             let endpoints = Endpoints { src_port: 0, dst_port: 0, ..outer };
-            tunnel.outer_fragment = Some(OuterFragment { endpoints, fragment, lane: around, before: 0 });
+            tunnel.outer_fragment =
+                Some(OuterFragment { endpoints, fragment, lane: around, before: 0, inner_payload: 0 });
         }
         if let Some(outer) = &mut tunnel.outer_fragment {
             outer.before += (outer_payload - bytes.captured.len().min(outer_payload)) as u32;
@@ -218,8 +221,8 @@ impl<'a> Layers<'a> {
             return Inside::End(udp::decode(bytes, self.network, self.extras));
         };
         self.datagram = Some(bytes);
-        match carried.header(udp::payload(bytes), tunnel.get_or_insert_default()) {
-            Ok((next, behind)) => Inside::Packet(next, behind),
+        match carried.header(udp::payload(bytes), self.network, tunnel.get_or_insert_default()) {
+            Ok((next, behind)) => self.protected(next, behind, *tunnel),
             Err(stop) => Inside::End(self.leave(stop)),
         }
     }
@@ -235,17 +238,20 @@ impl<'a> Layers<'a> {
         unread.or(Some(stop).filter(|_| !is_other))
     }
 
+    /// What an encapsulation holds: a transport that IPsec protects is of the same IP header.
+    fn protected(&mut self, next: Next, behind: Bytes<'a>, tunnel: Option<Tunnel>) -> Inside<'a> {
+        if let Next::Protocol(protocol) = next {
+            self.network.endpoints.protocol = protocol;
+            self.tunnel = tunnel;
+            self.datagram = None;
+        }
+        Inside::Packet(next, behind)
+    }
+
     #[inline(never)]
     fn other_protocol(&mut self, protocol: u8, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Inside<'a> {
-        match ip_protocol::header(protocol, bytes, &self.network.endpoints, tunnel) {
-            Some(Ok((next, behind))) => {
-                if let Next::Protocol(protocol) = next {
-                    // Protected by IPsec, and of the same IP header.
-                    self.network.endpoints.protocol = protocol;
-                    self.tunnel = Some(*tunnel);
-                }
-                Inside::Packet(next, behind)
-            }
+        match ip_protocol::header(protocol, bytes, self.network, tunnel) {
+            Some(Ok((next, behind))) => self.protected(next, behind, Some(*tunnel)),
             Some(Err(stop)) => Inside::End(Some(stop)),
             None => {
                 let layer = match self.network.endpoints.family {

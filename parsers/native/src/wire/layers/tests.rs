@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::packet::event::Fragment;
 
-const PORTS: [u16; 8] = [4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754];
-const ETHER_TYPES: [u16; 14] = [
+const PORTS: [u16; 9] = [4789, 4790, 6081, 2152, 1701, 3544, 6635, 4754, 4500];
+const ETHER_TYPES: [u16; 17] = [
     IPV4, IPV6, 0x8100, 0x88a8, 0x8847, 0x8864, 0x6558, 0x880b, 0x88e7, 0x893f, 0x8926, 0x894f, 0x88e5,
-    0x1234,
+    0x8909, 0xdada, 0x1234, 0x0018,
 ];
 const PROTOCOLS: [u8; 12] = [4, 41, 47, 50, 51, 94, 97, 115, 137, 17, 6, 1];
 

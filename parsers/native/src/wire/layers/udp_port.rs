@@ -1,7 +1,8 @@
 //! Encapsulations over UDP, known by their port.
 
 use super::super::{Bytes, u16_at, udp};
-use super::{Step, gre, gtp, l2tp, mpls, overlay, teredo};
+use super::{MALFORMED, Step, gre, gtp, ipsec, l2tp, mpls, overlay, teredo};
+use crate::packet::event::Network;
 use crate::packet::tunnel::Tunnel;
 
 named_enum! {
@@ -16,6 +17,7 @@ named_enum! {
         Teredo = "teredo",
         Mpls = "mpls",
         Gre = "gre",
+        Esp = "esp",
     }
 }
 
@@ -32,6 +34,8 @@ impl UdpTunnel {
             // RFC 7510, RFC 8086.
             Self::Mpls => 6635,
             Self::Gre => 4754,
+            // RFC 3948.
+            Self::Esp => 4500,
         }
     }
 
@@ -40,16 +44,18 @@ impl UdpTunnel {
         matches!(self, Self::Vxlan | Self::VxlanGpe | Self::Geneve | Self::Mpls | Self::Gre)
     }
 
-    pub(super) fn header<'a>(self, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
+    /// The header of a datagram in the packet `around` it.
+    pub(super) fn header<'a>(self, bytes: Bytes<'a>, around: &Network, tunnel: &mut Tunnel) -> Step<'a> {
         match self {
             Self::Vxlan => overlay::vxlan(bytes, tunnel),
             Self::VxlanGpe => overlay::vxlan_gpe(bytes, tunnel),
             Self::Geneve => overlay::geneve(bytes, tunnel),
             Self::GtpU => gtp::header(bytes, tunnel),
-            Self::L2tp => l2tp::over_udp(bytes, tunnel),
+            Self::L2tp => l2tp::over_udp(bytes, around.fragment.is_some(), tunnel),
             Self::Teredo => teredo::header(bytes, tunnel),
             Self::Mpls => mpls::labels(bytes, tunnel),
             Self::Gre => gre::header(bytes, tunnel),
+            Self::Esp => ipsec::unencrypted(bytes, &around.endpoints, tunnel).ok_or(MALFORMED),
         }
     }
 }

@@ -100,6 +100,8 @@ pub enum Rtcp<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
+/// Bit of a packet's first byte.
+const PADDING: u8 = 0x20;
 const SENDER_REPORT: u8 = 200;
 const RECEIVER_REPORT: u8 = 201;
 const TRANSPORT_FEEDBACK: u8 = 205;
@@ -111,11 +113,43 @@ const TFRC: u8 = 2;
 const CONGESTION: u8 = 11;
 const TRANSPORT_WIDE: u8 = 15;
 
-/// Whether the packets' lengths end exactly at the end of the datagram, which those of encrypted
-/// packets (RFC 3711) and of other protocols do not.
-pub fn is_compound(payload: &[u8]) -> bool {
-    let mut packets = Packets { rest: payload };
-    !payload.is_empty() && packets.by_ref().all(|packet| packet.is_some())
+/// What the lengths in a datagram that begins like RTCP say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A sound compound packet (RFC 3550 appendix A.2).
+    Compound,
+    /// As that, but for a few bytes too short for a header: some senders do not pad their last packet.
+    Ragged,
+    /// Its last packet would be longer than the datagram.
+    Overlong,
+    /// No packet of RTCP follows where the lengths lead: it is encrypted, or of another protocol.
+    Unreadable,
+}
+
+/// The form of a datagram of `on_wire` bytes, of which `payload` was captured. In a compound packet each packet has
+/// RTCP's version and a type of it, padding ends only the last one, and their lengths end exactly at the end of the
+/// datagram.
+///
+/// Only the first eight bytes of an encrypted one can be read, and an index and a check value end it (RFC 3711 section
+/// 3.4, RFC 7714 section 9), so that no header is where its lengths lead.
+pub fn form(payload: &[u8], on_wire: usize) -> Form {
+    let (mut at, mut has_padding) = (0, false);
+    while let Some(rest) = payload.get(at..).filter(|rest| rest.len() >= 4) {
+        if has_padding || super::rtp::kind(rest) != Some(super::rtp::DatagramKind::Rtcp) {
+            return Form::Unreadable;
+        }
+        has_padding = rest[0] & PADDING != 0;
+        at += 4 + 4 * usize::from(u16_at(rest, 2));
+    }
+    // Beyond the snap length more packets may follow, of whole words too.
+    let is_cut = payload.len() < on_wire;
+    match at {
+        0 => Form::Unreadable,
+        _ if at > on_wire => Form::Overlong,
+        _ if at == on_wire || is_cut && on_wire.is_multiple_of(4) => Form::Compound,
+        _ if !is_cut && on_wire - at < 4 => Form::Ragged,
+        _ => Form::Unreadable,
+    }
 }
 
 /// The packets of a datagram; [`Malformed`] for one that cannot be read, and for a last one with a
@@ -154,7 +188,7 @@ impl<'a> Packets<'a> {
         self.rest = rest;
         // Padding ends the last packet of a compound, and its last byte is its length.
         let padding = match body.last() {
-            Some(&last) if head[0] & 0x20 != 0 => usize::from(last),
+            Some(&last) if head[0] & PADDING != 0 => usize::from(last),
             _ => 0,
         };
         Some(([head[0], head[1]], body.get(..body.len().checked_sub(padding)?)?))
@@ -238,7 +272,37 @@ mod tests {
         };
         assert_eq!(blocks.iter().collect::<Vec<_>>(), [expected]);
         assert_eq!(found[1..], [Ok(Rtcp::Other)]);
-        assert!(is_compound(&bytes));
+        assert!(form(&bytes, bytes.len()) == Form::Compound);
+    }
+
+    #[test]
+    fn test_an_encrypted_compound_is_none() {
+        // What RFC 3711 section 3.4 leaves readable, then encrypted bytes, index with the E flag and 80 bits of check
+        // value; with GCM (RFC 7714) 128 bits before the index, so that it has whole words.
+        let plain = compound();
+        for trailer in [14, 20] {
+            let mut bytes = plain.clone();
+            bytes[8..].iter_mut().for_each(|byte| *byte ^= 0xa7);
+            bytes.extend([0x5a; 20].iter().take(trailer));
+            for cut in 36..=bytes.len() {
+                assert!(form(&bytes[..cut], bytes.len()) == Form::Unreadable, "{trailer} {cut}");
+            }
+            // A report alone: what follows it is no packet.
+            let alone =
+                [&plain[..32], &[0x80, 0, 0, 1, 0x5a, 0xa5, 0x5a, 0xa5, 0x5a, 0xa5, 0x5a, 0xa5, 0x5a, 0xa5]]
+                    .concat();
+            assert!(form(&alone, alone.len()) == Form::Unreadable);
+        }
+    }
+
+    #[test]
+    fn test_padding_ends_only_the_last_packet() {
+        let mut bytes = compound();
+        bytes[32] |= PADDING;
+        bytes[39] = 4;
+        assert_eq!(form(&bytes, 40), Form::Compound);
+        bytes[0] |= PADDING;
+        assert_eq!(form(&bytes, 40), Form::Unreadable);
     }
 
     #[test]
@@ -254,7 +318,7 @@ mod tests {
     fn test_lengths_that_lie_are_malformed() {
         let bytes = compound();
         for cut in 1..bytes.len() {
-            assert_eq!(is_compound(&bytes[..cut]), cut == 32, "{cut}");
+            assert_eq!(form(&bytes[..cut], cut) == Form::Compound, cut == 32, "{cut}");
             assert!(cut == 32 || packets(&bytes[..cut]).last() == Some(Err(Malformed)), "{cut}");
         }
         let mut many = bytes.clone();

@@ -206,7 +206,12 @@ impl HalfConnection {
             ce_packets: ecn.ce_packets.into(),
             reported_ce_packets: rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets()),
         };
-        all.since(&std::mem::replace(&mut rare_state.marks_before, all))
+        let before = &mut rare_state.marks_before;
+        let marks = all.since(before);
+        // Where a count was not known for some time, the next known one is of all that time.
+        let reported_ce_packets = all.reported_ce_packets.or(before.reported_ce_packets);
+        *before = RoundMarks { reported_ce_packets, ..all };
+        marks
     }
 
     /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer

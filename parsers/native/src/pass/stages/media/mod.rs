@@ -15,7 +15,7 @@ use crate::packet::key::Side;
 use crate::pass::collectors::{RttMethod, RttSample};
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
-use crate::wire::rtcp::{self as wire_rtcp, ReportBlock, ReportBlocks, Rtcp};
+use crate::wire::rtcp::{self as wire_rtcp, Form, ReportBlock, ReportBlocks, Rtcp};
 use crate::wire::rtp as wire_rtp;
 
 /// Bits of RTP's sequence numbers.
@@ -72,8 +72,15 @@ impl Datagrams<'_> {
         let rtp = self.carried.flows.get_mut(found.flow).transport.non_tcp_mut().rtp.get_or_insert_default();
         let is_expected = rtp.has_media() || rtp.is_only_rtcp();
         let direction = rtp.direction_mut(found.side);
-        if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
-            direction.strange += 1;
+        let refused = match wire_rtcp::form(payload, on_wire) {
+            Form::Compound if is_expected || is_whole => None,
+            Form::Ragged if is_expected => None,
+            Form::Overlong if is_expected => Some(&mut direction.malformed),
+            Form::Unreadable if is_expected => Some(&mut direction.unreadable_compounds),
+            _ => Some(&mut direction.strange),
+        };
+        if let Some(count) = refused {
+            *count += 1;
             return;
         }
         direction.compounds += 1;
