@@ -250,8 +250,8 @@ mod tests {
     fn test_a_server_with_the_nonce_does_not_count() {
         for (first_answer, expected) in [(0b000, None), (0b100, None), (0b101, Some(EcnMode::Accurate))] {
             let mut negotiation = EcnNegotiation::default();
-            negotiation.on_syn(TcpFlags(7 * TcpFlags::ECE | TcpFlags::SYN));
-            negotiation.on_syn(TcpFlags(5 * TcpFlags::ECE | TcpFlags::SYN | TcpFlags::ACK));
+            negotiation.on_syn(TcpFlags((7 * TcpFlags::ECE) | TcpFlags::SYN));
+            negotiation.on_syn(TcpFlags((5 * TcpFlags::ECE) | TcpFlags::SYN | TcpFlags::ACK));
             assert_eq!(negotiation.is_refuted_by(first_answer), expected.is_none());
             // A counter may come to these values later.
             assert!(!negotiation.is_refuted_by(0));
