@@ -52,9 +52,9 @@ def time_span_ns(bins: pl.DataFrame) -> tuple[int, int]:
     """Return the start of the first and the end of the last bin in ns; `bins` must not be empty."""
     import polars as pl
 
-    start_ns, end_ns = bins.select(
-        pl.col("time_ns").min(), (pl.col("time_ns") + pl.col("width_ns")).max().alias("end_ns")
-    ).row(0)
+    # a clock may show the last moment of 64 bits, and its bin ends later
+    ends_ns = pl.col("time_ns").cast(pl.Int128) + pl.col("width_ns")
+    start_ns, end_ns = bins.select(pl.col("time_ns").min(), ends_ns.max().alias("end_ns")).row(0)
     return int(start_ns), int(end_ns)
 
 

@@ -129,7 +129,8 @@ def _by_column(hours: pl.DataFrame, starts_ns: range) -> pl.DataFrame:
     summed = (
         hours.with_columns(start_ns=_column_of(starts_ns)).group_by("start_ns").agg(pl.col(*counts).sum())
     )
-    grid = pl.DataFrame({"start_ns": starts_ns}, schema={"start_ns": pl.Int64})
+    # Polars makes a series of a range by its end, which may be beyond 64 bits
+    grid = pl.DataFrame({"start_ns": list(starts_ns)}, schema={"start_ns": pl.Int64})
     return grid.join(summed, on="start_ns", how="left", maintain_order="left").with_columns(
         failed=pl.col("connections_refused") + pl.col("connections_unanswered")
     )

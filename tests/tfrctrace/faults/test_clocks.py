@@ -169,3 +169,44 @@ def test_years_between_the_packets_of_flows_that_compete_need_no_memory(tmp_path
     line = f"ulimit -v 4000000; exec {shlex.join([sys.executable, '-m', 'tfrctrace', *command])}"
     ended = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+def block(kind, body):
+    length = len(body) + 12
+    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
+
+
+def times_of_ns(frames, times_ns):
+    """Return a capture whose packets have times in ns."""
+    section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    nanoseconds = struct.pack("<HHB3x", 9, 1, 9) + bytes(4)
+    packets = [
+        block(
+            ENHANCED_PACKET,
+            struct.pack("<IIIII", 0, time_ns >> 32, time_ns & 0xFFFF_FFFF, len(frame), len(frame))
+            + frame
+            + bytes(-len(frame) % 4),
+        )
+        for frame, time_ns in zip(frames, times_ns, strict=True)
+    ]
+    interface = struct.pack("<HHI", 1, 0, 65_535) + nanoseconds
+    return b"".join([block(0x0A0D0D0A, section), block(1, interface), *packets])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "-o", "out.html"],
+        ["plot", "--kind", "throughput", "-o", "out.svg"],
+        ["groups", "--every", "1s"],
+        ["audit", "-o", "audit"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_time_at_the_end_of_64_bits_is_one_as_others(run, tmp_path, conversation, command):
+    frames = conversation(data_packets=2)[:8]
+    last = 2**63 - 1
+    (tmp_path / "far.pcapng").write_bytes(times_of_ns(frames, [0, last, 5, last - 1, last, last, last, last]))
+    outcome = run(*command, "far.pcapng")
+    assert outcome.status == 0, outcome.err
+    assert re.search("jumps ahead", outcome.err)
