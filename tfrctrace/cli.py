@@ -114,8 +114,13 @@ def _commands_for(arguments: Sequence[str]) -> Iterable[str]:
 
 
 def _check_command(arguments: Sequence[str]) -> None:
-    """Raise `UsageError` if a file stands where a command is expected."""
+    """Raise `UsageError` if a file stands where a command is expected, or a shell after what detects it."""
     first = arguments[0] if arguments else ""
+    if first in {"--show-completion", "--install-completion"} and len(arguments) > 1:
+        raise UsageError(
+            f"`{first}` takes no value: it is for the shell that it is called from",
+            hint=f"call `tfrctrace {first}` in {arguments[1]}",
+        )
     if first not in COMMANDS and os.path.exists(first):
         raise UsageError(
             f"`{first}` is a file, and no command",

@@ -630,3 +630,10 @@ def test_a_file_without_a_command_is_told_what_to_do_with_it(run):
     outcome = run(TWO_FLOWS)
     assert outcome.status == WRONG_USAGE
     assert "hint:  `tfrctrace flows FILE` lists its flows" in outcome.err
+
+
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_a_shell_that_completion_would_not_heed_is_refused(run, option):
+    outcome = run(option, "zsh")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"`{option}` takes no value" in outcome.err
