@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS
 from tfrctrace.metrics.catalogue import BY_NAME
@@ -55,6 +56,9 @@ FINEST_BASE_NS: Final = 100_000_000
 
 UNUSED_WEIGHT: Final = "unused_weight"
 """Kind of the problem with a weight of a label that no flow has; `source` is the weight."""
+
+LONG_WARMUP: Final = "long_warmup"
+"""Kind of the problem with a warm-up that no flow outlasts; `source` is the warm-up."""
 
 FULL: Final = 1.02
 """Utilisation above which a capacity is doubted; a packet more than fits may end in a full link's windows."""
@@ -272,9 +276,15 @@ def measure(
     )
 
 
-def assumption_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterator[Problem]:
-    """Give a warning for each of the `given` that does not fit the measurement."""
-    groups = set(measured.looked_at["group"].to_list())
+def measurement_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterator[Problem]:
+    """Give a warning for a warm-up, and for each of the `given`, that does not fit what was measured."""
+    flows = measured.looked_at
+    lasted_ns = (flows["end_ns"] - flows["start_ns"]).max()
+    warmup_ns = round(measured.warmup_s * 1e9)
+    if isinstance(lasted_ns, int) and 0 < warmup_ns >= lasted_ns:
+        message = f"no flow lasts longer than {lasted_ns / 1e9:.3f} s, so none is compared"
+        yield input_problem(f"warmup={duration_text(warmup_ns)}", LONG_WARMUP, message, severity="warning")
+    groups = set(flows["group"].to_list())
     for label, weight in given.weights.items():
         if label not in groups:
             yield input_problem(f"{label}={weight:g}", UNUSED_WEIGHT, "fits no flow", severity="warning")

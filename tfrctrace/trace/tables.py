@@ -232,11 +232,11 @@ class Tables(Passes):
         from tfrctrace.metrics.assumptions import Assumptions
         from tfrctrace.trace.labels import check_weights, read_labelled
         from tfrctrace.trace.measuring import (
-            assumption_warnings,
             base_width_ns,
             check_names,
             check_sparse_share,
             measure,
+            measurement_warnings,
         )
 
         check_names(names, capacity=capacity, weight=weight, step=step)
@@ -269,7 +269,7 @@ class Tables(Passes):
             sparse_share=sparse_share,
             given=given,
         )
-        self._report_problems_once(list(assumption_warnings(measured, given)))
+        self._report_problems_once(list(measurement_warnings(measured, given)))
         return measured
 
     def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:

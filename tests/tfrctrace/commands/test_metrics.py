@@ -279,3 +279,10 @@ def test_compare_says_what_its_metrics_leave_out(run):
     assert "metrics leave out 2 flows with fewer than 20 data packets" in done.err
     assert "`jain` count 1 flow that asked for little" in done.err
     assert "`jain_without_sparse` leave such flows out" in done.err
+
+
+def test_a_warm_up_that_no_flow_outlasts_is_told(run):
+    outcome = run("metrics", "--warmup", "1h", TWO_FLOWS)
+    assert outcome.status == 0
+    assert "`warmup=1 h`: no flow lasts longer than 20.157 s, so none is compared" in outcome.err
+    assert "no flow lasts longer" not in run("metrics", "--warmup", "5s", TWO_FLOWS).err
