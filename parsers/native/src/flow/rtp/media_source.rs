@@ -67,10 +67,13 @@ pub struct MediaSource {
     /// The latest report block on it.
     pub last_report: Option<ReportBlock>,
     before: Option<PreviousReport>,
-    /// Whether its sender counts more packets than the capture shows, so that it began before.
+    /// Whether it began before the capture: its sender counts more packets, or its receiver more losses, than were
+    /// sent since.
     began_before: bool,
-    /// The first report of the receiver that reports, and what it lost more than the capture shows then.
-    first_report: Option<(PreviousReport, i64)>,
+    /// The first report of the receiver that reports.
+    first_report: Option<PreviousReport>,
+    /// What the receiver lost more than the capture shows at its first report in a stretch of numbers, by stretch.
+    beyond_first: Option<(u64, i64)>,
     reported_loss: Option<ReportedLoss>,
     pub bursts: LossBursts,
     pub intervals: MediaIntervals,
@@ -104,6 +107,7 @@ impl MediaSource {
             before: None,
             began_before: false,
             first_report: None,
+            beyond_first: None,
             reported_loss: None,
             bursts: LossBursts::default(),
             intervals: MediaIntervals::default(),
@@ -205,9 +209,20 @@ impl MediaSource {
     }
 
     fn note_losses(&mut self, now: &PreviousReport) {
-        let beyond = i64::from(now.cumulative_lost) - self.lost() as i64;
-        let &mut (first, beyond_then) = self.first_report.get_or_insert((*now, beyond));
-        let lost_before = if self.began_before { beyond_then.max(0) } else { 0 };
+        let highest = self.sequences.highest_in_run();
+        let ahead = highest.map_or(0, |highest| distance(highest as u64, now.highest.into(), NUMBER_BITS));
+        // Numbers up to the reported one that the capture has not seen are missing in it, too.
+        let unseen = ahead.saturating_neg().clamp(0, NOT_SEEN as i64);
+        let beyond = i64::from(now.cumulative_lost) - self.lost() as i64 - unseen;
+        let stretch = self.sequences.stretch();
+        // The receiver counts from before the capture if it missed more than was sent since then.
+        self.began_before |= self.first_report.is_none()
+            && i64::from(now.cumulative_lost) > self.sequences.sent() as i64 + unseen;
+        let &mut first = self.first_report.get_or_insert(*now);
+        let known = self.beyond_first.filter(|&(of, _)| of == stretch);
+        let (_, beyond_then) = *self.beyond_first.insert(known.unwrap_or((stretch, beyond)));
+        // What a gap of the capture hides is in the receiver's count.
+        let lost_before = if self.began_before || stretch > 0 { beyond_then.max(0) } else { 0 };
         self.lost_behind |= beyond > lost_before;
         if first.reporter != now.reporter {
             return;
@@ -216,10 +231,7 @@ impl MediaSource {
             let lost = i64::from(now.cumulative_lost.wrapping_sub(first.cumulative_lost));
             Some(ReportedLoss { lost, expected: now.highest.wrapping_sub(first.highest).into() })
         } else {
-            let highest = self.sequences.highest_in_run();
-            let ahead =
-                highest.map(|highest| distance(highest as u64, now.highest.into(), NUMBER_BITS).max(0));
-            let sent = self.sequences.sent().saturating_sub(ahead.unwrap_or(0).unsigned_abs());
+            let sent = self.sequences.sent().saturating_sub(ahead.max(0).unsigned_abs());
             Some(ReportedLoss { lost: now.cumulative_lost.into(), expected: sent })
         };
     }
