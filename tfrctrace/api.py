@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import proxy
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
@@ -324,7 +325,8 @@ class Trace(Tables):
     def _of_report(self) -> TraceReport:
         from tfrctrace.report_data.trace_report import TraceReport
 
-        return TraceReport(self)
+        # in a circle the tables of the core would stay until Python collects circles, which is late
+        return TraceReport(proxy(self))
 
     def plot(
         self,
