@@ -31,7 +31,7 @@ BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || co
 # What is no package and has types, a run of mypy for each: programs of two folders may share a name.
 PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
 	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
-	'evaluation/dumbbells/*.py' 'evaluation/farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
+	'evaluation/dumbbells/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
 	sample_traces/make.py 'tests/data/*.py' tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
 
 # A list of requirements in pyproject.toml, one in a line.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FARM = Path(__file__).resolve().parents[1] / "evaluation" / "farm"
+FARM = Path(__file__).resolve().parents[1] / "evaluation" / "kernel_farm"
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Run drawn scenarios in real kernels, and keep captures with what the kernels knew.
 
-    python evaluation/farm/run.py RUNS --seed 1 --runs 40
+    python evaluation/kernel_farm/run.py RUNS --seed 1 --runs 40
 
 A kernel is Debian's user-mode-linux (6.1) with 17 congestion controls. It boots in two seconds, needs no
 rights and has the host's files as its root. Runs that are done are not made again. Each folder below RUNS

@@ -1,6 +1,6 @@
 """What the kernel and the program say of a run: for how long the flow was held back by what.
 
-    python evaluation/farm/truth.py RUNS      print it for each run
+    python evaluation/kernel_farm/truth.py RUNS      print it for each run
 
 The receiver is the kernel's own clock (`tcpi_rwnd_limited`, steps of 10 ms). The application holds the flow
 back while the program has no data for the socket and the kernel none that is not sent; the send buffer,
