@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 const FIRST_WIDTH_NS: i64 = 1_000_000_000;
 /// Limit of intervals, in 4 KiB; their width doubles when there are more.
 const MOST: usize = 256;
+/// Intervals of a source with few packets, and packets for each further one: silence between few packets must not take
+/// more memory than the packets.
+const MOST_OF_FEW: u64 = 8;
+const PACKETS_OF_ONE_MORE: u64 = 8;
 
 /// A source's counts from its beginning on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +75,8 @@ impl MediaIntervals {
 
     /// Record the counts after a packet `since_ns` after the first one, and the jitter then.
     pub fn take(&mut self, since_ns: i64, totals: MediaTotals, jitter_ms: Option<f64>) {
-        while since_ns / self.width_ns >= MOST as i64 {
+        let most = (MOST_OF_FEW + totals.received / PACKETS_OF_ONE_MORE).min(MOST as u64);
+        while since_ns / self.width_ns >= most as i64 {
             self.double_width();
         }
         let at = (since_ns / self.width_ns).max(0) as usize;
@@ -120,6 +125,17 @@ mod tests {
         let of = |interval: &MediaInterval| (interval.lost(), interval.reordered, interval.jitter_ms());
         let found: Vec<_> = intervals.all().iter().map(of).collect();
         assert_eq!(found, [(2, 0, Some(2.0)), (0, 0, None), (-1, 1, Some(4.0))]);
+    }
+
+    #[test]
+    fn test_silence_between_few_packets_takes_little() {
+        let mut intervals = MediaIntervals::default();
+        for (packet, second) in (1..).zip([0, 200, 10_000]) {
+            intervals.take(second * S, MediaTotals { sent: packet, received: packet, reordered: 0 }, None);
+        }
+        assert!(intervals.all().len() <= MOST_OF_FEW as usize);
+        let received: u32 = intervals.all().iter().map(|interval| interval.received).sum();
+        assert_eq!(received, 3);
     }
 
     proptest! {
