@@ -56,7 +56,7 @@ def _parsed(text: bytes) -> Table:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"not TOML: {error}") from error
     except RecursionError as error:
-        raise UsageError(_NESTED) from error
+        raise UsageError(f"not TOML: {_NESTED}") from error
     except ValueError as error:
         # Python converts no more than 4300 digits
         raise UsageError(_LONG_INTEGER) from error

@@ -145,7 +145,7 @@ def test_every_constant_may_stand_in_the_file(scenario):
             "frames of the access point have no rate `away`",
         ),
         ("rate = [", "not TOML"),
-        ("a = " + "[" * 5000, "nested deeper than 100"),
+        ("a = " + "[" * 5000, "not TOML"),
         ("\N{LATIN SMALL LETTER E WITH ACUTE} = 1", "not TOML"),
         ("#" + " " * 1_000_001, "larger than 1000000 bytes"),
         (
