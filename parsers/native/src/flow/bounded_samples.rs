@@ -48,7 +48,7 @@ impl<T: Copy> BoundedSamples<T> {
             self.out_of_turn = own;
             return;
         };
-        // A counting sort: samples of each turn, their place behind those kept, then all in order.
+        // A counting sort: samples of each turn, their place after those kept, then all in order.
         let turns = || lists.iter().flat_map(|list| list.iter().map(|sample| usize::from(sample.0)));
         let mut places = vec![0_u32; 1 + turns().max().unwrap_or(0)];
         turns().for_each(|turn| places[turn] += 1);

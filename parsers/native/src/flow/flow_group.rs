@@ -156,7 +156,7 @@ impl FlowGroup {
         if !self.flows.shrink() {
             return None;
         }
-        // They hold nothing, but each of a hundred thousand groups behind a flow that stays a kilobyte.
+        // They hold nothing, but each of a hundred thousand groups after a flow that stays a kilobyte.
         (self.full, self.sacks, self.intervals) = (Vec::new(), Vec::new(), None);
         Some(std::mem::replace(&mut self.pool, Pool::with_room(0)))
     }

@@ -16,7 +16,7 @@ pub const FLOWS: usize = 1 << GROUP_BITS;
 /// Groups that are filled in turns.
 pub const GROUPS_IN_TURNS: usize = 1 << TURN_BITS;
 
-/// Flows in the groups that are filled in turns: the next such groups begin behind them.
+/// Flows in the groups that are filled in turns: the next such groups begin after them.
 pub const FLOWS_IN_TURNS: u32 = 1 << (GROUP_BITS + TURN_BITS);
 
 /// Number of the group of a flow.

@@ -149,7 +149,7 @@ impl Sequences {
         self.jump = None;
     }
 
-    /// Differs behind a restart of the numbering or a gap of the capture: losses before and behind it
+    /// Differs after a restart of the numbering or a gap of the capture: losses before and after it
     /// have nothing in common.
     pub fn stretch(&self) -> u64 {
         self.restarts + self.gaps

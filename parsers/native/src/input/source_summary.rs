@@ -65,7 +65,7 @@ pub struct SourceSummary {
     pub hosts: Option<Vec<String>>,
     /// Whether node numbers are written as domain, cluster and node.
     pub has_hierarchical_addresses: bool,
-    /// Nodes that the trace shows only behind the gateway to which a radio brings their packets.
+    /// Nodes that the trace shows only after the gateway to which a radio brings their packets.
     pub addresses_behind_gateways: HashSet<Address>,
     /// IP packets of protocol DCCP.
     pub dccp_packets: u64,

@@ -42,8 +42,8 @@ impl Stretch {
 #[derive(Debug, Default)]
 pub struct OutsideFlows {
     before: HashSet<FlowKey>,
-    /// Whether the first packet behind the stretch may belong to a flow of it.
-    behind: HashMap<FlowKey, bool>,
+    /// Whether the first packet after the stretch may belong to a flow of it.
+    after: HashMap<FlowKey, bool>,
     /// Whether there are more than are remembered.
     pub has_more: bool,
 }
@@ -57,11 +57,11 @@ impl OutsideFlows {
         }
         self.has_more |= later.has_more;
         later.before.into_iter().for_each(|key| self.add_before(key));
-        later.behind.into_iter().for_each(|(key, goes_on)| self.add_behind(key, goes_on));
+        later.after.into_iter().for_each(|(key, goes_on)| self.add_after(key, goes_on));
     }
 
     fn has_room(&mut self) -> bool {
-        let has_room = self.before.len() + self.behind.len() < REMEMBERED;
+        let has_room = self.before.len() + self.after.len() < REMEMBERED;
         self.has_more |= !has_room;
         has_room
     }
@@ -72,19 +72,19 @@ impl OutsideFlows {
         }
     }
 
-    fn add_behind(&mut self, key: FlowKey, goes_on: bool) {
-        if !self.behind.contains_key(&key) && self.has_room() {
-            self.behind.insert(key, goes_on);
+    fn add_after(&mut self, key: FlowKey, goes_on: bool) {
+        if !self.after.contains_key(&key) && self.has_room() {
+            self.after.insert(key, goes_on);
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.behind.is_empty()
+        self.before.is_empty() && self.after.is_empty()
     }
 
     /// Whether a flow of `key` may have packets outside.
     pub fn has(&self, key: &FlowKey) -> bool {
-        self.before.contains(key) || self.behind.contains_key(key)
+        self.before.contains(key) || self.after.contains_key(key)
     }
 
     /// Whether the next flow of `key`, in the order of first packets, began before the stretch.
@@ -92,9 +92,9 @@ impl OutsideFlows {
         self.before.remove(key)
     }
 
-    /// Whether the last flow of `key` went on behind the stretch.
+    /// Whether the last flow of `key` went on after the stretch.
     pub fn take_behind(&mut self, key: &FlowKey) -> bool {
-        self.behind.remove(key).unwrap_or(false)
+        self.after.remove(key).unwrap_or(false)
     }
 }
 
@@ -156,7 +156,7 @@ impl Clipper {
             self.flows.add_before(key);
         } else {
             let is_new = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
-            self.flows.add_behind(key, !is_new);
+            self.flows.add_after(key, !is_new);
         }
     }
 }
@@ -181,14 +181,14 @@ mod tests {
         let mut flows = OutsideFlows::default();
         for number in 0..REMEMBERED as u32 / 2 {
             flows.add_before(key(number, 1));
-            flows.add_behind(key(number, 2), true);
+            flows.add_after(key(number, 2), true);
         }
         flows.add_before(key(0, 1));
         assert!(!flows.has_more && flows.has(&key(0, 1)) && flows.has(&key(0, 2)));
-        flows.add_behind(key(0, 3), true);
+        flows.add_after(key(0, 3), true);
         flows.add_before(key(0, 4));
         assert!(flows.has_more && !flows.has(&key(0, 3)) && !flows.has(&key(0, 4)));
-        assert_eq!(flows.before.len() + flows.behind.len(), REMEMBERED);
+        assert_eq!(flows.before.len() + flows.after.len(), REMEMBERED);
     }
 
     #[test]

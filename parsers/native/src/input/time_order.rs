@@ -9,7 +9,7 @@ const MOST_IDLE_NS: u64 = 365 * 86_400 * 1_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSteps {
     pub count: u64,
-    /// Number of the first packet behind such a step; of a text its line.
+    /// Number of the first packet after such a step; of a text its line.
     pub first: u64,
     pub largest_ns: u64,
 }

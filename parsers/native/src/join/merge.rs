@@ -104,7 +104,7 @@ pub struct MergedFiles {
 }
 
 impl MergedFiles {
-    /// The files of `group`, whose packets are numbered behind `packets_before`.
+    /// The files of `group`, whose packets are numbered after `packets_before`.
     pub fn new(group: Group, packets_before: u64) -> Self {
         let (files, active) = (Vec::new(), Vec::new());
         Self { group, files, active, packets_before, given: 0, shown: Shown::default() }

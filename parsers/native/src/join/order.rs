@@ -121,7 +121,7 @@ pub fn plan(
     Ok(if other.contradictions < plan.contradictions { other } else { plan })
 }
 
-/// Plan how to go on with `files` files behind those that were read before, of which this is the `last`. None if
+/// Plan how to go on with `files` files after those that were read before, of which this is the `last`. None if
 /// all together would be read otherwise.
 pub fn plan_behind(
     last: LastFile,
@@ -173,7 +173,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Plan to read the files in this order, behind `last`.
+    /// Plan to read the files in this order, after `last`.
     fn plan(&self, order: &[(usize, Option<i64>)], mut last: Option<LastFile>) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut are_all_timed = true;

@@ -11,7 +11,7 @@ pub enum LinkType {
     /// Ethernet II and 802.3, with or without VLAN tags.
     Ethernet,
     TokenRing,
-    /// IPv4 or IPv6 behind 16 bytes with the direction.
+    /// IPv4 or IPv6 after 16 bytes with the direction.
     Slip,
     /// PPP, with or without address and control bytes.
     Ppp,
@@ -22,7 +22,7 @@ pub enum LinkType {
     PppEthernet,
     /// LLC over ATM (RFC 2684).
     AtmLlc,
-    /// The same behind four bytes of Sun's.
+    /// The same after four bytes of Sun's.
     SunAtm,
     /// Cisco HDLC, or PPP in HDLC-like framing.
     CiscoHdlc,
@@ -77,7 +77,7 @@ pub enum LinkType {
     Mpacket,
     /// Linux cooked capture, version 2.
     Sll2,
-    /// Ethernet with a tag of a switch chip behind the addresses.
+    /// Ethernet with a tag of a switch chip after the addresses.
     BroadcomTag,
     BroadcomTagBefore,
     DsaTag,
@@ -146,7 +146,7 @@ impl LinkType {
         (274, Self::Mpacket, "Ethernet mPackets"),
         (276, Self::Sll2, "Linux cooked v2"),
         (281, Self::BroadcomTag, "Ethernet with Broadcom tag"),
-        (282, Self::BroadcomTagBefore, "Ethernet behind Broadcom tag"),
+        (282, Self::BroadcomTagBefore, "Ethernet after Broadcom tag"),
         (283, Self::DsaTag, "Ethernet with DSA tag"),
         (284, Self::EtherTypeDsaTag, "Ethernet with EtherType DSA tag"),
     ];

@@ -40,7 +40,7 @@ pub struct Sighting {
 pub struct Hop {
     /// Packets that came to the end of the hop.
     pub arrived: u64,
-    /// Packets seen at its start and nowhere behind it.
+    /// Packets seen at its start and nowhere beyond it.
     pub lost: u64,
     /// The same, while the capture at its end was not running for certain.
     pub in_flight: u64,

@@ -152,7 +152,7 @@ struct Direction {
     near: Option<CaptureView>,
     far: Option<CaptureView>,
     receipts: ReceivedRanges,
-    /// The newest segments counted as lost behind the farther capture.
+    /// The newest segments counted as lost beyond the farther capture.
     lost_behind: VecDeque<LostBehind>,
     /// Data that the receiver acknowledged before the farther capture had shown them, in its positions:
     /// by their start the end, and when they were acknowledged.
@@ -161,7 +161,7 @@ struct Direction {
     resent: VecDeque<(u32, u32, i64)>,
 }
 
-/// A segment counted as lost behind the farther capture, in its positions: it passed there again at
+/// A segment counted as lost beyond the farther capture, in its positions: it passed there again at
 /// the receiver's request.
 #[derive(Clone, Copy, Debug)]
 struct LostBehind {
@@ -174,7 +174,7 @@ struct LostBehind {
 impl Direction {
     /// The receiver reported `start..end` as a duplicate: the newest retransmission of these bytes
     /// was not needed. One of more data must be duplicated entirely. Returns how many segments no
-    /// longer count as lost behind the farther capture.
+    /// longer count as lost beyond the farther capture.
     fn on_duplicate_sack(&mut self, (start, end): (i64, i64)) -> u64 {
         let mut left = end.saturating_sub(start);
         for lost in self.lost_behind.iter_mut().rev() {

@@ -1,4 +1,4 @@
-//! A checkpoint: all that a pass carries from one file of a trace to the next, so that another run goes on behind the
+//! A checkpoint: all that a pass carries from one file of a trace to the next, so that another run goes on after the
 //! last one without reading the files before.
 //!
 //! It is written before the pass is finished, and read by the same build only: it has no layout that lasts. Its stamp

@@ -22,7 +22,7 @@ pub struct JoinedGroup {
 }
 
 impl JoinedGroup {
-    /// Begin with the files of `group`; packets are numbered behind `packets_before`.
+    /// Begin with the files of `group`; packets are numbered after `packets_before`.
     pub fn begin(analysis: &mut Analysis, group: Group, packets_before: u64) -> Self {
         analysis.begin_group(&group);
         Self {

@@ -20,10 +20,10 @@ use crate::pass::{Analysis as Core, Options};
 /// The path of a checkpoint, and what it has to be made of.
 type Checkpoint = (OsString, String);
 
-/// The same of one that is written, behind all sources, or behind all but that of a number, which must be the last.
+/// The same of one that is written, after all sources, or after all but that of a number, which must be the last.
 type NewCheckpoint = (OsString, String, Option<usize>);
 
-/// Read files of a chain that grows, behind those of the checkpoint `resume`, and write the checkpoint `save`.
+/// Read files of a chain that grows, after those of the checkpoint `resume`, and write the checkpoint `save`.
 ///
 /// Without an analysis the second value says why it could not go on, else why no checkpoint was written.
 #[pyfunction]
@@ -58,7 +58,7 @@ pub(super) fn analyse_chain(
     })
 }
 
-/// Plan how to read the sources, behind those of the checkpoint if there is one, which becomes the pass.
+/// Plan how to read the sources, after those of the checkpoint if there is one, which becomes the pass.
 fn go_on(
     core: &mut Core,
     options: Options,
@@ -101,9 +101,9 @@ fn read_and_save(
     };
     let split = plan.split_last(left_out);
     core.read_planned(plan, &open, compiler)?;
-    let Some((last, behind)) = split else { return Ok(without_order) };
+    let Some((last, after)) = split else { return Ok(without_order) };
     let saved = save_to(core, &last, path, &stamp);
-    core.read_planned(behind, &open, compiler)?;
+    core.read_planned(after, &open, compiler)?;
     Ok(saved)
 }
 

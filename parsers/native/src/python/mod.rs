@@ -69,7 +69,7 @@ impl Analysis {
         problems_to_python(py, &self.core.carried.problems, self.first_flow)
     }
 
-    /// Flows that began before the stretch of time, and those that went on behind it.
+    /// Flows that began before the stretch of time, and those that went on after it.
     #[getter]
     fn cut_flows(&self) -> (usize, usize) {
         self.core.results.cut_flows.count()

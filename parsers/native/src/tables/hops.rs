@@ -84,11 +84,11 @@ impl<'a> Row<'a> for HopRow<'a> {
         )
         .u64(|row| Some(row.hop.packets())),
         column("arrived_packets", "", "packets that came to its end").u64(|row| Some(row.hop.arrived)),
-        column("lost_packets", "", "packets that were seen at its start and nowhere behind it")
+        column("lost_packets", "", "packets that were seen at its start and nowhere beyond it")
             .u64(|row| Some(row.hop.lost)),
         column("in_flight_packets", "", "the same, while the capture at its end was not running for certain")
             .u64(|row| Some(row.hop.in_flight)),
-        column("missed_packets", "", "packets of `arrived_packets` that only captures behind its end have")
+        column("missed_packets", "", "packets of `arrived_packets` that only captures beyond its end have")
             .u64(|row| Some(row.hop.missed)),
         column("unsent_packets", "", "further packets, which no capture before its end has")
             .u64(|row| Some(row.hop.unsent)),

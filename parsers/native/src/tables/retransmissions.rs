@@ -123,7 +123,7 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("as reordered_packets")
         .u64(|row| Some(row.arrivals()?.rare_counts().reordered_by_packets.into())),
-        column("reordering_max_ms", "ms", "longest delay of a reordered packet behind the first later one")
+        column("reordering_max_ms", "ms", "longest delay of a reordered packet after the first later one")
             .null_when("as reordered_packets, or there was none")
             .f64(FlowRow::reordering_max_ms),
         column(
@@ -179,7 +179,7 @@ impl<'a> FlowRow<'a> {
         column(
             "lost_behind_capture",
             "",
-            "segments seen and retransmitted, less spurious retransmissions: lost behind the capture",
+            "segments seen and retransmitted, less spurious retransmissions: lost beyond the capture",
         )
         .null_when("as retransmitted_packets, or captured at the receiver")
         .u64(|row| Some(row.reasons()?.lost_after().segments().into())),

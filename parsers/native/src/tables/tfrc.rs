@@ -20,7 +20,7 @@ impl<'a> FlowRow<'a> {
             "loss_events",
             "",
             "losses, where all within a round-trip time of the first are one event (RFC 5348 section \
-             5.2): of TFRC those its receiver detected, of TCP those before and behind the capture",
+             5.2): of TFRC those its receiver detected, of TCP those before and beyond the capture",
         )
         .null_when(
             "TCP: as retransmitted_packets, or no round-trip time is known; TFRC: without \
@@ -160,7 +160,7 @@ impl<'a> FeedbackRow<'a> {
         column(
             "p_from",
             "",
-            "source of p: `packets` that are missing; where losses are behind the capture, what \
+            "source of p: `packets` that are missing; where losses are beyond the capture, what \
              reports name (`ack_vector`, `loss_intervals`, `rfc8888`, `twcc`), or else what follows \
              from their `receive_rate` (bytes sent less that rate times time)",
         )

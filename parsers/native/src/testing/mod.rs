@@ -200,10 +200,10 @@ fn check_sums(analysis: &Analysis) {
 /// Pieces of `bytes`, each preceded by a byte with its length.
 pub fn split_at_lengths(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
-    while let Some((&length, behind)) = bytes.split_first() {
-        let (piece, behind) = behind.split_at(usize::from(length).min(behind.len()));
+    while let Some((&length, after)) = bytes.split_first() {
+        let (piece, after) = after.split_at(usize::from(length).min(after.len()));
         pieces.push(piece);
-        bytes = behind;
+        bytes = after;
     }
     pieces
 }

@@ -34,7 +34,7 @@ fn ppi(bytes: Bytes<'_>) -> Result<Unwrapped<'_>, Stop> {
     }
     need(bytes, length)?;
     let link_type = LinkType::from_number(u32_le(header, 4));
-    Ok(Unwrapped { link_type, bytes: bytes.behind(length), event: None })
+    Ok(Unwrapped { link_type, bytes: bytes.after(length), event: None })
 }
 
 fn pktap(bytes: Bytes<'_>) -> Result<Unwrapped<'_>, Stop> {
@@ -54,7 +54,7 @@ fn pktap(bytes: Bytes<'_>) -> Result<Unwrapped<'_>, Stop> {
         _ => None,
     };
     let link_type = LinkType::from_number(u32_le(header, 8));
-    Ok(Unwrapped { link_type, bytes: bytes.behind(length), event })
+    Ok(Unwrapped { link_type, bytes: bytes.after(length), event })
 }
 
 /// A record of Endace's cards: 16 bytes, extension headers, and what its type says.
@@ -83,7 +83,7 @@ fn erf(bytes: Bytes<'_>) -> Result<Unwrapped<'_>, Stop> {
         other => return Err(stop(Reason::Unknown(other.into()))),
     };
     need(bytes, end + before)?;
-    let bytes = Bytes { on_wire, ..bytes.behind(end + before) };
+    let bytes = Bytes { on_wire, ..bytes.after(end + before) };
     Ok(Unwrapped { link_type, bytes, event: None })
 }
 

@@ -47,14 +47,14 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut Packe
         let reason = Reason::Unknown(u32::from(network.endpoints.protocol));
         return Some(Stop { layer, reason });
     }
-    let quote = bytes.behind(HEADER);
+    let quote = bytes.after(HEADER);
     let mut quoted = Network::default();
     let Ok((header, _)) = ip::headers(ether_type, quote, &mut quoted) else {
         return Some(Stop { layer: Layer::Icmp, reason: Reason::Malformed });
     };
     network.endpoints = quoted.endpoints;
     network.transport = Transport::IcmpError;
-    let quoted_transport = quote.behind(header).captured;
+    let quoted_transport = quote.after(header).captured;
     network.head = extras.add_head(PayloadHead::new(quoted_transport));
     // RFC 792 promises eight bytes of the transport header: enough for the ports, not for more.
     if let Some(ports) = quoted_transport.first_chunk::<4>()

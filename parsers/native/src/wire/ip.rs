@@ -13,7 +13,7 @@ pub const ICMPV6: u8 = 58;
 /// The most extension headers in a chain.
 const MAX_EXTENSIONS: usize = 16;
 
-/// Decode IP headers only: their length, and the bytes on the wire behind them.
+/// Decode IP headers only: their length, and the bytes on the wire after them.
 #[inline(always)]
 pub fn headers(ether_type: u16, bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     match ether_type {
@@ -100,11 +100,11 @@ fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     network.ttl = header[7];
     network.ecn = (header[1] >> 4) & 3;
     network.dscp = Some((header[0] & 0x0f) << 2 | header[1] >> 6);
-    let behind = bytes.on_wire.saturating_sub(40);
+    let after = bytes.on_wire.saturating_sub(40);
     // 0 is a jumbogram (RFC 2675) or a super-segment: the frame's length is used.
     let payload = match u32::from(u16_at(header, 4)) {
-        0 => behind,
-        payload => payload.min(behind),
+        0 => after,
+        payload => payload.min(after),
     };
     let (protocol, end) = extensions(bytes, header[6], network)?;
     network.endpoints.protocol = protocol;
@@ -114,7 +114,7 @@ fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     }
 }
 
-/// Skip the extension headers: return the protocol behind them, and its offset.
+/// Skip the extension headers: return the protocol after them, and its offset.
 fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(u8, usize), Stop> {
     const LAYER: Layer = Layer::Ipv6;
     let mut at = 40;

@@ -37,7 +37,7 @@ pub fn decode(
             other => return Err(stop(Reason::UnknownLinkType(other.number()))),
         };
         need(bytes, length)?;
-        let link = inner(framed, bytes.behind(length))?;
+        let link = inner(framed, bytes.after(length))?;
         Link { header: length + link.header, ..link }
     };
     let event = if flags & RECEIVED != 0 { Event::Received } else { Event::Sent };

@@ -118,7 +118,7 @@ fn directed(bytes: Bytes<'_>, link: Link) -> Result<Link, Stop> {
     Ok(Link { event: Some(if sent { Event::Sent } else { Event::Received }), ..link })
 }
 
-/// An Ethernet frame whose EtherType is at `at`, behind a tag.
+/// An Ethernet frame whose EtherType is at `at`, after a tag.
 fn typed_at(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
     Ok(plain(Next::EtherType(u16_at(need(bytes, at + 2)?, at)), at + 2))
 }

@@ -47,9 +47,9 @@ struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// The bytes behind the first `n`; empty if these are not all captured.
+    /// The bytes after the first `n`; empty if these are not all captured.
     #[inline(always)]
-    fn behind(self, n: usize) -> Self {
+    fn after(self, n: usize) -> Self {
         Self {
             captured: self.captured.get(n..).unwrap_or_default(),
             on_wire: self.on_wire.saturating_sub(n as u32),
@@ -77,10 +77,10 @@ pub fn decode_plain(
     let Some((headers, rest)) = data.split_first_chunk::<BEFORE_OPTIONS>() else {
         return false;
     };
-    let Some((ethernet, behind)) = headers.split_first_chunk::<14>() else {
+    let Some((ethernet, after)) = headers.split_first_chunk::<14>() else {
         return false;
     };
-    let Some((ip_header, tcp_header)) = behind.split_first_chunk::<20>() else {
+    let Some((ip_header, tcp_header)) = after.split_first_chunk::<20>() else {
         return false;
     };
     let Some(tcp_header) = tcp_header.first_chunk::<20>() else {
@@ -167,7 +167,7 @@ pub fn decode(
         Ok(link_header::Link { next, header, event }) => {
             packet.event = event.or(packet.event);
             let (is_ip, stop) =
-                layers::decode(next, bytes.behind(header), &mut packet.network, extras, ports);
+                layers::decode(next, bytes.after(header), &mut packet.network, extras, ports);
             packet.is_ip = is_ip;
             stop
         }

@@ -68,7 +68,7 @@ impl Header {
     /// not of RFC 8285.
     pub fn elements<'a>(&self, payload: &'a [u8]) -> ExtensionElements<'a> {
         let extension = self.extension.and_then(|start| payload.get(start..)).unwrap_or_default();
-        let Some((fixed, behind)) = extension.split_first_chunk::<4>() else {
+        let Some((fixed, after)) = extension.split_first_chunk::<4>() else {
             return ExtensionElements::default();
         };
         let length = 4 * usize::from(u16_at(fixed, 2));
@@ -77,7 +77,7 @@ impl Header {
             0x1000..=0x100f => Form::TwoBytes,
             _ => return ExtensionElements::default(),
         };
-        ExtensionElements { form, rest: behind.get(..length).unwrap_or(behind) }
+        ExtensionElements { form, rest: after.get(..length).unwrap_or(after) }
     }
 }
 
@@ -102,22 +102,22 @@ impl<'a> Iterator for ExtensionElements<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (&first, behind) = self.rest.split_first()?;
+            let (&first, after) = self.rest.split_first()?;
             if first == 0 {
                 // Padding, which has no length.
-                self.rest = behind;
+                self.rest = after;
                 continue;
             }
-            let (id, length, behind) = match self.form {
+            let (id, length, after) = match self.form {
                 // Section 4.2: identifier 15 ends the extension.
                 Form::OneByte if first >> 4 == 15 => return None,
-                Form::OneByte => (first >> 4, usize::from(first & 0x0f) + 1, behind),
+                Form::OneByte => (first >> 4, usize::from(first & 0x0f) + 1, after),
                 Form::TwoBytes => {
-                    let (&length, behind) = behind.split_first()?;
-                    (first, usize::from(length), behind)
+                    let (&length, after) = after.split_first()?;
+                    (first, usize::from(length), after)
                 }
             };
-            let (data, rest) = behind.split_at_checked(length)?;
+            let (data, rest) = after.split_at_checked(length)?;
             self.rest = rest;
             return Some((id, data));
         }
@@ -162,9 +162,9 @@ mod tests {
     use crate::wire::udp::kept_bytes;
     use proptest::prelude::*;
 
-    fn packet(first: u8, behind: &[u8]) -> Vec<u8> {
+    fn packet(first: u8, after: &[u8]) -> Vec<u8> {
         let mut bytes = vec![first, 0x80 | 96, 0x12, 0x34, 0, 0, 0, 9, 1, 2, 3, 4];
-        bytes.extend(behind);
+        bytes.extend(after);
         bytes
     }
 

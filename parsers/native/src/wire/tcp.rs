@@ -146,7 +146,7 @@ fn read_ecn_counters(kind: u8, option: &[u8]) -> EcnByteCounters {
     EcnByteCounters { ect0, ce, ect1 }
 }
 
-/// The whole blocks of an option that the capture cut behind its `kind`.
+/// The whole blocks of an option that the capture cut after its `kind`.
 #[cold]
 fn cut_sack(rest: &[u8], extras: &mut PacketExtras) -> Sack {
     match rest {

@@ -37,7 +37,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
         }
     });
     if [network.endpoints.src_port, network.endpoints.dst_port].contains(&dccp::UDP_PORT)
-        && let Some(stop) = dccp::decode_in_udp(bytes.behind(HEADER), network, extras)
+        && let Some(stop) = dccp::decode_in_udp(bytes.after(HEADER), network, extras)
     {
         return stop;
     }
@@ -55,10 +55,10 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
 /// What follows a whole header.
 pub fn payload(bytes: Bytes<'_>) -> Bytes<'_> {
     let length = bytes.captured.get(4..HEADER).map_or(0, |field| u32::from(u16_at(field, 0)));
-    let behind = bytes.behind(HEADER);
+    let after = bytes.after(HEADER);
     match length.checked_sub(HEADER as u32) {
-        Some(payload) => Bytes { on_wire: payload.min(behind.on_wire), ..behind },
-        None => behind,
+        Some(payload) => Bytes { on_wire: payload.min(after.on_wire), ..after },
+        None => after,
     }
 }
 

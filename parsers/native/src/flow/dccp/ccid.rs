@@ -122,11 +122,11 @@ impl Connection {
         &mut self,
         (flow, side): (u32, Side),
         packet: &Packet,
-        (header, behind): (&DccpHeader, &[u8]),
+        (header, after): (&DccpHeader, &[u8]),
         assumed: CcidAssumptions,
         mut tfrc: EndsAndSamples<'_>,
     ) -> Option<f64> {
-        let feedback = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
+        let feedback = FeedbackOptions::read(after, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
         let sample = half.ccid_half.take(&latest, header, &feedback, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };

@@ -34,10 +34,10 @@ pub(super) struct FeedbackOptions {
 
 impl FeedbackOptions {
     /// Decode the options after a header. A packet is lost when `ndupack` later ones have arrived.
-    pub fn read(behind: &[u8], ndupack: u32) -> Self {
+    pub fn read(after: &[u8], ndupack: u32) -> Self {
         let mut feedback = Self::default();
         let mut vector = Vec::new();
-        for option in options(behind) {
+        for option in options(after) {
             match option {
                 DccpOption::Timestamp(timestamp) => feedback.timestamp = Some(timestamp),
                 DccpOption::TimestampEcho(timestamp, elapsed) => feedback.echo = Some((timestamp, elapsed)),

@@ -162,7 +162,7 @@ impl Connection {
         side: Side,
         packet: &Packet,
         header: &DccpHeader,
-        behind: &[u8],
+        after: &[u8],
         pool: &mut Pool,
     ) -> Option<u64> {
         let time_ns = packet.time_ns;
@@ -177,7 +177,7 @@ impl Connection {
         self.latest = sender.take_number(header, packet, pool);
         let latest = &mut self.latest;
         let mut elapsed_ns = 0;
-        for option in options(behind) {
+        for option in options(after) {
             match option {
                 DccpOption::ElapsedTime(elapsed) => elapsed_ns = i64::from(elapsed) * ELAPSED_UNIT_NS,
                 DccpOption::Feature(feature) => agree_on_ccid(sender, receiver, feature),

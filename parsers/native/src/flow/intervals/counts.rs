@@ -25,7 +25,7 @@ named_enum! {
         TcpDataPackets = "tcp_data_packets",
         /// Data packets of TCP whose losses before the capture would be seen.
         ArrivalsShown = "arrivals_shown",
-        /// Data packets of TCP whose losses behind the capture would be seen.
+        /// Data packets of TCP whose losses beyond the capture would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
         /// Time in rounds that nothing but the network limited.

@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(hellos.take(flow, first), None);
         }
         assert_eq!((hellos.messages.len(), hellos.order.len()), (MOST_MESSAGES, MOST_MESSAGES));
-        // A piece far behind, and a message longer than any.
+        // A piece far after, and a message longer than any.
         for frame in [&[6, 0x80, 0, 0x40, 0, 1, 1][..], &[6, 0, 4, 1, 1, 0, 0]] {
             assert_eq!(hellos.take(u32::MAX, frame), None);
             assert!(!hellos.messages.contains_key(&u32::MAX));

@@ -124,7 +124,7 @@ mod tests {
 
     const SERVER: (Address, u16) = (9, 443);
 
-    /// A packet of the client from this port to an identifier of the server, with what is behind it.
+    /// A packet of the client from this port to an identifier of the server, with what is after it.
     fn find(paths: &QuicPaths, port: u16, to: &[u8]) -> Option<u32> {
         let (dst, dst_port) = SERVER;
         let endpoints =

@@ -138,7 +138,7 @@ fn test_a_list_of_versions_is_an_answer() {
 
 #[test]
 fn test_a_spinning_bit_shows_both_parts_of_the_path() {
-    // The capture is 10 ms before the server and 30 ms behind the client, and a packet comes each millisecond.
+    // The capture is 10 ms before the server and 30 ms after the client, and a packet comes each millisecond.
     let mut capture = Capture::new();
     capture.shake_hands(40 * MS);
     for step in 50..850_i64 {

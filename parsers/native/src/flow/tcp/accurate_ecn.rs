@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn test_an_ambiguous_step_is_the_safest_one() {
-        // The two examples of section A.2.1, behind acknowledgements of two packets each.
+        // The two examples of section A.2.1, after acknowledgements of two packets each.
         let usual = [(2, 0); 20];
         assert_eq!(counted(&[&usual[..], &[(9, 2)]].concat()), (2, 2));
         assert_eq!(counted(&[&usual[..], &[(10, 2)]].concat()), (10, 2));

@@ -103,7 +103,7 @@ impl Input {
         (self.base + self.position as i64) as u64
     }
 
-    /// The next bytes: at least `n`, or all that are left. An error behind them is returned once
+    /// The next bytes: at least `n`, or all that are left. An error after them is returned once
     /// they are consumed.
     #[inline(always)]
     pub fn peek(&mut self, n: usize) -> Result<&[u8], ReadError> {
@@ -132,7 +132,7 @@ impl Input {
         self.position += n;
     }
 
-    /// Return the next `n` bytes of the window and move behind them.
+    /// Return the next `n` bytes of the window and move after them.
     #[inline(always)]
     pub fn take(&mut self, n: usize) -> &[u8] {
         let start = self.position;

@@ -74,7 +74,7 @@ pub fn is_likely(mut bytes: &[u8]) -> bool {
         }
         before = Some(header).filter(|_| is_timed).or(before);
         match bytes.get(header.length..) {
-            Some(behind) => bytes = behind,
+            Some(after) => bytes = after,
             None => return false,
         }
     }

@@ -228,8 +228,8 @@ impl RecordLayout {
             } else if next > bytes.len() {
                 Some(Row { records: 0, is_whole: false })
             } else {
-                let behind = rows[next].filter(|_| header(next).is_none_or(is_near));
-                behind.map(|row| Row { records: row.records + 1, ..row })
+                let after = rows[next].filter(|_| header(next).is_none_or(is_near));
+                after.map(|row| Row { records: row.records + 1, ..row })
             };
         }
         rows

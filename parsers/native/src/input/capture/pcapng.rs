@@ -209,7 +209,7 @@ impl PcapngReader {
                 return Ok(interface.zip(packet.ticks).map(|(interface, ticks)| interface.time.to_ns(ticks)));
             }
             match rest.get(length as usize..) {
-                Some(behind) if length >= 12 => rest = behind,
+                Some(after) if length >= 12 => rest = after,
                 _ => break,
             }
         }

@@ -84,7 +84,7 @@ impl Lines {
                 return Ok(Some((length, length)));
             }
             if length < wanted {
-                // The rest is a last line without an end; an error behind it is returned next time.
+                // The rest is a last line without an end; an error after it is returned next time.
                 return Ok((length > 0).then_some((length, length)));
             }
             wanted = length + 1;

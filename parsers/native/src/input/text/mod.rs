@@ -103,10 +103,10 @@ pub trait LineFormat: Send {
         false
     }
 
-    /// The names behind a packet's `interface`: nodes, or interfaces.
+    /// The names after a packet's `interface`: nodes, or interfaces.
     fn places(&self) -> &NameTable;
 
-    /// Names behind addresses of [`Family::Name`](crate::packet::event::Family::Name).
+    /// Names after addresses of [`Family::Name`](crate::packet::event::Family::Name).
     fn hosts(&self) -> Option<&NameTable> {
         None
     }
@@ -116,7 +116,7 @@ pub trait LineFormat: Send {
         false
     }
 
-    /// Addresses whose packets the trace shows only behind the node to which a radio brings them.
+    /// Addresses whose packets the trace shows only after the node to which a radio brings them.
     fn addresses_behind_gateways(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -278,7 +278,7 @@ impl TextTrace {
         self.reader.places().get(interface)
     }
 
-    /// Name behind an address that is an index.
+    /// Name after an address that is an index.
     pub fn host(&self, address: Address) -> Option<&str> {
         self.reader.hosts()?.get(u32::try_from(address).ok()?)
     }

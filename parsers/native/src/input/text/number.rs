@@ -5,7 +5,7 @@ pub const TO_NS: [u64; 10] =
     [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /// Nanoseconds of a time in seconds: `1`, `0.5`, `1.06612737641685`, `-0.1`, `1e-05`, `+0.7`.
-/// Digits behind the ninth round to the nearest.
+/// Digits after the ninth round to the nearest.
 #[inline]
 pub fn time_ns(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.first()? {
@@ -76,7 +76,7 @@ pub fn leading_digits(bytes: &[u8; 8]) -> (u64, usize) {
 #[inline(always)]
 pub fn digit_count(bytes: &[u8; 8]) -> usize {
     let digits = u64::from_le_bytes(*bytes) ^ ZEROS;
-    // The highest bit is set for each byte above 9; a carry changes only bytes behind it.
+    // The highest bit is set for each byte above 9; a carry changes only bytes after it.
     let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
     (others.trailing_zeros() / 8) as usize
 }

@@ -139,8 +139,8 @@ impl LineFormat for PacketsCsv {
         let mut rest = Some(line);
         for at in 0..self.columns.len() {
             let Some(text) = rest else { break };
-            let (field, behind) = split_field(text);
-            rest = behind;
+            let (field, after) = split_field(text);
+            rest = after;
             if !field.is_empty() && self.take(self.columns[at], field, packet, &mut row).is_none() {
                 return Outcome::Wrong(expected(self.columns[at]));
             }
@@ -328,17 +328,17 @@ fn flags(field: &[u8]) -> Option<TcpFlags> {
     Some(TcpFlags(bits))
 }
 
-/// The first field without its quotes, and the text behind its comma.
+/// The first field without its quotes, and the text after its comma.
 fn split_field(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let inside = text.strip_prefix(b"\"");
-    let (field, behind) = match inside.and_then(|inside| memchr(b'"', inside).map(|end| (inside, end))) {
+    let (field, after) = match inside.and_then(|inside| memchr(b'"', inside).map(|end| (inside, end))) {
         Some((inside, end)) => (inside.get(..end), inside.get(end + 1..)),
         None => {
             let end = memchr(b',', text).unwrap_or(text.len());
             (text.get(..end), text.get(end..))
         }
     };
-    (field.unwrap_or_default(), behind.and_then(|behind| behind.strip_prefix(b",")))
+    (field.unwrap_or_default(), after.and_then(|after| after.strip_prefix(b",")))
 }
 
 fn unquoted(name: &[u8]) -> &[u8] {

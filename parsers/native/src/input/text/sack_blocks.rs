@@ -39,13 +39,13 @@ pub fn read(text: &[u8], [open, between, close]: [u8; 3], offset: u32) -> SackBl
     while let Some((&first, block)) = rest.split_first()
         && first == open
         && let Some(end) = memchr::memchr(close, block)
-        && let Some((block, behind)) = block.split_at_checked(end)
+        && let Some((block, after)) = block.split_at_checked(end)
     {
         let mut ends = block.split(|&byte| byte == between).map(number);
         if let (Some(Some(start)), Some(Some(end))) = (ends.next(), ends.next()) {
             blocks.add(start.wrapping_add(offset), end.wrapping_add(offset));
         }
-        rest = behind.get(1..).unwrap_or_default();
+        rest = after.get(1..).unwrap_or_default();
     }
     blocks
 }

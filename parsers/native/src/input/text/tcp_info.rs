@@ -116,7 +116,7 @@ fn ends_of(message: &[u8]) -> Option<Endpoints> {
 }
 
 /// An integer in the order of bytes of the machines that write such records; None if it has all bits set, as what is
-/// unknown or without limit has, or behind the end, in an older kernel.
+/// unknown or without limit has, or after the end, in an older kernel.
 fn number(info: &[u8], at: usize, bytes: usize) -> Option<f64> {
     let bytes = info.get(at..at + bytes)?;
     let is_unknown = bytes.iter().all(|byte| *byte == u8::MAX);

@@ -73,9 +73,9 @@ impl SpoolFile {
         let mut all = vec![0; chunks.iter().map(|(_, bytes)| bytes).sum()];
         let mut rest = &mut all[..];
         for (start, bytes) in chunks.into_iter().rev() {
-            let (chunk, behind) = rest.split_at_mut(bytes);
+            let (chunk, after) = rest.split_at_mut(bytes);
             file.read_exact_at(chunk, start)?;
-            rest = behind;
+            rest = after;
         }
         Ok(all)
     }

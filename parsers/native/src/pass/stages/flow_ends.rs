@@ -80,7 +80,7 @@ impl FlowEnds {
             return None;
         }
         self.next_sweep_ns = now_ns.saturating_add(self.shortest_ns / SWEEPS);
-        // Until behind these packets, unless one of them has a wrong time.
+        // Until after these packets, unless one of them has a wrong time.
         let behind_ns = latest_ns.saturating_add(1).min(now_ns.saturating_add(self.shortest_ns));
         self.horizon_ns = self.next_sweep_ns.max(behind_ns);
         let next_ns = self.horizon_ns;

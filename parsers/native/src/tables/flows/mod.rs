@@ -318,7 +318,7 @@ impl<'a> FlowRow<'a> {
         if let Some(ends) = transport.tfrc() {
             notes.extend(ends.notes(self.side));
             if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
-                notes.push("the place of the capture is not known: p leaves out losses behind it".into());
+                notes.push("the place of the capture is not known: p leaves out losses beyond it".into());
             }
         }
         notes
@@ -600,7 +600,7 @@ impl<'a> FlowRow<'a> {
         )
         .null_when(
             "no timestamps, fewer than 65 data segments, no acknowledgement while more \
-            data was on its way behind the capture (as at a receiver that misses nothing) but such \
+            data was on its way beyond the capture (as at a receiver that misses nothing) but such \
             as waited for a timer or the application, or as retransmitted_packets",
         )
         .f64(|row| row.half?.sender_rtt_ms()),

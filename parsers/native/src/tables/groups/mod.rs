@@ -227,7 +227,7 @@ impl<'a> GroupTableRow<'a> {
         column(
             "losses_shown",
             "",
-            "data packets of TCP that were not captured at their receiver, so that losses behind the \
+            "data packets of TCP that were not captured at their receiver, so that losses beyond the \
              capture would be seen",
         )
         .null_when("as tcp_data_packets")
@@ -235,7 +235,7 @@ impl<'a> GroupTableRow<'a> {
         column(
             "lost_behind_capture",
             "",
-            "segments seen and retransmitted, less spurious retransmissions: lost behind the capture",
+            "segments seen and retransmitted, less spurious retransmissions: lost beyond the capture",
         )
         .null_when("losses_shown is 0")
         .u64(|row| row.if_any(Count::LossesShown, Count::LostBehind)),

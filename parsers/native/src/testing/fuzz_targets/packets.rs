@@ -49,14 +49,14 @@ fn capture_of(packets: &[Vec<u8>]) -> Vec<u8> {
     pcap_of_packets(RAW_IPV4, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-/// Packets behind a byte with their link type.
+/// Packets after a byte with their link type.
 pub fn packet(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let link_type = if choice == SLL2_BYTE { LINUX_SLL2 } else { choice.into() };
     check_tables(analyse_bytes(pcap_of_packets(link_type, &split_at_lengths(rest))));
 }
 
-/// What encapsulations hold: each packet behind a byte with the protocol, or the port of UDP, and the end that
+/// What encapsulations hold: each packet after a byte with the protocol, or the port of UDP, and the end that
 /// sends it.
 pub fn tunnel(bytes: &[u8]) {
     const PROTOCOLS: [u8; 9] = [4, 41, 47, 50, 51, 94, 97, 115, 137];
@@ -76,7 +76,7 @@ pub fn tunnel(bytes: &[u8]) {
     check_tables(analyse_bytes(capture_of(&packets)));
 }
 
-/// 802.11 frames behind a byte that chooses what precedes each.
+/// 802.11 frames after a byte that chooses what precedes each.
 pub fn frame(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let link_type = WIFI_LINK_TYPES[usize::from(choice) % WIFI_LINK_TYPES.len()];
@@ -90,7 +90,7 @@ pub fn datagram(bytes: &[u8]) {
     check_tables(analyse_bytes(capture_of(&packets)));
 }
 
-/// DCCP packets of one connection behind a byte with the end that sends them and their ECN field.
+/// DCCP packets of one connection after a byte with the end that sends them and their ECN field.
 pub fn dccp(bytes: &[u8]) {
     let packet = |bytes: &[u8]| {
         let (choice, rest) = bytes.split_first().unwrap_or((&0, &[]));
@@ -118,7 +118,7 @@ pub fn rtp(bytes: &[u8]) {
     check_tables(analyse_bytes(capture_of(&packets)));
 }
 
-/// Payloads of QUIC behind a byte with the end that sends them and the client's port, after a handshake without contents;
+/// Payloads of QUIC after a byte with the end that sends them and the client's port, after a handshake without contents;
 /// the same bytes as frames of Initial packets, which nobody would guess the keys of.
 pub fn quic(bytes: &[u8]) {
     const TO_SERVER: &[u8] = b"\xc0\0\0\0\x01\x04AAAA\x04BBBB\0\x01\0";
@@ -137,7 +137,7 @@ pub fn quic(bytes: &[u8]) {
     check_tables(analyse_bytes(capture_of(&packets)));
 }
 
-/// A user's layout of payloads, and payloads behind a byte with the end that sends them.
+/// A user's layout of payloads, and payloads after a byte with the end that sends them.
 pub fn layout(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let layout = match choices.u8() % 6 {

@@ -208,7 +208,7 @@ impl Flow {
         }
     }
 
-    /// Whether a report behind the next one would have arrived that no packet reveals: the next one is lost.
+    /// Whether a report after the next one would have arrived that no packet reveals: the next one is lost.
     fn holds_up_others(&self, time: f64) -> bool {
         let usual = self.way_back.usual();
         self.under_way.iter().any(|later| later.made + usual <= time && !self.is_answered(later, time))

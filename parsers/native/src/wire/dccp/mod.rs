@@ -46,8 +46,8 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut Packe
                 bytes.captured.get(header.kind.fixed_bytes(header.is_short)..end).unwrap_or_default();
             network.transport = Transport::Dccp;
             network.header_bytes = u8::try_from(length).unwrap_or(u8::MAX);
-            let behind = bytes.on_wire.saturating_sub(length as u32);
-            network.payload_bytes = Some(if header.kind.has_data() { behind } else { 0 });
+            let after = bytes.on_wire.saturating_sub(length as u32);
+            network.payload_bytes = Some(if header.kind.has_data() { after } else { 0 });
             network.sequence = Some(header.seq);
             network.head = extras.add_dccp(header, options);
             (end < length).then(|| bytes.shortage(length, Layer::Dccp))
@@ -74,16 +74,16 @@ fn header(bytes: Bytes<'_>) -> Result<(DccpHeader, usize), Stop> {
     let Some(captured) = captured.get(..fixed) else {
         return Err(bytes.shortage(fixed, Layer::Dccp));
     };
-    let (seq, behind) = match captured.split_first_chunk::<LONG>() {
-        Some((long, behind)) if !is_short => (u48_at(long, 10), behind),
+    let (seq, after) = match captured.split_first_chunk::<LONG>() {
+        Some((long, after)) if !is_short => (u48_at(long, 10), after),
         _ => (u64::from(u32_at(generic, 8) & 0xff_ffff), &captured[SHORT..]),
     };
-    let (ack, behind) = match (kind.has_ack(), is_short) {
-        (false, _) => (None, behind),
-        (true, true) => (Some(u64::from(u32_at(behind, 0) & 0xff_ffff)), &behind[4..]),
-        (true, false) => (Some(u48_at(behind, 2)), &behind[8..]),
+    let (ack, after) = match (kind.has_ack(), is_short) {
+        (false, _) => (None, after),
+        (true, true) => (Some(u64::from(u32_at(after, 0) & 0xff_ffff)), &after[4..]),
+        (true, false) => (Some(u48_at(after, 2)), &after[8..]),
     };
-    let extra = behind.first_chunk::<4>().map(|extra| u32::from_be_bytes(*extra));
+    let extra = after.first_chunk::<4>().map(|extra| u32::from_be_bytes(*extra));
     let header = DccpHeader {
         kind,
         ccval: generic[5] >> 4,

@@ -16,7 +16,7 @@ const LONG_ENOUGH: usize = 1000;
 /// space between them, values as on the wire. A line of [`LONG_ENOUGH`] characters ends with `...`;
 /// the option that reaches them is whole, and has at most four characters for each of its 255
 /// bytes.
-pub fn notation(header: &DccpHeader, behind: &[u8]) -> String {
+pub fn notation(header: &DccpHeader, after: &[u8]) -> String {
     let mut line = String::new();
     if header.is_short {
         say(&mut line, "short");
@@ -31,7 +31,7 @@ pub fn notation(header: &DccpHeader, behind: &[u8]) -> String {
             write_field(&mut line, name, value);
         }
     }
-    for option in options(behind) {
+    for option in options(after) {
         if line.len() >= LONG_ENOUGH {
             say(&mut line, "...");
             break;

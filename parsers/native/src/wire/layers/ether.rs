@@ -26,7 +26,7 @@ pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel,
         PBB => backbone_service(bytes, tunnel),
         E_TAG => skip_tag(bytes, 6),
         // Behind two bytes with a tree and a hop count, a frame.
-        FABRIC_PATH => need(bytes, 2).map(|_| (Next::Ethernet, bytes.behind(2))),
+        FABRIC_PATH => need(bytes, 2).map(|_| (Next::Ethernet, bytes.after(2))),
         MACSEC => protected(bytes, layer),
         VN_TAG => skip_tag(bytes, 4),
         METADATA => metadata(bytes),
@@ -38,7 +38,7 @@ pub(super) fn header<'a>(ether_type: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel,
 #[inline(always)]
 pub(super) fn ethernet(bytes: Bytes<'_>) -> Step<'_> {
     let header = need(bytes, ETHERNET)?;
-    Ok((Next::EtherType(u16_at(header, 12)), bytes.behind(ETHERNET)))
+    Ok((Next::EtherType(u16_at(header, 12)), bytes.after(ETHERNET)))
 }
 
 /// IP of either version; `layer` is where anything else stops decoding.
@@ -59,10 +59,10 @@ pub(in super::super) fn llc(length: u16, bytes: Bytes<'_>) -> Step<'_> {
     let header = bytes.captured.get(..8).ok_or_else(|| bytes.shortage(8, Layer::Link))?;
     let kind = u16_at(header, 6);
     match (&header[..3], &header[3..6]) {
-        (snap, [0, 0, 0]) if snap == SNAP => Ok((Next::EtherType(kind), bytes.behind(8))),
+        (snap, [0, 0, 0]) if snap == SNAP => Ok((Next::EtherType(kind), bytes.after(8))),
         // Two bytes of padding precede the frame.
         (snap, oui) if snap == SNAP && oui == BRIDGED && matches!(kind, 1 | 7) => {
-            Ok((Next::Ethernet, bytes.behind(10)))
+            Ok((Next::Ethernet, bytes.after(10)))
         }
         _ => Err(unknown),
     }
@@ -76,21 +76,21 @@ fn tag<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel, is_service: bool) -> Step<'a> 
     if is_service || ether_type == CUSTOMER_TAG {
         tunnel.lane.enter_vlan(vlan);
     }
-    Ok((Next::EtherType(ether_type), bytes.behind(4)))
+    Ok((Next::EtherType(ether_type), bytes.after(4)))
 }
 
 /// What follows a session's header is as long as it says; the rest pads the frame.
 fn pppoe_session(bytes: Bytes<'_>) -> Step<'_> {
     const HEADER: usize = 6;
     let length = u32::from(u16_at(need(bytes, HEADER)?, 4));
-    let behind = bytes.behind(HEADER);
-    Ok((Next::Ppp, Bytes { on_wire: behind.on_wire.min(length), ..behind }))
+    let after = bytes.after(HEADER);
+    Ok((Next::Ppp, Bytes { on_wire: after.on_wire.min(length), ..after }))
 }
 
 /// A tag of `length` bytes before the next EtherType.
 fn skip_tag(bytes: Bytes<'_>, length: usize) -> Step<'_> {
     let header = need(bytes, length + 2)?;
-    Ok((Next::EtherType(u16_at(header, length)), bytes.behind(length + 2)))
+    Ok((Next::EtherType(u16_at(header, length)), bytes.after(length + 2)))
 }
 
 /// Cisco MetaData: a version, the number of options, four bytes for each, then an EtherType.
@@ -103,7 +103,7 @@ fn metadata(bytes: Bytes<'_>) -> Step<'_> {
 /// Nothing names it, so the EtherType after it and an IP packet have to follow: None if that is not certain.
 fn switch_tag(bytes: Bytes<'_>) -> Option<(Next, Bytes<'_>)> {
     let ether_type = u16_at(bytes.captured.get(2..4)?, 0);
-    let inside = bytes.behind(4);
+    let inside = bytes.after(4);
     let is_packet = matches!(ether_type, IPV4 | IPV6) && ip::is_certainly(inside);
     is_packet.then_some((Next::EtherType(ether_type), inside))
 }
@@ -119,13 +119,13 @@ fn protected(bytes: Bytes<'_>, layer: Layer) -> Step<'_> {
         return Err(Stop { layer, reason: Reason::Unknown(MACSEC.into()) });
     }
     let tag = if control & HAS_CHANNEL == 0 { 6 } else { 14 };
-    let (next, behind) = skip_tag(bytes, tag)?;
+    let (next, after) = skip_tag(bytes, tag)?;
     let length = match short_length {
-        0 => behind.on_wire.saturating_sub(CHECK_VALUE),
+        0 => after.on_wire.saturating_sub(CHECK_VALUE),
         // With the EtherType.
-        short => behind.on_wire.min(u32::from(short).saturating_sub(2)),
+        short => after.on_wire.min(u32::from(short).saturating_sub(2)),
     };
-    Ok((next, Bytes { on_wire: length, ..behind }))
+    Ok((next, Bytes { on_wire: length, ..after }))
 }
 
 /// The I-tag of a provider backbone bridge, before the customer's frame.
@@ -134,5 +134,5 @@ fn backbone_service<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     tunnel.enter(Encapsulation::Pbb);
     tunnel.vni = Some(service);
     tunnel.lane.enter_network(Encapsulation::Pbb, service.into());
-    Ok((Next::Ethernet, bytes.behind(4)))
+    Ok((Next::Ethernet, bytes.after(4)))
 }

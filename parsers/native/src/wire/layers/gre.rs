@@ -31,31 +31,31 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     let end = key_at + length(KEY) + length(SEQUENCE) + length(ACKNOWLEDGEMENT);
     let header = need(bytes, end)?;
     let key = (flags & KEY != 0).then(|| u32_at(header, key_at));
-    let behind = bytes.behind(end);
+    let after = bytes.after(end);
     if flags & VERSION == 1 && protocol == EOIP {
         // Length of the frame, and in the other byte order the tunnel, which is the same both ways.
         let tunnel_id = key.unwrap_or(0) as u16;
         tunnel.enter(Encapsulation::Eoip);
         tunnel.lane.enter_network(Encapsulation::Eoip, tunnel_id.swap_bytes().into());
-        return Ok((Next::Ethernet, behind));
+        return Ok((Next::Ethernet, after));
     }
     if flags & VERSION == 1 {
         // Length of the payload, and the call.
         tunnel.enter(Encapsulation::Gre);
         tunnel.lane.enter_path(Encapsulation::Gre, (key.unwrap_or(0) & 0xffff).into());
-        return Ok((Next::EtherType(protocol), behind));
+        return Ok((Next::EtherType(protocol), after));
     }
     match (protocol, key) {
         (ERSPAN_I_OR_II | ERSPAN_III, _) => {
             tunnel.enter(Encapsulation::Erspan);
-            mirrored(protocol, flags & SEQUENCE != 0, behind)
+            mirrored(protocol, flags & SEQUENCE != 0, after)
         }
         (BRIDGED_ETHERNET, Some(key)) => {
             let subnet = key >> 8;
             tunnel.enter(Encapsulation::Nvgre);
             tunnel.vni = Some(subnet);
             tunnel.lane.enter_network(Encapsulation::Nvgre, subnet.into());
-            Ok((Next::Ethernet, behind))
+            Ok((Next::Ethernet, after))
         }
         _ => {
             tunnel.enter(Encapsulation::Gre);
@@ -64,31 +64,31 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
                 tunnel.lane.enter_path(Encapsulation::Gre, key.into());
             }
             if protocol == WCCP {
-                let is_ip = behind.captured.first().is_some_and(|first| first >> 4 == 4);
-                return Ok((Next::Ip, if is_ip { behind } else { behind.behind(4) }));
+                let is_ip = after.captured.first().is_some_and(|first| first >> 4 == 4);
+                return Ok((Next::Ip, if is_ip { after } else { after.after(4) }));
             }
             // No EtherType, and no length as in a frame either: 0 is a keepalive, 0xfe is OSI's network layer.
             if protocol < 0x0600 {
                 return Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(protocol.into()) });
             }
-            Ok((Next::EtherType(protocol), behind))
+            Ok((Next::EtherType(protocol), after))
         }
     }
 }
 
-/// A mirrored frame behind ERSPAN's header, which type I does not have.
+/// A mirrored frame after ERSPAN's header, which type I does not have.
 fn mirrored(protocol: u16, has_sequence: bool, bytes: Bytes<'_>) -> Step<'_> {
     if protocol == ERSPAN_I_OR_II {
         let header = if has_sequence { 8 } else { 0 };
-        return need(bytes, header).map(|_| (Next::Ethernet, bytes.behind(header)));
+        return need(bytes, header).map(|_| (Next::Ethernet, bytes.after(header)));
     }
     let header = need(bytes, 12)?;
     let frame_kind = header[10] >> 2 & 0x1f;
     let has_more = header[11] & 1 != 0;
-    let behind = bytes.behind(if has_more { 20 } else { 12 });
+    let after = bytes.after(if has_more { 20 } else { 12 });
     match frame_kind {
-        0 => Ok((Next::Ethernet, behind)),
-        2 => Ok((Next::Ip, behind)),
+        0 => Ok((Next::Ethernet, after)),
+        2 => Ok((Next::Ip, after)),
         _ => Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(ERSPAN_III.into()) }),
     }
 }

@@ -27,17 +27,17 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         return Err(MALFORMED);
     }
     let teid = u32_at(header, 4);
-    let mut bytes = Bytes { on_wire: HEADER as u32 + length, ..bytes }.behind(HEADER);
+    let mut bytes = Bytes { on_wire: HEADER as u32 + length, ..bytes }.after(HEADER);
     if flags & LONGER != 0 {
         let mut next = need(bytes, 4)?[3];
-        bytes = bytes.behind(4);
+        bytes = bytes.after(4);
         for _ in 0..MOST_EXTENSIONS {
             if next == 0 || flags & EXTENDED == 0 {
                 break;
             }
             let length = usize::from(need(bytes, 1)?[0]) * 4;
             let Some(&last) = need(bytes, length)?.last() else { return Err(MALFORMED) };
-            (next, bytes) = (last, bytes.behind(length));
+            (next, bytes) = (last, bytes.after(length));
         }
         if next != 0 && flags & EXTENDED != 0 {
             return Err(MALFORMED);

@@ -34,5 +34,5 @@ fn ether_ip<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         return Err(super::MALFORMED);
     }
     tunnel.enter(Encapsulation::EtherIp);
-    Ok((Next::Ethernet, bytes.behind(2)))
+    Ok((Next::Ethernet, bytes.after(2)))
 }

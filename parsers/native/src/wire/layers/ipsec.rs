@@ -20,7 +20,7 @@ pub fn authenticated<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     let length = (usize::from(header[1]) + 2) * 4;
     need(bytes, length)?;
     tunnel.enter(Encapsulation::Ah);
-    Ok((Next::Protocol(header[0]), bytes.behind(length)))
+    Ok((Next::Protocol(header[0]), bytes.after(length)))
 }
 
 /// Nothing in a packet says whether it is encrypted (RFC 5879): it is not if its padding counts and the checksum

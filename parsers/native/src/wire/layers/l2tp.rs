@@ -22,7 +22,7 @@ pub fn over_udp<'a>(bytes: Bytes<'a>, is_fragment: bool, tunnel: &mut Tunnel) ->
         2 => version_2(flags, bytes, tunnel),
         3 => {
             need(bytes, 4)?;
-            session(bytes.behind(4), is_fragment, tunnel)
+            session(bytes.after(4), is_fragment, tunnel)
         }
         _ => Err(MALFORMED),
     }
@@ -42,17 +42,17 @@ fn version_2<'a>(flags: u16, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> 
     }
     let header = need(bytes, end)?;
     enter(u32_at(header, session_at), tunnel);
-    Ok((Next::Ppp, bytes.behind(end)))
+    Ok((Next::Ppp, bytes.after(end)))
 }
 
-/// Version 3: the cookie's length is not in the packet, so a packet behind it has to be certain.
+/// Version 3: the cookie's length is not in the packet, so a packet after it has to be certain.
 fn session<'a>(bytes: Bytes<'a>, is_fragment: bool, tunnel: &mut Tunnel) -> Step<'a> {
     let session = u32_at(need(bytes, 4)?, 0);
     if session == 0 {
         return Err(MALFORMED);
     }
     for unknown in UNKNOWN_LENGTHS {
-        let inside = bytes.behind(4 + unknown);
+        let inside = bytes.after(4 + unknown);
         // As if all of it had come. Then the length of a bare IPv6 packet, which has no checksum, proves nothing.
         let whole = if is_fragment { Bytes { on_wire: u32::MAX, ..inside } } else { inside };
         let proves = |next: &Next| {
@@ -68,7 +68,7 @@ fn session<'a>(bytes: Bytes<'a>, is_fragment: bool, tunnel: &mut Tunnel) -> Step
 
 /// Ethernet, PPP or IP, if an IP header follows whose length and checksum are right.
 fn certain(bytes: Bytes<'_>) -> Option<Next> {
-    let is_ip_at = |at| ip::is_certainly(bytes.behind(at));
+    let is_ip_at = |at| ip::is_certainly(bytes.after(at));
     if packet_in_frame(bytes).is_some_and(is_ip_at) {
         return Some(Next::Ethernet);
     }
@@ -78,7 +78,7 @@ fn certain(bytes: Bytes<'_>) -> Option<Next> {
     is_ip_at(0).then_some(Next::Ip)
 }
 
-/// Where the IP packet of a frame begins, behind VLAN tags and labels, if its types lead to one.
+/// Where the IP packet of a frame begins, after VLAN tags and labels, if its types lead to one.
 fn packet_in_frame(bytes: Bytes<'_>) -> Option<usize> {
     const MOST_TAGS: usize = 4;
     const LAST_LABEL: u8 = 1;

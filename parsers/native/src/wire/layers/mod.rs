@@ -31,7 +31,7 @@ use crate::packet::tunnel::{OuterFragment, Tunnel};
 /// The most headers before a transport's.
 const MOST_HEADERS: usize = 32;
 
-/// What the bytes behind a header are.
+/// What the bytes after a header are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// What an EtherType names; below 0x600 it is a length, and LLC follows.
@@ -63,10 +63,10 @@ pub(super) fn decode(
         let headers = ip::headers(ether_type, bytes, network);
         let (header, payload) = match headers {
             Ok(headers) => headers,
-            // Addresses are set once the fixed header is read; the failure may be behind it.
+            // Addresses are set once the fixed header is read; the failure may be after it.
             Err(stop) => return (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
         };
-        bytes = Bytes { on_wire: payload, ..bytes.behind(header) };
+        bytes = Bytes { on_wire: payload, ..bytes.after(header) };
         match network.endpoints.protocol {
             _ if network.fragment.is_some() => {}
             ip::TCP => return (true, tcp::decode(bytes, network, extras)),
@@ -112,8 +112,8 @@ impl<'a> Layers<'a> {
             let step = match next {
                 Next::EtherType(IPV4 | IPV6) => {
                     let step = self.ip(next, bytes, &mut tunnel, ip_payload);
-                    if let Ok((_, behind)) = step {
-                        ip_payload = behind.captured.len();
+                    if let Ok((_, after)) = step {
+                        ip_payload = after.captured.len();
                     }
                     step
                 }
@@ -124,7 +124,7 @@ impl<'a> Layers<'a> {
                 Next::Ppp => ppp::header(bytes, self.layer()),
                 Next::Ip => ether::ip(bytes, self.layer()),
                 Next::Protocol(protocol) => match self.transport(protocol, bytes, &mut tunnel) {
-                    Inside::Packet(next, behind) => Ok((next, behind)),
+                    Inside::Packet(next, after) => Ok((next, after)),
                     Inside::End(stop) => {
                         self.keep(ip_payload - bytes.captured.len().min(ip_payload));
                         return stop;
@@ -132,7 +132,7 @@ impl<'a> Layers<'a> {
                 },
             };
             match step {
-                Ok(behind) => (next, bytes) = behind,
+                Ok(after) => (next, bytes) = after,
                 Err(stop) => return self.leave(stop),
             }
         }
@@ -161,11 +161,11 @@ impl<'a> Layers<'a> {
             }
             self.tunnel = Some(*tunnel);
         }
-        // Addresses are set once the fixed header is read; the failure may be behind it.
+        // Addresses are set once the fixed header is read; the failure may be after it.
         self.is_ip |= self.network.endpoints.src != 0 || self.network.endpoints.dst != 0 || headers.is_ok();
         let (header, payload) = headers?;
-        let behind = Bytes { on_wire: payload, ..bytes.behind(header) };
-        Ok((Next::Protocol(self.network.endpoints.protocol), behind))
+        let after = Bytes { on_wire: payload, ..bytes.after(header) };
+        Ok((Next::Protocol(self.network.endpoints.protocol), after))
     }
 
     /// Note the packet around an IP header, and forget it unless the header is damaged.
@@ -222,7 +222,7 @@ impl<'a> Layers<'a> {
         };
         self.datagram = Some(bytes);
         match carried.header(udp::payload(bytes), self.network, tunnel.get_or_insert_default()) {
-            Ok((next, behind)) => self.protected(next, behind, *tunnel),
+            Ok((next, after)) => self.protected(next, after, *tunnel),
             Err(stop) => Inside::End(self.leave(stop)),
         }
     }
@@ -239,19 +239,19 @@ impl<'a> Layers<'a> {
     }
 
     /// What an encapsulation holds: a transport that IPsec protects is of the same IP header.
-    fn protected(&mut self, next: Next, behind: Bytes<'a>, tunnel: Option<Tunnel>) -> Inside<'a> {
+    fn protected(&mut self, next: Next, after: Bytes<'a>, tunnel: Option<Tunnel>) -> Inside<'a> {
         if let Next::Protocol(protocol) = next {
             self.network.endpoints.protocol = protocol;
             self.tunnel = tunnel;
             self.datagram = None;
         }
-        Inside::Packet(next, behind)
+        Inside::Packet(next, after)
     }
 
     #[inline(never)]
     fn other_protocol(&mut self, protocol: u8, bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Inside<'a> {
         match ip_protocol::header(protocol, bytes, self.network, tunnel) {
-            Some(Ok((next, behind))) => self.protected(next, behind, Some(*tunnel)),
+            Some(Ok((next, after))) => self.protected(next, after, Some(*tunnel)),
             Some(Err(stop)) => Inside::End(Some(stop)),
             None => {
                 let layer = match self.network.endpoints.family {
@@ -268,7 +268,7 @@ impl<'a> Layers<'a> {
         if self.is_ip { Layer::Tunnel } else { Layer::Link }
     }
 
-    /// Store what carried the packet, whose transport header begins `into` bytes behind its IP header.
+    /// Store what carried the packet, whose transport header begins `into` bytes after its IP header.
     #[inline(always)]
     fn keep(&mut self, into: usize) {
         if let Some(tunnel) = self.tunnel.filter(|tunnel| self.is_ip && !tunnel.is_none()) {

@@ -24,7 +24,7 @@ pub fn labels<'a>(mut bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     let (mut before, mut bottom) = (None, None);
     for _ in 0..MOST_LABELS {
         let entry = u32_at(need(bytes, 4)?, 0);
-        bytes = bytes.behind(4);
+        bytes = bytes.after(4);
         let label = entry >> 12;
         tunnel.labels.push(label);
         if label >= FIRST_LABEL && before != Some(ENTROPY_INDICATOR) {
@@ -47,7 +47,7 @@ fn behind_labels(bytes: Bytes<'_>) -> Step<'_> {
     match need(bytes, 1)?[0] >> 4 {
         4 if ip::is_certainly(bytes) || !is_frame(bytes) => Ok((Next::EtherType(IPV4), bytes)),
         6 if ip::is_certainly(bytes) || !is_frame(bytes) => Ok((Next::EtherType(IPV6), bytes)),
-        0 if is_frame(bytes.behind(CONTROL_WORD)) => Ok((Next::Ethernet, bytes.behind(CONTROL_WORD))),
+        0 if is_frame(bytes.after(CONTROL_WORD)) => Ok((Next::Ethernet, bytes.after(CONTROL_WORD))),
         _ if is_frame(bytes) => Ok((Next::Ethernet, bytes)),
         _ => Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(ETHER_TYPE) }),
     }

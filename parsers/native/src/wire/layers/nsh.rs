@@ -24,5 +24,5 @@ pub fn header<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         _ => return Err(MALFORMED),
     };
     tunnel.enter(Encapsulation::Nsh);
-    Ok((next, bytes.behind(length)))
+    Ok((next, bytes.after(length)))
 }

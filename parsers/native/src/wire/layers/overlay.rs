@@ -16,13 +16,13 @@ const HAS_PROTOCOL: u8 = 0x04;
 
 pub fn vxlan<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
     let header = need(bytes, HEADER)?;
-    // Reserved fields are to be ignored, but without a frame behind them it is something else.
+    // Reserved fields are to be ignored, but without a frame after them it is something else.
     let is_plain = header[0] == HAS_NETWORK && header[7] == 0;
-    if header[0] & HAS_NETWORK == 0 || !is_plain && !is_frame(bytes.behind(HEADER)) {
+    if header[0] & HAS_NETWORK == 0 || !is_plain && !is_frame(bytes.after(HEADER)) {
         return Err(MALFORMED);
     }
     enter(Encapsulation::Vxlan, header, tunnel);
-    Ok((Next::Ethernet, bytes.behind(HEADER)))
+    Ok((Next::Ethernet, bytes.after(HEADER)))
 }
 
 pub fn vxlan_gpe<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
@@ -40,7 +40,7 @@ pub fn vxlan_gpe<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         (_, 5) => Next::EtherType(0x8847),
         _ => return Err(MALFORMED),
     };
-    Ok((next, bytes.behind(HEADER)))
+    Ok((next, bytes.after(HEADER)))
 }
 
 pub fn geneve<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
@@ -57,7 +57,7 @@ pub fn geneve<'a>(bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         return Err(Stop { layer: Layer::Tunnel, reason: Reason::Unknown(0) });
     }
     enter(Encapsulation::Geneve, header, tunnel);
-    Ok((Next::EtherType(ether_type), bytes.behind(HEADER + options)))
+    Ok((Next::EtherType(ether_type), bytes.after(HEADER + options)))
 }
 
 /// All three have their network identifier at the same place.

@@ -18,20 +18,20 @@ pub fn header(bytes: Bytes<'_>, layer: Layer) -> Step<'_> {
         if bytes.captured.len() < n { Err(bytes.shortage(n, Layer::Link)) } else { Ok(()) }
     };
     need(bytes, 2)?;
-    let bytes = if bytes.captured.starts_with(&PPP_ADDRESS) { bytes.behind(2) } else { bytes };
+    let bytes = if bytes.captured.starts_with(&PPP_ADDRESS) { bytes.after(2) } else { bytes };
     need(bytes, 1)?;
-    let (protocol, behind) = if bytes.captured[0] & 1 == 1 {
-        (u16::from(bytes.captured[0]), bytes.behind(1))
+    let (protocol, after) = if bytes.captured[0] & 1 == 1 {
+        (u16::from(bytes.captured[0]), bytes.after(1))
     } else {
         need(bytes, 2)?;
-        (u16_at(bytes.captured, 0), bytes.behind(2))
+        (u16_at(bytes.captured, 0), bytes.after(2))
     };
     match protocol {
-        0x0021 => Ok((Next::EtherType(IPV4), behind)),
-        0x0057 => Ok((Next::EtherType(IPV6), behind)),
-        0x0281 | 0x0283 => Ok((Next::EtherType(0x8847), behind)),
-        MULTILINK if behind.captured.first().is_some_and(|flags| flags & WHOLE == WHOLE) => {
-            Ok((Next::Ppp, behind.behind(4)))
+        0x0021 => Ok((Next::EtherType(IPV4), after)),
+        0x0057 => Ok((Next::EtherType(IPV6), after)),
+        0x0281 | 0x0283 => Ok((Next::EtherType(0x8847), after)),
+        MULTILINK if after.captured.first().is_some_and(|flags| flags & WHOLE == WHOLE) => {
+            Ok((Next::Ppp, after.after(4)))
         }
         other => Err(Stop { layer, reason: Reason::Unknown(other.into()) }),
     }

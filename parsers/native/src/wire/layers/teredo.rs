@@ -16,10 +16,10 @@ pub fn header<'a>(mut bytes: Bytes<'a>, tunnel: &mut Tunnel) -> Step<'a> {
         // Identifier and value, then a nonce and a byte of confirmation.
         let length = 4 + usize::from(first[2]) + usize::from(first[3]) + 9;
         need(bytes, length)?;
-        bytes = bytes.behind(length);
+        bytes = bytes.after(length);
     }
     if u16_at(need(bytes, 2)?, 0) == ORIGIN {
-        bytes = bytes.behind(8);
+        bytes = bytes.after(8);
     }
     let header = need(bytes, IPV6_HEADER)?;
     // Behind it there may be a trailer.

@@ -17,12 +17,12 @@ fn decoded(next: Next, bytes: &[u8], on_wire: u32) -> (bool, Option<Stop>, Netwo
     (is_ip, stop, network, extras)
 }
 
-/// An IPv4 header of `protocol`, before `behind`.
-fn ipv4(protocol: u8, behind: &[u8]) -> Vec<u8> {
-    let length = (20 + behind.len() as u16).to_be_bytes();
+/// An IPv4 header of `protocol`, before `after`.
+fn ipv4(protocol: u8, after: &[u8]) -> Vec<u8> {
+    let length = (20 + after.len() as u16).to_be_bytes();
     let mut header = vec![0x45, 0, length[0], length[1], 0, 1, 0, 0, 64, protocol, 0, 0];
     header.extend([10, 0, 0, 1, 10, 0, 0, 2]);
-    [header.as_slice(), behind].concat()
+    [header.as_slice(), after].concat()
 }
 
 fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {

@@ -143,25 +143,25 @@ pub struct ShortHeader<'a> {
     /// Whether the fixed bit is set.
     pub is_fixed: bool,
     /// From the destination's identifier on.
-    behind: &'a [u8],
+    after: &'a [u8],
 }
 
 impl ShortHeader<'_> {
     pub fn is_to(&self, destination: &ConnectionId) -> bool {
-        self.behind.starts_with(destination.bytes())
+        self.after.starts_with(destination.bytes())
     }
 
     /// The first bytes as the identifier of the destination, whose length only the ends know.
     pub fn destination(&self, length: usize) -> Option<ConnectionId> {
-        ConnectionId::new(self.behind.get(..length)?)
+        ConnectionId::new(self.after.get(..length)?)
     }
 }
 
 /// The short header that a datagram begins with.
 pub fn short_header(bytes: &[u8]) -> Option<ShortHeader<'_>> {
-    let (&first, behind) = bytes.split_first()?;
+    let (&first, after) = bytes.split_first()?;
     let (spin, is_fixed) = (first & SPIN != 0, first & FIXED != 0);
-    (first & LONG == 0).then_some(ShortHeader { spin, is_fixed, behind })
+    (first & LONG == 0).then_some(ShortHeader { spin, is_fixed, after })
 }
 
 /// Whether a datagram begins with the long header of a version whose packets are read.
@@ -267,7 +267,7 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
-    /// Bytes behind one with their length.
+    /// Bytes after one with their length.
     fn behind_length(&mut self) -> Option<&'a [u8]> {
         let length = self.integer(1)?;
         self.take(length)

@@ -113,8 +113,8 @@ impl<'a> Iterator for Blocks<'a> {
                 return None;
             }
             let block = self.rest.split_first_chunk::<4>();
-            let split = block.and_then(|(head, behind)| {
-                let (body, rest) = behind.split_at_checked(4 * usize::from(u16_at(head, 2)))?;
+            let split = block.and_then(|(head, after)| {
+                let (body, rest) = after.split_at_checked(4 * usize::from(u16_at(head, 2)))?;
                 Some((head, body, rest))
             });
             let Some((&[kind, specific, ..], body, rest)) = split else {

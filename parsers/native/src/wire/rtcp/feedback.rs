@@ -44,8 +44,8 @@ pub struct Congestion<'a> {
 
 impl<'a> Congestion<'a> {
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
-        let (sender, behind) = body.split_first_chunk::<4>()?;
-        let (sources, time) = behind.split_last_chunk::<4>()?;
+        let (sender, after) = body.split_first_chunk::<4>()?;
+        let (sources, time) = after.split_last_chunk::<4>()?;
         let report = Self { sender: u32_at(sender, 0), time: u32_at(time, 0), sources };
         let last = report.sources().last();
         // A wrong count leaves bytes over, or exceeds them.
@@ -85,11 +85,11 @@ pub struct PacketReport {
 
 impl<'a> SourceReport<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        let (fixed, behind) = bytes.split_first_chunk::<8>()?;
+        let (fixed, after) = bytes.split_first_chunk::<8>()?;
         let count = usize::from(u16_at(fixed, 6));
-        let metrics = behind.get(..2 * count)?;
+        let metrics = after.get(..2 * count)?;
         // Padded to whole words.
-        let rest = behind.get(count.next_multiple_of(2) * 2..)?;
+        let rest = after.get(count.next_multiple_of(2) * 2..)?;
         Some(Self { ssrc: u32_at(fixed, 0), first: u16_at(fixed, 4), metrics, rest })
     }
 
@@ -141,9 +141,9 @@ pub struct Arrival {
 
 impl<'a> TransportWide<'a> {
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
-        let (fixed, behind) = body.split_first_chunk::<16>()?;
+        let (fixed, after) = body.split_first_chunk::<16>()?;
         let count = u16_at(fixed, 10);
-        let (chunks, deltas) = split_chunks(behind, count)?;
+        let (chunks, deltas) = split_chunks(after, count)?;
         let report = Self {
             sender: u32_at(fixed, 0),
             media: u32_at(fixed, 4),
@@ -172,7 +172,7 @@ impl<'a> TransportWide<'a> {
     }
 }
 
-/// The chunks for `count` packets, and the bytes behind them.
+/// The chunks for `count` packets, and the bytes after them.
 fn split_chunks(bytes: &[u8], count: u16) -> Option<(&[u8], &[u8])> {
     let (mut at, mut left) = (0, count);
     while left > 0 {

@@ -180,11 +180,11 @@ impl<'a> Iterator for Packets<'a> {
 
 impl<'a> Packets<'a> {
     fn split(&mut self) -> Option<([u8; 2], &'a [u8])> {
-        let (head, behind) = self.rest.split_first_chunk::<4>()?;
+        let (head, after) = self.rest.split_first_chunk::<4>()?;
         if super::rtp::kind(self.rest) != Some(super::rtp::DatagramKind::Rtcp) {
             return None;
         }
-        let (body, rest) = behind.split_at_checked(4 * usize::from(u16_at(head, 2)))?;
+        let (body, rest) = after.split_at_checked(4 * usize::from(u16_at(head, 2)))?;
         self.rest = rest;
         // Padding ends the last packet of a compound, and its last byte is its length.
         let padding = match body.last() {

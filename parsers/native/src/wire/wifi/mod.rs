@@ -53,7 +53,7 @@ pub fn decode(
     };
 }
 
-/// A network header and the bytes behind it.
+/// A network header and the bytes after it.
 struct NetworkBody<'a> {
     next: Next,
     bytes: Bytes<'a>,
@@ -71,7 +71,7 @@ fn frame<'a>(
         LinkType::WifiPrism | LinkType::WifiAvs => prism::decode(bytes)?,
         _ => Preamble::default(),
     };
-    let mut bytes = bytes.behind(preamble.header);
+    let mut bytes = bytes.after(preamble.header);
     if preamble.is_damaged {
         // In a damaged frame even the addresses may be wrong.
         return Err(stop(Reason::BadChecksum));
@@ -213,14 +213,14 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkB
     if header.is_later_part {
         return Err(stop(Reason::LaterPart));
     }
-    let mesh_control = if header.is_aggregate { 0 } else { header.mesh_control(bytes.behind(at)) };
+    let mesh_control = if header.is_aggregate { 0 } else { header.mesh_control(bytes.after(at)) };
     // Some drivers decrypt a frame and leave the bit set.
-    let is_readable = bytes.behind(at + mesh_control).captured.starts_with(&SNAP);
+    let is_readable = bytes.after(at + mesh_control).captured.starts_with(&SNAP);
     if header.flags & PROTECTED != 0 && !is_readable {
         return Err(stop(Reason::Encrypted));
     }
     if header.is_aggregate {
-        return first_of_aggregate(bytes.behind(at), header);
+        return first_of_aggregate(bytes.after(at), header);
     }
     if header.flags & MORE_PARTS != 0 {
         bytes.on_wire = bytes.on_wire.max(LONGEST_PACKET);
@@ -228,9 +228,9 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkB
     packet(bytes, at + mesh_control)
 }
 
-/// The packet behind LLC and SNAP headers.
+/// The packet after LLC and SNAP headers.
 fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
-    let (next, bytes) = llc(0, bytes.behind(at))?;
+    let (next, bytes) = llc(0, bytes.after(at))?;
     Ok(NetworkBody { next, bytes, has_more: false })
 }
 
@@ -239,18 +239,18 @@ fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
 fn first_of_aggregate<'a>(mut bytes: Bytes<'a>, header: &Header) -> Result<NetworkBody<'a>, Stop> {
     loop {
         let start = need(bytes, SUBFRAME)?;
-        let mesh_control = header.mesh_control(bytes.behind(SUBFRAME));
+        let mesh_control = header.mesh_control(bytes.after(SUBFRAME));
         let length = mesh_control + usize::from(u16::from_be_bytes([start[12], start[13]]));
-        let behind = (SUBFRAME + length).next_multiple_of(4);
-        let has_more = bytes.on_wire as usize > behind + SUBFRAME;
-        let subframe = bytes.behind(SUBFRAME);
+        let after = (SUBFRAME + length).next_multiple_of(4);
+        let has_more = bytes.on_wire as usize > after + SUBFRAME;
+        let subframe = bytes.after(SUBFRAME);
         let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, mesh_control);
         match found {
             Ok(body) if matches!(body.next, Next::EtherType(IPV4 | IPV6)) => {
                 return Ok(NetworkBody { has_more, ..body });
             }
-            found if !has_more || bytes.captured.len() <= behind => return found,
-            _ => bytes = bytes.behind(behind),
+            found if !has_more || bytes.captured.len() <= after => return found,
+            _ => bytes = bytes.after(after),
         }
     }
 }

@@ -93,7 +93,7 @@ impl RecoveryState {
     }
 
     /// `start..end`, sent at `sent_ns`, arrived; `arrived` is all data that did. Later retransmissions of it
-    /// were not needed if the arrival `is_final`: not at a capture behind which packets may still be lost.
+    /// were not needed if the arrival `is_final`: not at a capture beyond which packets may still be lost.
     pub(crate) fn on_arrival(
         &mut self,
         (start, end): (i64, i64),

@@ -168,7 +168,7 @@ impl Test {
     }
 }
 
-/// The text in the brackets at the start of a line, and the text behind them.
+/// The text in the brackets at the start of a line, and the text after them.
 fn bracketed(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.trim_ascii_start().strip_prefix(b"[")?;
     let end = memchr::memchr(b']', rest)?;

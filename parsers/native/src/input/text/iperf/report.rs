@@ -3,7 +3,7 @@
 
 use crate::input::text::number;
 
-/// The columns behind the rate, by the line with their names.
+/// The columns after the rate, by the line with their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
     /// None that is read.
@@ -60,7 +60,7 @@ pub struct Report {
     pub is_of_sender: bool,
 }
 
-/// Read the text behind the test's number; None if it is no interval with a rate.
+/// Read the text after the test's number; None if it is no interval with a rate.
 pub fn read(text: &[u8], columns: Columns) -> Option<Report> {
     let (start_ns, end_ns, rest) = interval(text)?;
     let mut words = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).peekable();
@@ -109,7 +109,7 @@ impl Report {
     }
 }
 
-/// `1.0000-2.0000 sec`, in old releases ` 1.0- 2.0 sec`, and the text behind it.
+/// `1.0000-2.0000 sec`, in old releases ` 1.0- 2.0 sec`, and the text after it.
 fn interval(text: &[u8]) -> Option<(i64, i64, &[u8])> {
     let text = text.trim_ascii_start();
     let dash = memchr::memchr(b'-', text)?;

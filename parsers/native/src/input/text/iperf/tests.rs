@@ -42,7 +42,7 @@ fn read(text: &str) -> (Vec<VariableSample>, Iperf, Vec<Outcome>) {
     (iperf.take_samples(), iperf, outcomes)
 }
 
-/// Name, seconds behind `start_ns`, value.
+/// Name, seconds after `start_ns`, value.
 fn rows(samples: &[VariableSample], start_ns: i64) -> Vec<Row> {
     let seconds = |sample: &VariableSample| (sample.time_ns - start_ns) as f64 / 1e9;
     samples.iter().map(|sample| (sample.name, seconds(sample), sample.value)).collect()

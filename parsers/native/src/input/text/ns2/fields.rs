@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The usual time: few seconds, and at most nine digits behind the point.
+    /// The usual time: few seconds, and at most nine digits after the point.
     #[inline(always)]
     fn plain_time_ns(&mut self) -> Option<i64> {
         let seconds = self.digits().filter(|&seconds| seconds <= MAX_SECONDS)?;
@@ -255,8 +255,8 @@ mod tests {
         for text in ["0", "7", "1234567", "12345678", "123456789012345678"] {
             for line in [text.to_owned(), format!("{text} "), format!("{text} and more to come")] {
                 assert_eq!(Fields::new(line.as_bytes()).decimal(), text.parse().ok(), "{line}");
-                let behind = format!("before {line}");
-                let mut fields = Fields::new(behind.as_bytes());
+                let after = format!("before {line}");
+                let mut fields = Fields::new(after.as_bytes());
                 assert_eq!((fields.field(), fields.decimal()), (Some(&b"before"[..]), text.parse().ok()));
             }
         }

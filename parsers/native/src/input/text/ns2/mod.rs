@@ -306,7 +306,7 @@ fn place(seen: &LinePacket, addresses: &NodeAddresses) -> (Event, PathPoint) {
     }
 }
 
-/// Whether a line looks like ns-2's. Other simulators use the same letters, so the text behind the
+/// Whether a line looks like ns-2's. Other simulators use the same letters, so the text after the
 /// time must be valid, too. nam's lines are recognised and refused by name.
 pub fn recognises(line: &[u8]) -> bool {
     let rest = line.get(2..).unwrap_or_default();
@@ -329,7 +329,7 @@ pub fn recognises(line: &[u8]) -> bool {
     }
 }
 
-/// Whether the text behind an event's letter is ns-2's.
+/// Whether the text after an event's letter is ns-2's.
 fn recognises_event(rest: &[u8]) -> bool {
     let mut fields = Fields::new(rest);
     if let Some(rest) = rest.strip_prefix(b"-t ") {

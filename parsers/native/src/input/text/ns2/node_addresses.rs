@@ -51,8 +51,8 @@ impl NodeAddresses {
 
     /// Addresses found at nodes that only forward their packets.
     pub fn behind_gateways(&self) -> Vec<u32> {
-        let behind = self.nodes.iter().filter(|(_, node)| self.gateways.contains(node));
-        behind.map(|(&address, _)| address).collect()
+        let after = self.nodes.iter().filter(|(_, node)| self.gateways.contains(node));
+        after.map(|(&address, _)| address).collect()
     }
 
     /// Whether packets may leave `node` by radio.

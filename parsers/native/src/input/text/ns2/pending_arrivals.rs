@@ -1,7 +1,7 @@
 //! Packets at a node that may or may not be their destination.
 //!
 //! Only traces with hierarchical addresses have them, and nearly always the next line decides: the
-//! packet is passed on, or answered. Until then it and all packets behind it wait, so that the
+//! packet is passed on, or answered. Until then it and all packets after it wait, so that the
 //! order stays that of the trace.
 
 use std::collections::VecDeque;

@@ -83,7 +83,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Lin
     has_size.then(|| numbers.give(seen))?
 }
 
-/// Read the text behind the time in a tagged trace. Hops of links, `h`, repeat `-`.
+/// Read the text after the time in a tagged trace. Hops of links, `h`, repeat `-`.
 pub fn read_tagged(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     let Some(line) = Tagged::read(fields) else {
         return Err(TAGGED);

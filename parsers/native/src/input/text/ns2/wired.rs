@@ -10,7 +10,7 @@ const EXPECTED: Outcome = Outcome::Wrong(
     "expected `EVENT TIME FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT SEQ UID`, a packet on a link of ns-2",
 );
 const SATELLITE: Outcome =
-    Outcome::Wrong("positions of satellites behind a packet, expected a trace of ns-2 without satellites");
+    Outcome::Wrong("positions of satellites after a packet, expected a trace of ns-2 without satellites");
 
 /// The event of a line's first letter, and whether it is at the link's far end.
 #[inline(always)]
@@ -68,7 +68,7 @@ impl Route {
     }
 }
 
-/// Read the text behind the time into `seen`.
+/// Read the text after the time into `seen`.
 #[inline(always)]
 pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut LinePacket) -> Result<(), Outcome> {
     read_packet(letter, time_ns, fields, seen).ok_or(EXPECTED)?;

@@ -65,7 +65,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The time behind the letter, and where the route begins.
+/// The time after the letter, and where the route begins.
 #[inline(always)]
 fn time_ns(line: &[u8]) -> Option<(i64, usize)> {
     const START: usize = 2;

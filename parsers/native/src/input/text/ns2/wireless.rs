@@ -45,7 +45,7 @@ pub fn reason(event: Event, code: &[u8]) -> Code {
     }
 }
 
-/// Read the text behind the time.
+/// Read the text after the time.
 pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     read_packet(letter, time_ns, fields).ok_or(EXPECTED)
 }

@@ -80,7 +80,7 @@ fn has_transport(packet: &Packet) -> bool {
     packet.is_ip && packet.network.fragment.is_none_or(|fragment| fragment.offset == 0)
 }
 
-/// Bytes behind the IP header.
+/// Bytes after the IP header.
 fn transport_bytes(packet: &Packet) -> u32 {
     let header = if packet.network.endpoints.family == Family::V4 { IPV4_HEADER } else { IPV6_HEADER };
     packet.wire_bytes.saturating_sub(header)

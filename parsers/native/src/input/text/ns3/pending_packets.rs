@@ -1,4 +1,4 @@
-//! Packets whose point on their path is not known yet, and those behind them: order matters to
+//! Packets whose point on their path is not known yet, and those after them: order matters to
 //! connections, so all wait for the first.
 
 use std::collections::VecDeque;

@@ -22,7 +22,7 @@ pub struct Prefix<'a> {
     pub time: &'a [u8],
     /// None in the file of a single device, which only its name identifies.
     pub place: Option<LinePlace>,
-    /// The trace source behind the device, such as `TxQueue/Enqueue`; empty without place.
+    /// The trace source after the device, such as `TxQueue/Enqueue`; empty without place.
     pub trace_source: &'a [u8],
     /// The headers, from the first `ns3::` on; empty if the packet has none.
     pub headers: &'a [u8],

@@ -18,27 +18,27 @@ impl<'a> Scanner<'a> {
         self.rest
     }
 
-    /// Move behind the next `word`; None, without moving, if there is none.
+    /// Move after the next `word`; None, without moving, if there is none.
     #[inline]
     pub fn after(&mut self, word: &[u8]) -> Option<&mut Self> {
         let &first = word.first()?;
         let mut text = self.rest;
         loop {
             text = text.get(memchr(first, text)?..)?;
-            if let Some(behind) = text.strip_prefix(word) {
-                self.rest = behind;
+            if let Some(after) = text.strip_prefix(word) {
+                self.rest = after;
                 return Some(self);
             }
             text = text.get(1..)?;
         }
     }
 
-    /// Whether `word` comes next; if so, move behind it.
+    /// Whether `word` comes next; if so, move after it.
     #[inline]
     pub fn passes(&mut self, word: &[u8]) -> bool {
-        let behind = self.rest.strip_prefix(word);
-        self.rest = behind.unwrap_or(self.rest);
-        behind.is_some()
+        let after = self.rest.strip_prefix(word);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
     }
 
     #[inline]
@@ -61,7 +61,7 @@ impl<'a> Scanner<'a> {
         self.number().and_then(|value| T::try_from(value).ok())
     }
 
-    /// The text before the next `end`; move behind that.
+    /// The text before the next `end`; move after that.
     #[inline]
     pub fn until(&mut self, end: u8) -> Option<&'a [u8]> {
         let at = memchr(end, self.rest)?;

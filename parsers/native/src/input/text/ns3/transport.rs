@@ -13,7 +13,7 @@ const UDP_HEADER: u32 = 8;
 const MAX_WINDOW_SCALE: u8 = 14;
 
 /// `(49153 > 5001 [SYN] Seq=0 Ack=0 Win=65535 ns3::TcpOptionTS(500;0) ns3::TcpOptionEnd(EOL))` and
-/// the payload; `bytes` counts from behind the IP header.
+/// the payload; `bytes` counts from after the IP header.
 pub fn read_tcp(fields: &[u8], bytes: u32, network: &mut Network) -> Option<()> {
     let mut scanner = Scanner::new(fields);
     read_ports(scanner.after(b"(")?, network)?;
@@ -34,7 +34,7 @@ pub fn read_tcp(fields: &[u8], bytes: u32, network: &mut Network) -> Option<()> 
     Some(())
 }
 
-/// `(length: 1008 49153 > 6001)`, perhaps with a numbered packet behind it: `ns3::SeqTsHeader ((seq=0
+/// `(length: 1008 49153 > 6001)`, perhaps with a numbered packet after it: `ns3::SeqTsHeader ((seq=0
 /// time=+0.7s))`. Its bytes are payload.
 pub fn read_udp(fields: &[u8], network: &mut Network) -> Option<()> {
     let mut scanner = Scanner::new(fields);
@@ -92,7 +92,7 @@ enum Options {
     Unknown,
 }
 
-/// Read the options and move behind the header. Their lengths are not printed, but follow from
+/// Read the options and move after the header. Their lengths are not printed, but follow from
 /// their kinds.
 fn read_options(scanner: &mut Scanner<'_>, tcp: &mut Tcp) -> Options {
     let mut sum = Options::Bytes(0);
@@ -156,12 +156,12 @@ fn padded(options: u32) -> u32 {
     options.next_multiple_of(4)
 }
 
-/// Payload behind a header of unknown length, of at most `most` bytes: releases up to 3.21 print no
+/// Payload after a header of unknown length, of at most `most` bytes: releases up to 3.21 print no
 /// options, and the padding of short frames looks like payload.
 fn payload_behind(tail: &[u8], most: u32) -> u32 {
     let mut scanner = Scanner::new(tail);
     if !scanner.passes(b" Payload (size=") {
-        // Nothing behind the header, or a header of the application.
+        // Nothing after the header, or a header of the application.
         let is_empty = tail.trim_ascii().is_empty() || tail.starts_with(b" ns3::EthernetTrailer");
         return if is_empty { 0 } else { most };
     }

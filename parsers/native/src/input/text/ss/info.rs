@@ -14,7 +14,7 @@ enum ValueForm {
 }
 
 /// Variable in the text, name here, unit and form. `rtt` is smoothed (RFC 6298), with its variation
-/// behind the slash; `retrans` has the segments in flight now and the sum since the connection
+/// after the slash; `retrans` has the segments in flight now and the sum since the connection
 /// began.
 const VARIABLES: [(&[u8], &str, Unit, ValueForm); 17] = [
     (b"cwnd", "cwnd", Unit::Packets, ValueForm::Plain),

@@ -1,7 +1,7 @@
 //! Samples of `ss -ti`, Linux's view into its sockets, as a loop in a shell writes them into a file.
 //!
 //! A socket is one line (`ss -tiO`) or two, the second indented. The time of a sample is in a line
-//! before (`date +%s.%N`, ISO 8601, either behind a `#`), or at the start of each line (`ts`). Each
+//! before (`date +%s.%N`, ISO 8601, either after a `#`), or at the start of each line (`ts`). Each
 //! socket's variables belong to the direction in which it sends.
 
 mod info;
@@ -47,10 +47,10 @@ impl LineFormat for Ss {
             self.socket = None;
             return Outcome::Other;
         }
-        if let Some((endpoints, behind)) = socket(rest) {
+        if let Some((endpoints, after)) = socket(rest) {
             self.clock.on_socket(endpoints.as_ref());
             self.socket = Some(endpoints);
-            return if info::is_info(behind) { self.take_info(behind) } else { Outcome::Other };
+            return if info::is_info(after) { self.take_info(after) } else { Outcome::Other };
         }
         if info::is_info(rest) {
             return self.take_info(rest);
@@ -114,21 +114,21 @@ fn is_state(word: &[u8]) -> bool {
     STATES.contains(&word)
 }
 
-/// Addresses of a socket's line, and the text behind them. There are no endpoints if it is no TCP
+/// Addresses of a socket's line, and the text after them. There are no endpoints if it is no TCP
 /// connection, such as a listening socket.
 fn socket(line: &[u8]) -> Option<(Option<Endpoints>, &[u8])> {
     let mut rest = line;
     let mut is_tcp = true;
     // Before both queues: protocol and state, unless the command fixed them.
     let local = loop {
-        let (word, behind) = next_word(rest)?;
+        let (word, after) = next_word(rest)?;
         if word.iter().all(u8::is_ascii_digit) {
-            let (send_queue, behind) = next_word(behind)?;
+            let (send_queue, after) = next_word(after)?;
             if !send_queue.iter().all(u8::is_ascii_digit) {
                 return None;
             }
-            let (local, behind) = next_word(behind)?;
-            rest = behind;
+            let (local, after) = next_word(after)?;
+            rest = after;
             break local;
         }
         is_tcp &= word != b"udp" && word != b"UNCONN";
@@ -136,9 +136,9 @@ fn socket(line: &[u8]) -> Option<(Option<Endpoints>, &[u8])> {
         if word.len() > 12 {
             return None;
         }
-        rest = behind;
+        rest = after;
     };
-    let (peer, behind) = next_word(rest)?;
+    let (peer, after) = next_word(rest)?;
     memchr::memchr(b':', local)?;
     memchr::memchr(b':', peer)?;
     let ends = address::end_with_port(local).zip(address::end_with_port(peer));
@@ -146,10 +146,10 @@ fn socket(line: &[u8]) -> Option<(Option<Endpoints>, &[u8])> {
         return None;
     }
     let endpoints = ends.filter(|_| is_tcp).and_then(|(local, peer)| local.sending_to(peer, 6));
-    Some((endpoints, behind))
+    Some((endpoints, after))
 }
 
-/// The next word and the text behind it.
+/// The next word and the text after it.
 fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());

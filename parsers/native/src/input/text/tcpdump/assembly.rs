@@ -9,7 +9,7 @@ use crate::packet::ip_fields::IpFields;
 use crate::packet::key::FlowKey;
 use crate::packet::plain::PlainSegment;
 
-const ENDS: &str = "expected `source > destination:` behind `IP` or `IP6`";
+const ENDS: &str = "expected `source > destination:` after `IP` or `IP6`";
 const A_TCP_HEADER: &str = "expected a whole TCP header";
 
 const TCP: u8 = 6;
@@ -80,12 +80,12 @@ impl Start {
             ip.family = Some(packet.network.endpoints.family);
         }
         let rest = match endpoints::behind_extension_headers(rest).filter(|_| !has_ports) {
-            Some(((src_port, dst_port), behind)) => {
+            Some(((src_port, dst_port), after)) => {
                 let network = &mut packet.network;
                 (network.endpoints.src_port, network.endpoints.dst_port) = (src_port, dst_port);
                 network.has_ports = true;
                 (ip.protocol, ip.has_options) = (None, true);
-                behind
+                after
             }
             None => rest,
         };
@@ -98,7 +98,7 @@ impl Start {
         Ok(())
     }
 
-    /// Read the text behind the addresses, and return the packet's length if it is known.
+    /// Read the text after the addresses, and return the packet's length if it is known.
     #[inline]
     fn transport(
         &self,
@@ -261,7 +261,7 @@ fn take_udp(text: &[u8], ip: &ip::Header, network: &mut Network) -> Option<u32> 
     printed.or(behind_ip).map(|payload| payload.saturating_add(UDP_HEADER))
 }
 
-/// Why nothing behind the IP header was read.
+/// Why nothing after the IP header was read.
 #[cold]
 fn stop(protocol: u8, text: &[u8], network: &Network) -> Option<Stop> {
     let (layer, reason) = match (protocol, is_cut(text)) {

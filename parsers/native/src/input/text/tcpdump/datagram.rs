@@ -1,4 +1,4 @@
-//! The text behind the addresses of packets without a TCP header.
+//! The text after the addresses of packets without a TCP header.
 
 use super::scan::{number_after, number_behind, split_at_words, trim_start};
 
@@ -58,8 +58,8 @@ pub fn udp_payload(text: &[u8]) -> Option<u32> {
 /// 48`.
 #[inline(never)]
 fn other_payload(text: &[u8]) -> Option<u32> {
-    if let Some((_, behind)) = split_at_words(text, b"UDP, length") {
-        let number = behind.strip_prefix(b":").unwrap_or(behind);
+    if let Some((_, after)) = split_at_words(text, b"UDP, length") {
+        let number = after.strip_prefix(b":").unwrap_or(after);
         return number_after(number, b" ").map(|(payload, _)| payload);
     }
     if let Some((payload, _)) = number_after(text, b"udp ") {

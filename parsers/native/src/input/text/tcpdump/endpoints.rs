@@ -25,7 +25,7 @@ struct PrintedEnd<'a> {
     port: Option<u16>,
 }
 
-/// Read both ends into `endpoints` and return whether they have ports, and the text behind them.
+/// Read both ends into `endpoints` and return whether they have ports, and the text after them.
 /// Names are added to `hosts`, and addresses too if the other end is a name.
 #[inline]
 pub fn read<'a>(
@@ -48,19 +48,19 @@ pub fn read<'a>(
     Some((source.port.is_some() && destination.port.is_some(), rest))
 }
 
-/// What tcpdump prints first of IPv6 extension headers, behind which ports may stand.
+/// What tcpdump prints first of IPv6 extension headers, after which ports may stand.
 const EXTENSION_HEADERS: [&[u8]; 4] = [b"HBH ", b"DSTOPT ", b"RT6 ", b"frag (0|"];
 
-/// The ports behind extension headers, as in `RT6 (len=2, segleft=1) 5645 > 5642: `, and the text behind
+/// The ports after extension headers, as in `RT6 (len=2, segleft=1) 5645 > 5642: `, and the text after
 /// them.
 pub fn behind_extension_headers(text: &[u8]) -> Option<((u16, u16), &[u8])> {
     if !EXTENSION_HEADERS.iter().any(|header| text.starts_with(header)) {
         return None;
     }
-    let (before, behind) = split_at_words(text, b" > ")?;
+    let (before, after) = split_at_words(text, b" > ")?;
     let source = before.rsplit(|&byte| byte == b' ').next()?;
     let (source, b"") = number(source)? else { return None };
-    let (destination, rest) = number(behind)?;
+    let (destination, rest) = number(after)?;
     let ports = (u16::try_from(source).ok()?, u16::try_from(destination).ok()?);
     Some((ports, rest.strip_prefix(b": ")?))
 }
@@ -97,7 +97,7 @@ impl Default for RecentEndpoints {
 }
 
 impl RecentEndpoints {
-    /// The ends in `text`, up to the blank behind them, and the place of their connection. None
+    /// The ends in `text`, up to the blank after them, and the place of their connection. None
     /// unless both are addresses with ports. `hash` selects the slot: texts that share one are
     /// parsed each time.
     #[inline(always)]
@@ -185,14 +185,14 @@ fn ipv4(text: &[u8]) -> Option<(u32, &[u8])> {
         if at > 0 {
             rest = rest.strip_prefix(b".")?;
         }
-        let (octet, behind) = number(rest)?;
+        let (octet, after) = number(rest)?;
         address = address << 8 | u32::from(u8::try_from(octet).ok()?);
-        rest = behind;
+        rest = after;
     }
     Some((address, rest))
 }
 
-/// Hexadecimal groups, possibly with an IPv4 address at the end and a port behind it.
+/// Hexadecimal groups, possibly with an IPv4 address at the end and a port after it.
 fn ipv6(token: &[u8]) -> Option<PrintedEnd<'_>> {
     let last_colon = memchr::memrchr(b':', token)?;
     let dots = memchr::memchr_iter(b'.', token.get(last_colon..)?).count();
@@ -207,7 +207,7 @@ fn ipv6(token: &[u8]) -> Option<PrintedEnd<'_>> {
     Some(PrintedEnd { family: Family::V6, address: address.to_bits(), host, port })
 }
 
-/// A name: the text behind its last dot is the port, if it is a number or a known service. Else it
+/// A name: the text after its last dot is the port, if it is a number or a known service. Else it
 /// stays part of the name, so that different ends stay different.
 #[cold]
 fn named(token: &[u8]) -> Option<PrintedEnd<'_>> {

@@ -20,7 +20,7 @@ const LAST: usize = 255;
 const ROOM: usize = 512;
 /// Longer than two IPv6 addresses with ports, in whole words.
 const MOST_ENDS: usize = 104;
-/// The line must end within this many bytes behind the length of the payload.
+/// The line must end within this many bytes after the length of the payload.
 const MOST_WORDS: usize = 1024;
 
 pub struct Line<'a> {

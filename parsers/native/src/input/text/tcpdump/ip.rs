@@ -41,7 +41,7 @@ impl Header {
         }
     }
 
-    /// Bytes behind the header, as far as they are in the frame.
+    /// Bytes after the header, as far as they are in the frame.
     pub fn payload(&self) -> Option<u32> {
         self.total?.checked_sub(self.bytes())?.checked_sub(self.missing)
     }
@@ -124,14 +124,14 @@ impl Header {
     }
 
     /// `class 0x02, flowlabel 0x30ac9, hlim 63, next-header TCP (6) payload length: 33) `; since version 5
-    /// `next-header TCP (6), payload length 33) `, and behind it the length that the header cannot have.
+    /// `next-header TCP (6), payload length 33) `, and after it the length that the header cannot have.
     fn ipv6<'a>(&mut self, words: &'a [u8]) -> Option<&'a [u8]> {
         self.family = Some(Family::V6);
         let (words, rest) = split_at_words(words, b"payload length")?;
         let (payload, rest) = number(trim_start(rest.strip_prefix(b":").unwrap_or(rest)))?;
         let rest = rest.strip_prefix(b") ")?;
         let (real, rest) = match number_after(rest, b"[real length ") {
-            Some((real, behind)) => (Some(real), behind.strip_prefix(b", presumed BIG TCP] ")?),
+            Some((real, after)) => (Some(real), after.strip_prefix(b", presumed BIG TCP] ")?),
             None => (None, rest),
         };
         // 0 is a jumbogram or due to segmentation offload.

@@ -4,7 +4,7 @@
 use super::scan::{number_after, number_behind, split_at_byte, split_at_words, trim_start};
 use crate::packet::event::{Event, Family};
 
-/// The protocol behind the link header.
+/// The protocol after the link header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkPayload {
     /// IPv4 or IPv6, as named by the line.
@@ -155,9 +155,9 @@ fn kind(words: &[u8]) -> LinkPayload {
 /// Tags of 802.1Q, possibly several, and PPPoE.
 fn tagged(kind_outside: LinkPayload, text: &[u8]) -> (LinkPayload, &[u8]) {
     let (mut found, mut rest) = (kind_outside, text);
-    while let Some((words, behind)) = tag(rest) {
+    while let Some((words, after)) = tag(rest) {
         found = kind(words);
-        rest = behind;
+        rest = after;
     }
     pppoe(rest).unwrap_or((found, rest))
 }

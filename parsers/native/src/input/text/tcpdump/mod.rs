@@ -299,7 +299,7 @@ impl Tcpdump {
         }
     }
 
-    /// Read the addresses of a packet and the text behind them.
+    /// Read the addresses of a packet and the text after them.
     #[inline]
     fn complete(&mut self, start: &Start, text: &[u8], packet: &mut Packet) -> Outcome {
         match start.with_ip(text, self, packet) {

@@ -4,7 +4,7 @@
 //! look the same. So the first packets are held back and compared. Times since the first line grow,
 //! even where packets are not in order; differences go up and down, or stay the same with a steady
 //! sender. So the times are differences if more than one in eight is smaller than its predecessor
-//! and the later half is not behind the earlier one, or if the last one is not larger than the
+//! and the later half is not after the earlier one, or if the last one is not larger than the
 //! second. A shorter text that only grows is taken for times since the first.
 
 use std::collections::VecDeque;

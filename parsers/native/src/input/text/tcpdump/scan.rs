@@ -50,26 +50,26 @@ fn one_by_one(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, text.get(length..)?)).filter(|_| length > 0)
 }
 
-/// The number behind `words` at the beginning of `text`.
+/// The number after `words` at the beginning of `text`.
 #[inline]
 pub fn number_after<'a>(text: &'a [u8], words: &[u8]) -> Option<(u32, &'a [u8])> {
     number(text.strip_prefix(words)?)
 }
 
-/// The number behind the first `words` anywhere in `text`.
+/// The number after the first `words` anywhere in `text`.
 pub fn number_behind(text: &[u8], words: &[u8]) -> Option<u32> {
     let (_, rest) = split_at_words(text, words)?;
     number(rest).map(|(value, _)| value)
 }
 
-/// The text before and behind the first `words` in `text`.
+/// The text before and after the first `words` in `text`.
 #[inline]
 pub fn split_at_words<'a>(text: &'a [u8], words: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memchr::memmem::find(text, words)?;
     Some((text.get(..at)?, text.get(at + words.len()..)?))
 }
 
-/// The text before and behind the first `byte` in `text`.
+/// The text before and after the first `byte` in `text`.
 #[inline]
 pub fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(byte, text)?;

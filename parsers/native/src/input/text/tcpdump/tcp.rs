@@ -56,26 +56,26 @@ fn fields(text: &[u8]) -> Option<Header> {
     let mut header = Header { is_whole: true, flags: flags(letters)?, ..Header::default() };
     let mut rest = rest;
     while let Some(field) = rest.strip_prefix(b", ") {
-        let behind = match field.first() {
+        let after = match field.first() {
             Some(b's') => sequence(field, &mut header),
-            Some(b'a') => number_after(field, b"ack ").map(|(ack, behind)| {
+            Some(b'a') => number_after(field, b"ack ").map(|(ack, after)| {
                 header.ack = Some(ack);
-                behind
+                after
             }),
             Some(b'w') => window(field, &mut header),
-            Some(b'u') => number_after(field, b"urg ").map(|(_, behind)| behind),
+            Some(b'u') => number_after(field, b"urg ").map(|(_, after)| after),
             Some(b'o') => {
                 field.strip_prefix(b"options [").map(|list| tcp_options::read(list, &mut header.options))
             }
-            Some(b'c') => split_at_byte(field, b')').map(|(_, behind)| behind),
+            Some(b'c') => split_at_byte(field, b')').map(|(_, after)| after),
             Some(b'l') => {
                 header.payload = Some(number_after(field, b"length ")?.0);
                 return Some(header);
             }
             _ => None,
         };
-        let Some(behind) = behind else { break };
-        rest = behind;
+        let Some(after) = after else { break };
+        rest = after;
     }
     accept_cut(text, header)
 }
@@ -156,10 +156,10 @@ fn old(text: &[u8]) -> Option<Header> {
         };
     let rest = old_sequence(rest, &mut header).unwrap_or(rest);
     let rest = match number_after(rest, b"ack ") {
-        Some((ack, behind)) => {
+        Some((ack, after)) => {
             header.ack = Some(ack);
             header.flags = TcpFlags(header.flags.0 | TcpFlags::ACK);
-            behind.strip_prefix(b" ").unwrap_or(behind)
+            after.strip_prefix(b" ").unwrap_or(after)
         }
         None => rest,
     };

@@ -22,7 +22,7 @@ pub struct Options {
     pub bytes: u32,
 }
 
-/// Read options up to the end of their list, and return the text behind it.
+/// Read options up to the end of their list, and return the text after it.
 #[inline]
 pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     if let Some((timestamp, rest)) = timestamp_alone(list) {
@@ -47,12 +47,12 @@ fn one_by_one<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     let mut bytes: u32 = 0;
     loop {
         let end = end_of_option(rest);
-        let (option, behind) = rest.split_at_checked(end).unwrap_or((rest, b""));
+        let (option, after) = rest.split_at_checked(end).unwrap_or((rest, b""));
         bytes = bytes.saturating_add(one(option.trim_ascii(), &mut options.known));
-        let Some((b',', next)) = behind.split_first() else {
+        let Some((b',', next)) = after.split_first() else {
             // The header ends at a multiple of four bytes.
             options.bytes = bytes.next_multiple_of(4).min(MAX_BYTES);
-            return behind.get(1..).unwrap_or_default();
+            return after.get(1..).unwrap_or_default();
         };
         rest = next;
     }

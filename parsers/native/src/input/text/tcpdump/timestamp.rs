@@ -40,7 +40,7 @@ pub fn without_number(line: &[u8]) -> &[u8] {
     text.get(digits..).and_then(|rest| rest.strip_prefix(b"  ")).unwrap_or(line)
 }
 
-/// The length of the frame that `--lengths` prints, `caplen 98 len 266 `, and the text behind it.
+/// The length of the frame that `--lengths` prints, `caplen 98 len 266 `, and the text after it.
 #[inline]
 pub fn without_lengths(text: &[u8]) -> (Option<u32>, &[u8]) {
     let lengths = || {
@@ -54,7 +54,7 @@ pub fn without_lengths(text: &[u8]) -> (Option<u32>, &[u8]) {
     }
 }
 
-/// The time that the line begins with, and the text behind it and its blank.
+/// The time that the line begins with, and the text after it and its blank.
 #[inline(never)]
 pub fn read(line: &[u8]) -> Option<(Stamp, &[u8])> {
     match line.first()? {
@@ -75,7 +75,7 @@ pub fn read(line: &[u8]) -> Option<(Stamp, &[u8])> {
     }
 }
 
-/// `seconds.ffffff` and the blank behind it.
+/// `seconds.ffffff` and the blank after it.
 #[inline(always)]
 fn epoch(line: &[u8]) -> Option<(Stamp, &[u8])> {
     let (seconds, rest) = long_number(line)?;
@@ -101,7 +101,7 @@ fn microseconds(line: &[u8]) -> Option<(Stamp, &[u8])> {
     Some((Stamp::Difference(ns), rest.strip_prefix(b" ")?)).filter(|_| is_time)
 }
 
-/// `HH:MM:SS.ffffff` and the blank behind it.
+/// `HH:MM:SS.ffffff` and the blank after it.
 #[inline]
 fn of_day(text: &[u8]) -> Option<(i64, &[u8])> {
     let (clock, rest) = text.split_at_checked(8)?;
