@@ -74,7 +74,7 @@ class ReadingArguments(TypedDict, total=False):
     """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
     endpoint: Annotated[str | None, None]
     """URL of a store that speaks S3, if it is not Amazon's."""
-    anonymous: Annotated[bool, False]
+    no_credentials: Annotated[bool, False]
     """Read public objects of stores without credentials."""
     max_decompressed_bytes: Annotated[int | None, None]
     """Bytes after which a compressed input is given up as a decompression bomb; by default, beyond 1 GiB, a
@@ -146,7 +146,7 @@ def read_settings(
         tunnel_port=_tunnel_ports(given["tunnel_port"]),
         stretch=_stretch(given),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
-        store=StoreAccess(given["endpoint"], given["anonymous"]),
+        store=StoreAccess(given["endpoint"], given["no_credentials"]),
         idle_timeout_ns=parse_duration_ns(given["idle_timeout"]),
         join=given["join"],
         max_flows=given["max_flows"],

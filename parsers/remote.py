@@ -58,7 +58,7 @@ class StoreAccess:
 
     endpoint: str | None = None
     """Of a store that speaks S3, as `http://minio:9000`."""
-    anonymous: bool = False
+    no_credentials: bool = False
     """Whether requests are not signed, as for public buckets."""
 
 
@@ -274,7 +274,7 @@ def _store(root: str, access: StoreAccess, longest: timedelta) -> Any:  # noqa: 
     }
     retry: Any = {"max_retries": _RETRIES, "retry_timeout": timedelta(minutes=2)}
     scheme = urlsplit(root).scheme
-    config: dict[str, Any] = {"skip_signature": True} if access.anonymous else {}
+    config: dict[str, Any] = {"skip_signature": True} if access.no_credentials else {}
     if scheme == "s3" and access.endpoint is not None:
         config["endpoint"] = public_url(access.endpoint)
     try:

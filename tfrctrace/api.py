@@ -112,15 +112,15 @@ class Trace(Tables):
         """Return a table as a frame of pandas: the flows, one row for each flow and direction, or another."""
         return to_pandas(self.table(table).frame())
 
-    def styled(self, *, limit: int | None = SHOWN_FLOWS) -> Styler:
-        """Return the `limit` largest flows (None for all) as pandas' Styler, with units and without gaps.
+    def styled(self, *, rows: int | None = SHOWN_FLOWS) -> Styler:
+        """Return the `rows` largest flows (None for all) as pandas' Styler, with units and without gaps.
 
         They have the columns that people look at first; `styled` of `tfrctrace.reports.printers.pandas_style`
         does the same with any table.
         """
         from tfrctrace.reports.printers.pandas_style import leading_columns, styled
 
-        return styled(leading_columns(self.flows, limit))
+        return styled(leading_columns(self.flows, rows))
 
     def groups(
         self,

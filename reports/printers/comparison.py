@@ -34,7 +34,7 @@ COMPARISON_SCHEMA_VERSION: Final = 1
 SIGNIFICANT: Final = 0.05
 """The p value below which a difference is taken for one of the sides, not of chance."""
 
-DEFAULT_LIMIT: Final = 15
+DEFAULT_ROWS: Final = 15
 
 HEADS: Final = ("metric", "group", "A", "B", "change", "p", "B is")
 _COLUMNS: Final = [field.name for field in fields(Difference)]
@@ -124,7 +124,7 @@ def closing_lines(differences: Sequence[Difference], shown: int) -> Iterable[str
     yield from sorted(reasons)
     if shown < len(differences):
         count = f"{format_count(shown)} of {counted(len(differences), 'row')}"
-        yield f"{count}, most important first; `--limit 0` shows all"
+        yield f"{count}, most important first; `--rows 0` shows all"
 
 
 def comparison_cells(found: Difference) -> tuple[str, ...]:

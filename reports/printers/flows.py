@@ -218,5 +218,5 @@ def _counted(shown: int, total: int, order: str) -> str:
         return counted(total, "flow") if total == 1 else f"{counted(total, 'flow')}, {order}"
     return (
         f"{format_count(shown)} of {counted(total, 'flow')}, {order}; "
-        "`--limit 0` shows all, `--format csv` writes every column of all"
+        "`--rows 0` shows all, `--format csv` writes every column of all"
     )

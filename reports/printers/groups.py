@@ -139,5 +139,5 @@ def _counted(shown: int, total: int, order: str) -> str:
         return f"{counted(total, 'row')}, {order}"
     return (
         f"{format_count(shown)} of {counted(total, 'row')}, {order}; "
-        "`--limit 0` shows all, `--format csv` writes every column of all"
+        "`--rows 0` shows all, `--format csv` writes every column of all"
     )

@@ -37,7 +37,7 @@ def write_loaded_delays_text(
     if not rows:
         file.write("no round-trip time is known in idle or loaded intervals\n")
     elif len(shown) < len(rows):
-        file.write(f"{format_count(len(shown))} of {counted(len(rows), 'row')}; `--limit 0` shows all\n")
+        file.write(f"{format_count(len(shown))} of {counted(len(rows), 'row')}; `--rows 0` shows all\n")
 
 
 def _cells(row: LoadedDelay) -> tuple[str, ...]:

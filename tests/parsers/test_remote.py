@@ -262,7 +262,7 @@ def test_an_object_that_cannot_be_read_to_its_end_has_no_result(run, store, tmp_
         outcome.err
     )
     assert not list((tmp_path / "results").rglob("*.parquet"))
-    outcome = run(*line, "--retry", "failed")
+    outcome = run(*line, "--retry-failed")
     assert (outcome.status, "1 chain, 0 done before; results" in outcome.err) == (0, True), outcome.err
 
 

@@ -113,8 +113,8 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         (["flows", "--format", "xml", "a.pcap"], "invalid value for '--format'"),
         (["flows", "--max-flows", "0", "a.pcap"], "invalid value for '--max-flows'"),
         (
-            ["flows", "--limit", "3", "--format", "json", "a.pcap"],
-            "`--sort` and `--limit` apply to the text table only",
+            ["flows", "--rows", "3", "--format", "json", "a.pcap"],
+            "`--sort` and `--rows` apply to the text table only",
         ),
         (["flows", "--sort", "rtt", "-o", "x.csv", "a.pcap"], "but the format is csv"),
         (["flows", "--filter", "tcp prt 80", "a.pcap"], "filter `tcp prt 80`: can't parse filter expression"),
@@ -246,7 +246,7 @@ def run_in(write_capture, command, **environment):
     [
         ["flows", "--format", "json"],
         ["flows", "--format", "csv"],
-        ["flows", "--limit", "0"],
+        ["flows", "--rows", "0"],
         ["convert", "-w", "packets", "-o", "-", "--format", "csv"],
         ["convert", "-w", "packets", "-o", "-", "--format", "parquet"],
     ],
@@ -589,9 +589,9 @@ BEYOND_64_BITS = str(10**23)
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["flows", "--limit"],
+        ["flows", "--rows"],
         ["flows", "--max-flows"],
-        ["groups", "--limit"],
+        ["groups", "--rows"],
         ["metrics", "--least-packets"],
         ["plot", "-k", "rtt", "-o", "x.svg", "--flow"],
         ["replay", "--flow"],
@@ -605,7 +605,7 @@ def test_a_whole_number_that_no_count_reaches_is_refused(run, arguments, number)
     assert outcome.err == f"error: `{arguments[-1]}` is at most 4294967295, not {number}\n"
 
 
-@pytest.mark.parametrize("arguments", [["flows", "--limit"], ["flows", "--max-flows"], ["replay", "--flow"]])
+@pytest.mark.parametrize("arguments", [["flows", "--rows"], ["flows", "--max-flows"], ["replay", "--flow"]])
 def test_the_largest_whole_number_is_taken(run, arguments):
     assert run(*arguments, str(2**32 - 1), TWO_FLOWS).status == 0
 

@@ -37,7 +37,7 @@ TABLES: Final = ("flows", "groups", "group_buckets", "rtp_sources")
 _INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
 """Problems that another time may not have: what was read before them is no result."""
 
-_NO_NUMBERS: Final = frozenset({"join", "endpoint", "anonymous"})
+_NO_NUMBERS: Final = frozenset({"join", "endpoint", "no_credentials"})
 """Reading options on which no number depends."""
 
 _NAMING: Final = frozenset({"filter", "log_of", "dissect", "tfrc"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -76,9 +76,9 @@ def batch(
     ] = None,
     jobs: Jobs = None,
     executor: ExecutorName = None,
-    retry: Annotated[
-        Literal["failed"] | None, other_option("--retry", help="Analyse chains again that failed before.")
-    ] = None,
+    retry_failed: Annotated[
+        bool, other_option("--retry-failed", help="Analyse chains again that failed before.")
+    ] = False,
     watch: Annotated[
         str | None,
         other_option("--watch", metavar="TIME", help="Look for new captures every TIME until interrupted."),
@@ -127,7 +127,7 @@ def batch(
                     plan,
                     workers,
                     shard=part,
-                    retry_failed=retry is not None,
+                    retry_failed=retry_failed,
                     verify=verify,
                     progress=progress,
                 )

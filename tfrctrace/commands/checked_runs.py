@@ -121,7 +121,7 @@ def _run_name(names: tuple[str, ...]) -> str:
 
 def measuring_facts(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
     """Return the options that change numbers, by their names."""
-    left_out = {*_BOUNDS, "quiet", "endpoint", "anonymous"}
+    left_out = {*_BOUNDS, "quiet", "endpoint", "no_credentials"}
     if reading.since is None and reading.until is None:
         left_out.add("timezone")
     read_with = {one.name: getattr(reading, one.name) for one in fields(reading) if one.name not in left_out}

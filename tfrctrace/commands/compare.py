@@ -21,7 +21,7 @@ from tfrctrace.commands.options.common import (
     Timezone,
     check_output_place,
     check_raw,
-    row_limit,
+    rows_option,
 )
 from tfrctrace.commands.options.completion import metric_names
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
@@ -29,7 +29,7 @@ from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.metrics.results.comparison import Difference
-from tfrctrace.reports.printers.comparison import DEFAULT_LIMIT, ComparisonFormat
+from tfrctrace.reports.printers.comparison import DEFAULT_ROWS, ComparisonFormat
 
 if TYPE_CHECKING:
     from tfrctrace.study.results.differences import TestResult
@@ -76,8 +76,8 @@ def compare(
             "--format", show_default="table; html for -o FILE.html", help="Output format; html is a page."
         ),
     ] = None,
-    limit: Annotated[
-        int | None, row_limit("rows in the text table, the most important ones", DEFAULT_LIMIT)
+    rows: Annotated[
+        int | None, rows_option("rows in the text table, the most important ones", DEFAULT_ROWS)
     ] = None,
     output: OutputFile = "-",
     force: Force = False,
@@ -112,8 +112,8 @@ def compare(
     from tfrctrace.study.definition import MeasuringPlan
 
     form = form or ("html" if output.lower().endswith((".html", ".htm")) else "table")
-    if limit is not None and form not in {"table", "markdown"}:
-        raise UsageError(f"`--limit` applies to tables for people, but the format is {form}")
+    if rows is not None and form not in {"table", "markdown"}:
+        raise UsageError(f"`--rows` applies to tables for people, but the format is {form}")
     measuring.check(metric or [])
     check_output_place(output, [first, second], force=force)
     check_raw(form, raw=raw)
@@ -152,7 +152,7 @@ def compare(
         title = f"{name(first)} and {name(second)}"
         write_report(output, comparison_report(judgements, gather_sides(first, second, plan), title=title))
         return console.exit_status
-    most = DEFAULT_LIMIT if limit is None else limit or None
+    most = DEFAULT_ROWS if rows is None else rows or None
     comparison = Comparison(
         schema_version=COMPARISON_SCHEMA_VERSION,
         tool=Tool("tfrctrace", __version__),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, row_limit
+from tfrctrace.commands.options.common import Traces, rows_option
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Flow = list[dict[str, Any]]
 """The rows of the directions of one flow."""
 
-DEFAULT_LIMIT: Final = 25
+DEFAULT_ROWS: Final = 25
 
 _last: Final[list[PassResult]] = []
 """Keeps the last result alive until the process exits: freeing many flows one by one takes 5% of the time."""
@@ -46,7 +46,7 @@ def flows(
             help="Order of the text table, largest first; `flow`: by first packet.",
         ),
     ] = None,
-    limit: Annotated[int | None, row_limit("flows in the text table", DEFAULT_LIMIT)] = None,
+    rows: Annotated[int | None, rows_option("flows in the text table", DEFAULT_ROWS)] = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -56,9 +56,9 @@ def flows(
     direction.
     """
     chosen = result.chosen
-    if chosen != "table" and (sort is not None or limit is not None):
+    if chosen != "table" and (sort is not None or rows is not None):
         raise UsageError(
-            f"`--sort` and `--limit` apply to the text table only, but the format is {chosen}",
+            f"`--sort` and `--rows` apply to the text table only, but the format is {chosen}",
             hint=f"leave them out: {chosen} lists every flow in order of its first packet",
         )
     zone = reading.zone
@@ -75,7 +75,7 @@ def flows(
     _last[:] = [flow_pass]
     result.write(
         table=lambda file: _write_text(
-            file, flow_pass, sort or "bytes", DEFAULT_LIMIT if limit is None else limit, hops, zone=zone
+            file, flow_pass, sort or "bytes", DEFAULT_ROWS if rows is None else rows, hops, zone=zone
         ),
         json=lambda file: _write_json(file, flow_pass, trace.warnings, hops),
         rows=lambda file, form: _write_rows(file, flow_pass, form, raw=result.raw),
@@ -93,7 +93,7 @@ def _write_text(
     file: TextIO,
     reading: PassResult,
     sort: SortKey,
-    limit: int,
+    rows: int,
     hops: StackedTable | None,
     *,
     zone: TimeZone | None,
@@ -102,7 +102,7 @@ def _write_text(
 
     write_flows(
         file,
-        _select_flows(reading.table("flows"), sort, limit or None),
+        _select_flows(reading.table("flows"), sort, rows or None),
         reading.sources,
         total=reading.flow_count,
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
@@ -146,12 +146,12 @@ def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parqu
         write_table(file, form, table.parts(), empty_table("flows"))
 
 
-def _select_flows(table: StackedTable, sort: SortKey, limit: int | None) -> list[Flow]:
-    """Return the first `limit` flows in the order of `sort`; equal ones in order of first packet."""
+def _select_flows(table: StackedTable, sort: SortKey, most: int | None) -> list[Flow]:
+    """Return the first `most` flows in the order of `sort`; equal ones in order of first packet."""
     if sort == "flow":
-        return [list(rows) for _, rows in islice(groupby(table.rows(), key=itemgetter("flow")), limit)]
+        return [list(rows) for _, rows in islice(groupby(table.rows(), key=itemgetter("flow")), most)]
     column, total = _KEYS[sort]
-    return list(table.largest_flows(column, limit, total=total))
+    return list(table.largest_flows(column, most, total=total))
 
 
 _KEYS: Final[Mapping[SortKey, tuple[str, bool]]] = {

@@ -8,7 +8,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import KINDS
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, grouping_help, row_limit
+from tfrctrace.commands.options.common import Traces, grouping_help, rows_option
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
 
-DEFAULT_LIMIT: Final = 25
+DEFAULT_ROWS: Final = 25
 
 _COLUMNS: Final[Mapping[str, str]] = {
     "bytes": "wire_bytes",
@@ -104,7 +104,7 @@ def groups(
         SortKey | None,
         output_option("--sort", help="Order of the text table, largest or worst first (except group)."),
     ] = None,
-    limit: Annotated[int | None, row_limit("rows in the text table", DEFAULT_LIMIT)] = None,
+    rows: Annotated[int | None, rows_option("rows in the text table", DEFAULT_ROWS)] = None,
     buckets: Annotated[
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),
@@ -132,9 +132,9 @@ def groups(
     )
 
     chosen = result.chosen
-    if chosen != "table" and (sort is not None or limit is not None):
+    if chosen != "table" and (sort is not None or rows is not None):
         raise UsageError(
-            f"`--sort` and `--limit` apply to the text table only, but the format is {chosen}",
+            f"`--sort` and `--rows` apply to the text table only, but the format is {chosen}",
             hint=f"leave them out: {chosen} lists every row, by group and interval",
         )
     if buckets and chosen not in {"csv", "parquet"}:
@@ -160,18 +160,18 @@ def groups(
 
     if under_load:
         found = gather_loaded_delays(trace, grouping, labels, capacity)
-        _write_under_load(result, *found, DEFAULT_LIMIT if limit is None else limit or None)
+        _write_under_load(result, *found, DEFAULT_ROWS if rows is None else rows or None)
         return console.exit_status
 
     judged = judge_objectives(trace, objectives, labels)
 
     def write_text(file: TextIO) -> None:
         order = sort or "bytes"
-        most = DEFAULT_LIMIT if limit is None else limit or None
-        rows, total = leading_rows(trace, grouping, labels, _key(order), most)
+        most = DEFAULT_ROWS if rows is None else rows or None
+        shown, total = leading_rows(trace, grouping, labels, _key(order), most)
         write_groups(
             file,
-            rows,
+            shown,
             total=total,
             order="by group" if order == "group" else f"by {order}, largest first",
             every_ns=grouping.every_ns,

@@ -153,7 +153,7 @@ def test_the_acknowledgements_of_a_sender_are_not_what_a_flow_is_about():
 def test_flows_that_are_left_out_are_counted():
     assert shown(total=340, order="by bytes, largest first").splitlines()[-1] == (
         "1 of 340 flows, by bytes, largest first; "
-        "`--limit 0` shows all, `--format csv` writes every column of all"
+        "`--rows 0` shows all, `--format csv` writes every column of all"
     )
 
 

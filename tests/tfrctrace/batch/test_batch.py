@@ -200,7 +200,7 @@ def test_a_bad_file_costs_nothing_else(run, farm, tmp_path):
     assert [name for name, one in chains.items() if one["failed"]] == ["run-2.pcap", "run-4.pcap"]
     assert chains["run-5.pcap"]["packets"] == 18
     assert "6 chains, 6 done before, 2 failed" in batch(run, "farm", "-o", "results").err
-    outcome = batch(run, "farm", "-o", "results", "--retry", "failed")
+    outcome = batch(run, "farm", "-o", "results", "--retry-failed")
     assert (outcome.status, "6 chains, 4 done before, 2 failed" in outcome.err) == (NOT_READ, True)
 
 

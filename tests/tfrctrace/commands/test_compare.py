@@ -104,7 +104,7 @@ def test_a_directory_stands_for_its_runs(compare, tmp_path):
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_person_reads_a_row_for_each_metric_and_group(compare, form):
     sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
-    lines = compare(*sides, "--format", form, "--limit", "0").out.splitlines()
+    lines = compare(*sides, "--format", form, "--rows", "0").out.splitlines()
     assert lines[0].replace("|", " ").split()[:4] == ["metric", "group", "A", "B"]
     assert any("jain" in line and "no test" in line for line in lines)
     assert "a single run does not show how much runs vary" in lines
@@ -128,7 +128,7 @@ def test_the_most_important_differences_come_first_and_say_whether_they_are_bett
         if row["verdict"] in {"better", "worse"}:
             # delays fall, and packets are lost: RED drops early
             assert row["verdict"] == ("better" if "delay" in row["metric"] else "worse")
-    assert compare(*sides, "--limit", "3", "--format", "json").status == 2
+    assert compare(*sides, "--rows", "3", "--format", "json").status == 2
 
 
 def test_every_metric_has_a_direction_or_none_by_choice():

@@ -97,13 +97,13 @@ def test_the_name_of_the_output_gives_its_format(run, tmp_path):
 
 @pytest.mark.usefixtures("two_captures")
 def test_the_text_table_obeys_limit_and_sort(run):
-    out = run("flows", "a.pcap", "b.pcap", "--sort", "packets", "--limit", "2").out
+    out = run("flows", "a.pcap", "b.pcap", "--sort", "packets", "--rows", "2").out
     assert [line.split()[1] for line in out.splitlines() if "→ 198" in line] == [
         "192.0.2.1:1002",
         "192.0.2.1:1003",
     ]
     assert "2 of 3 flows, by packets, largest first" in out
-    assert "3 flows" in run("flows", "a.pcap", "b.pcap", "--limit", "0").out
+    assert "3 flows" in run("flows", "a.pcap", "b.pcap", "--rows", "0").out
 
 
 def test_a_rotated_capture_is_one_trace_when_joined(run, write_capture, conversation):

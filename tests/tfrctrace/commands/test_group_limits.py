@@ -34,7 +34,7 @@ def limits(tmp_path):
 
 
 def test_rows_of_groups_have_verdicts(run, limits):
-    done = run("groups", "--limits", limits, "--limit", "0", MIXED)
+    done = run("groups", "--limits", limits, "--rows", "0", MIXED)
     assert done.status == 0, done.err
     results = tfrctrace.open(MIXED).objectives(limits)
     gravity = {"": 0, "met": 1, "violated": 2}

@@ -109,10 +109,10 @@ def grouping_help(kinds: Iterable[GroupKind]) -> str:
     return f"Group by {', '.join(others)} or {last}."
 
 
-def row_limit(what: str, default: int) -> Any:  # noqa: ANN401  Typer's
-    """Return the option that bounds a table for people, with a `limit` of None by default."""
+def rows_option(what: str, default: int) -> Any:  # noqa: ANN401  Typer's
+    """Return the option that bounds a table for people, None by default."""
     words = f"Number of {what}; 0 for all."
-    return output_option("--limit", "-n", min=0, metavar="N", show_default=str(default), help=words)
+    return output_option("--rows", "-n", min=0, metavar="N", show_default=str(default), help=words)
 
 
 def check_suffix(output: str, given: str | None, form_of: Mapping[str, str]) -> None:

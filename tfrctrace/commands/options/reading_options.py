@@ -170,8 +170,8 @@ class ReadingOptions:
             help="Store that speaks S3, e.g. http://minio:9000, for s3:// inputs.",
         ),
     ] = None
-    anonymous: Annotated[
-        bool, reading_option("--anonymous", help="Read public objects of stores without credentials.")
+    no_credentials: Annotated[
+        bool, reading_option("--no-credentials", help="Read public objects of stores without credentials.")
     ] = False
     max_decompressed_bytes: Annotated[
         int | None,
@@ -238,7 +238,7 @@ class ReadingOptions:
     @property
     def store(self) -> StoreAccess:
         """How objects of stores are reached."""
-        return StoreAccess(self.endpoint, self.anonymous)
+        return StoreAccess(self.endpoint, self.no_credentials)
 
     def arguments(self) -> Any:  # noqa: ANN401  `ReadingArguments`, by construction
         """Return the options as keywords of `tfrctrace.open`."""
