@@ -148,4 +148,4 @@ def metric_frames(rows: Iterable[MetricRows]) -> Iterator[pl.DataFrame]:
 def _frame_of(metrics: Iterable[Metric]) -> pl.DataFrame:
     import polars as pl
 
-    return pl.DataFrame([asdict(one) for one in metrics], schema=metric_schema())
+    return pl.DataFrame([asdict(metric) for metric in metrics], schema=metric_schema())

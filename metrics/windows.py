@@ -202,7 +202,9 @@ class FlowBins:
 
         stretches: list[tuple[int, int]] = [(0, 0)]
         rows = 0
-        for start, end in zip(*(one.tolist() for one in self._places(pl.Series(sorted(flows)))), strict=True):
+        for start, end in zip(
+            *(place.tolist() for place in self._places(pl.Series(sorted(flows)))), strict=True
+        ):
             if start == stretches[-1][1]:
                 stretches[-1] = (stretches[-1][0], end)  # neighbours are one slice, without a copy
             else:

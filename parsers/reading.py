@@ -357,18 +357,20 @@ class PassResult:
         """Take analyses whose flows are numbered through, and further problems."""
         self._analyses = tuple(analyses)
         self._anonymizer = anonymizer = settings.anonymizer
-        self._flows = [one.table("flows") for one in analyses]
-        sources = [source for one in analyses for source in one.sources]
+        self._flows = [analysis.table("flows") for analysis in analyses]
+        sources = [source for analysis in analyses for source in analysis.sources]
         for source in sources:
             _name_place(source)
         self.sources: list[SourceSummary] = list(map(anonymizer.summary, sources) if anonymizer else sources)
         self.problems: list[Problem] = [*problems]
-        for one in analyses:
-            self.problems += with_hints(one.problems)
-        self.problems += outside_note(settings, sources, _summed([one.cut_flows for one in analyses]))
+        for analysis in analyses:
+            self.problems += with_hints(analysis.problems)
+        self.problems += outside_note(
+            settings, sources, _summed([analysis.cut_flows for analysis in analyses])
+        )
         self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
-        self.spools = [one.spool for one in analyses if one.spool is not None]
+        self.spools = [analysis.spool for analysis in analyses if analysis.spool is not None]
         """What a replay needs of each trace, if that was kept."""
 
     @property
@@ -384,12 +386,12 @@ class PassResult:
     @property
     def clock(self) -> Clock | None:
         """How the clocks of two paired captures differ; None without a pair."""
-        return next((one.clock for one in self._analyses), None)
+        return next((analysis.clock for analysis in self._analyses), None)
 
     @property
     def bin_widths_ns(self) -> set[int]:
         """Widths of the bins of the traces; the core chooses one for each trace."""
-        bins = [one.table("bins") for one in self._analyses]
+        bins = [analysis.table("bins") for analysis in self._analyses]
         return {table.rows(0, 1)[0]["width_ns"] for table in bins if len(table)}
 
     def table(self, name: str) -> StackedTable:
@@ -402,7 +404,7 @@ class PassResult:
         return self.spools[max(of - 1, 0)]
 
     def _tables(self, name: str) -> list[Table]:
-        return self._flows if name == "flows" else [one.table(name) for one in self._analyses]
+        return self._flows if name == "flows" else [analysis.table(name) for analysis in self._analyses]
 
 
 class PacketBatches:

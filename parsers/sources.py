@@ -75,7 +75,7 @@ def remote_names(argument: str, store: StoreAccess | None) -> list[str]:
     """Return the URLs of the objects that a URL names: all below it if it ends in `/`."""
     if not argument.endswith("/"):
         return [public_url(argument)]
-    return sorted((one.url for one in listed_objects(argument, store)), key=natural_key)
+    return sorted((listed_object.url for listed_object in listed_objects(argument, store)), key=natural_key)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:

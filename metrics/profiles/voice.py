@@ -45,7 +45,7 @@ class Voice:
 
     def codec(self, payload_type: int) -> Codec | None:
         """Return the codec of a payload type; None if it is not known."""
-        return next((one for one in self.codecs if one.payload_type == payload_type), None)
+        return next((codec for codec in self.codecs if codec.payload_type == payload_type), None)
 
     def band(self, rating: float) -> str:
         """Return what users say of a rating."""

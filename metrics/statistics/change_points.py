@@ -93,8 +93,8 @@ def _best_cuts(values: Sequence[float]) -> tuple[float, tuple[int, ...]]:
     squares = float(centred @ centred)
     return min(
         (
-            (min(_p_value(one.between, squares, count) * one.looked_at * len(found), 1.0), one.places)
-            for one in kinds
+            (min(_p_value(kind.between, squares, count) * kind.looked_at * len(found), 1.0), kind.places)
+            for kind in kinds
         ),
         default=(1.0, ()),
     )

@@ -83,7 +83,7 @@ def evidence_section(audit: Audit, zone: TimeZone) -> Section:
 
 
 def _longest_first(audit: Audit) -> list[FoundIncident]:
-    found = [one for link in audit.links for one in link.incidents]
+    found = [incident for link in audit.links for incident in link.incidents]
     return sorted(found, key=lambda one: (-one.incident.lasted_ns, one.number))
 
 

@@ -61,8 +61,8 @@ def link_picture(link: AuditedLink, key: str, zone: TimeZone) -> Overview:
         lanes=lanes,
         heat_maps=maps,
         bad_s=tuple(
-            ((one.incident.begin_ns - begin_ns) / _NS, (one.incident.end_ns - begin_ns) / _NS)
-            for one in link.incidents
+            ((incident.incident.begin_ns - begin_ns) / _NS, (incident.incident.end_ns - begin_ns) / _NS)
+            for incident in link.incidents
         ),
     )
 
@@ -220,4 +220,4 @@ def usual_figures(link: AuditedLink, key: str, zone: TimeZone) -> Iterator[Figur
 
 
 def _column(hours: Sequence[UsualHour | None], name: str) -> tuple[float | None, ...]:
-    return tuple(None if one is None else getattr(one, name) for one in hours)
+    return tuple(None if hour is None else getattr(hour, name) for hour in hours)

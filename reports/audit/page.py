@@ -85,7 +85,7 @@ def audit_report(
         _quality(audit, zone),
         _method(audit),
     ]
-    return Report(title, tuple(one for one in sections if _has_content(one)), kind="Audit")
+    return Report(title, tuple(section for section in sections if _has_content(section)), kind="Audit")
 
 
 def summary_report(audit: Audit, *, title: str, zone: TimeZone) -> Report:
@@ -111,7 +111,7 @@ def _summary(audit: Audit, zone: TimeZone) -> Section:
     if more > 0:
         lines.append((f"{counted(more, 'more link')} below.",))
     number = sum(len(link.incidents) for link in audit.links)
-    judged = [one.total.meets(one.objective.target) for link in audit.links for one in link.results]
+    judged = [result.total.meets(result.objective.target) for link in audit.links for result in link.results]
     unknown = judged.count(None)
     facts = (
         Fact(
@@ -143,7 +143,7 @@ def _sizes(evidence: Sequence[ReadFiles]) -> str:
 def _bad_ns(link: AuditedLink) -> int:
     """Return how long a link had incidents, overlapping ones once."""
     total, until_ns = 0, 0
-    for one in sorted((one.incident.begin_ns, one.incident.end_ns) for one in link.incidents):
+    for one in sorted((incident.incident.begin_ns, incident.incident.end_ns) for incident in link.incidents):
         total += max(one[1] - max(one[0], until_ns), 0)
         until_ns = max(until_ns, one[1])
     return total
@@ -151,7 +151,7 @@ def _bad_ns(link: AuditedLink) -> int:
 
 def _headline(link: AuditedLink, audit: Audit, zone: TimeZone) -> Iterator[Words]:
     """Give the verdict on a link, and its longest incident."""
-    met = [one.total.meets(one.objective.target) for one in link.results]
+    met = [result.total.meets(result.objective.target) for result in link.results]
     judged = [one for one in met if one is not None]
     parts = [f"{sum(judged)} of {counted(len(judged), 'objective')} met"]
     if len(judged) < len(met):
@@ -339,13 +339,13 @@ def _read_row(key: str, read: ReadFiles, link: AuditedLink | None, zone: TimeZon
 def _method(audit: Audit) -> Section:
     objectives = tuple(
         Term(
-            one.name,
-            f"{objective_text(one)}, in {share_text(one.target)} of the intervals; at least "
-            f"{counted(one.least, 'sample')}. An incident begins after {one.raise_after} violated in a row "
-            f"and ends after {one.clear_after} that met it, or after "
-            f"{max(SILENT_INTERVALS, one.clear_after)} without data.",
+            objective.name,
+            f"{objective_text(objective)}, in {share_text(objective.target)} of the intervals; at least "
+            f"{counted(objective.least, 'sample')}. An incident begins after "
+            f"{objective.raise_after} violated in a row and ends after {objective.clear_after} that met it, "
+            f"or after {max(SILENT_INTERVALS, objective.clear_after)} without data.",
         )
-        for one in audit.objectives
+        for objective in audit.objectives
     )
     limits = tuple(Term(name, words) for name, words in LIMITS_OF_CAUSES.items())
     return Section("method", "How it was judged", terms=(*objectives, *limits))

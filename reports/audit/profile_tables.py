@@ -101,7 +101,7 @@ def profiles_section(audit: Audit, zone: TimeZone, most: int) -> Section:
 
 
 def _scores(profile: Profile, link: AuditedLink) -> list[Score]:
-    return [one for one in link.scores if one.profile == profile.name]
+    return [score for score in link.scores if score.profile == profile.name]
 
 
 def _terms(profile: Profile) -> Iterator[Term]:
@@ -111,9 +111,9 @@ def _terms(profile: Profile) -> Iterator[Term]:
         yield Term("How quality of outcome was measured", f"{words}.")
     elif isinstance(profile.rules, Voice):
         codecs = "; ".join(
-            f"{one.name} (type {one.payload_type}): Ie {one.impairment:g}, Bpl {one.robustness:g}, "
-            f"{one.delay_ms:g} ms"
-            for one in profile.rules.codecs
+            f"{codec.name} (type {codec.payload_type}): Ie {codec.impairment:g}, Bpl {codec.robustness:g}, "
+            f"{codec.delay_ms:g} ms"
+            for codec in profile.rules.codecs
         )
         yield Term("Codecs of speech", f"{codecs}.")
 
@@ -125,9 +125,9 @@ def _lacking(rules: Rules) -> str:
 def _table(key: str, profile: Profile, link: AuditedLink, zone: TimeZone, most: int) -> TableView:
     """Return the scores of one link with their thresholds."""
     scores = _scores(profile, link)
-    names = list(dict.fromkeys(name for one in scores for name in one.inputs if _heading(name)))
-    hours = any(one.profile == profile.name for one in link.hour_scores)
-    has_grades = any(one.grade for one in scores)
+    names = list(dict.fromkeys(name for score in scores for name in score.inputs if _heading(name)))
+    hours = any(hour_score.profile == profile.name for hour_score in link.hour_scores)
+    has_grades = any(score.grade for score in scores)
     headings = [
         Heading("Of", numeric=False),
         Heading("Between", numeric=False, meaning="the capture and these hosts"),

@@ -59,7 +59,7 @@ _COLOURS: Final = {
 def height_px(overview: Overview) -> int:
     """Return how high a drawing is."""
     lanes = sum(_LANE_PX[lane.unit] + _TITLE_PX + _GAP_PX for lane in overview.lanes)
-    maps = sum(_ROW_PX * len(one.rows) + _TITLE_PX + _GAP_PX for one in overview.heat_maps)
+    maps = sum(_ROW_PX * len(heat_map.rows) + _TITLE_PX + _GAP_PX for heat_map in overview.heat_maps)
     return lanes + maps + _AXIS_PX
 
 

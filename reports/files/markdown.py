@@ -78,7 +78,7 @@ def _section(section: Section, places: Mapping[str, str]) -> Iterator[str]:
     blocks = [
         *map(_words, section.headline),
         *_facts(section.facts),
-        *(_figure(one.title, one.caption, places[one.key]) for one in overviews),
+        *(_figure(overview.title, overview.caption, places[overview.key]) for overview in overviews),
         *map(_words, section.paragraphs),
         *_listed(map(_words, section.findings)),
         *map(_note, section.notes),

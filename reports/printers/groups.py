@@ -68,17 +68,17 @@ def write_groups(
     groups = [record(row, _Group) for row in rows]
     if groups:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
-        times = list(interval_times([one.start_ns for one in groups], every_ns, zone))
+        times = list(interval_times([group.start_ns for group in groups], every_ns, zone))
         cells = [_cells(row, time) for row, time in zip(groups, times, strict=True)]
         if verdicts is not None:
             headings = (*headings[:-1], "verdict")
-            keys = [(one.group, one.start_ns) for one in groups]
+            keys = [(group.group, group.start_ns) for group in groups]
             cells = [(*cell[:-1], verdicts.get(key, "")) for cell, key in zip(cells, keys, strict=True)]
         lines = _fitting_table(headings, cells, width)
         file.write(f"{lines[0]}\n{'─' * max(map(len, lines))}\n")
         file.writelines(f"{line}\n" for line in lines[1:])
         file.write("\n")
-    shows_dates = every_ns is not None and any(one.start_ns >= _YEAR_NS for one in groups)
+    shows_dates = every_ns is not None and any(group.start_ns >= _YEAR_NS for group in groups)
     zoned = f"; times in {zone.name}" if shows_dates else ""
     file.write(f"{_counted(len(rows), total, order + zoned)}\n")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def hop_lines(rows: Iterable[HopRow]) -> Iterator[str]:
     """Give the lines of a table of `hops`, with names of captures below their common folder."""
     totals = hop_totals(rows)
-    folder = _common_folder({name for one in totals for name in (one.from_capture, one.to_capture)})
+    folder = _common_folder({name for total in totals for name in (total.from_capture, total.to_capture)})
     lines = [("hop from", "to", "packets", "lost", "share", "in flight", "missed", "delay mean / max")]
     for one in totals:
         share = MISSING if one.loss_share is None else format_share(one.loss_share)

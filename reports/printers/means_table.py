@@ -100,7 +100,9 @@ def comma_separated(grid: Grid, *, raw: bool = False) -> str:
     lines.writerow(csv_cell(text, raw=raw) for text in (*grid.axes, *heads))
     for axes, estimates in grid.rows:
         numbers = [
-            number for one in estimates for number in (one.value, one.low, one.high, one.runs, one.reference)
+            number
+            for estimate in estimates
+            for number in (estimate.value, estimate.low, estimate.high, estimate.runs, estimate.reference)
         ]
         names = (csv_cell(name, raw=raw) for name in axes)
         lines.writerow([*names, *("" if number is None else f"{number:.17g}" for number in numbers)])

@@ -104,7 +104,7 @@ def _lines(
         of_set = [metrics for metrics in rows if metrics.competing_set == found.number]
         yield from ("", _title(found, zone), *_small_flows(found), *_of_set(of_set, shown, width))
     whole = [
-        one for one in rows if isinstance(one, FlowMetrics) and one.competing_set is None and len(one.flows)
+        row for row in rows if isinstance(row, FlowMetrics) and row.competing_set is None and len(row.flows)
     ]
     if whole:
         yield from ("", "whole flows", *_of_flows(whole, shown, width))
@@ -138,8 +138,8 @@ def _flows(flows: Sequence[int]) -> str:
 
 def _of_set(rows: Sequence[MetricRows], shown: Collection[int], width: int | None) -> Iterator[str]:
     """Give the lines about the set and its groups, then the table of its flows."""
-    together = [one for one in rows if isinstance(one, Metric)]
-    alone = [one for one in rows if isinstance(one, FlowMetrics)]
+    together = [row for row in rows if isinstance(row, Metric)]
+    alone = [row for row in rows if isinstance(row, FlowMetrics)]
     has_sparse = any(metric.name == "sparse_flows" and metric.value for metric in together)
     names = {metric.name for metric in together}
     lines = [

@@ -72,7 +72,9 @@ def _note(note: Note) -> str:
 
 
 def _table(table: TableView) -> str:
-    headings = "".join(f"<th{_css(one)}{_title(one)}>{_text(one.label)}</th>" for one in table.headings)
+    headings = "".join(
+        f"<th{_css(heading)}{_title(heading)}>{_text(heading.label)}</th>" for heading in table.headings
+    )
     rows = "".join(_row(row, table.headings) for row in table.rows[:MOST_ROWS])
     table_rows = f"<thead><tr>{headings}</tr></thead><tbody>{rows}</tbody>"
     return f'<div class="wide"><table>{table_rows}</table></div>'

@@ -85,6 +85,6 @@ def write_loaded_delays_table(
     from tfrctrace.reports.files.table_files import parquet_bytes
 
     kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64}
-    schema = {one.name: kinds[str(one.type).split(" ")[0]] for one in fields(LoadedDelay)}
+    schema = {field.name: kinds[str(field.type).split(" ")[0]] for field in fields(LoadedDelay)}
     frame = pl.DataFrame(list(map(asdict, rows)), schema=schema)
     file.write(parquet_bytes(frame) if form == "parquet" else frame_csv(frame, raw=raw))

@@ -69,7 +69,7 @@ class DayTask:
         """What the tables are made of."""
         options = {
             "pieces": [piece.key for piece in self.pieces],
-            "objectives": [asdict(replace(one, **_NO_VERDICTS)) for one in self.plan.objectives],
+            "objectives": [asdict(replace(objective, **_NO_VERDICTS)) for objective in self.plan.objectives],
             "inventories": self.plan.inventories,
             "extent": [self.extent.first_ns, self.extent.last_ns],
             "day": self.day,

@@ -56,7 +56,7 @@ def write_incident_pages(
 
 def _longest(found: Audit) -> Iterator[FoundIncident]:
     """Give the longest incidents that have packets."""
-    with_packets = [one for link in found.links for one in link.incidents if one.files]
+    with_packets = [incident for link in found.links for incident in link.incidents if incident.files]
     with_packets.sort(key=lambda one: (-one.incident.lasted_ns, one.number))
     yield from with_packets[:MOST_PAGES]
 

@@ -242,5 +242,5 @@ class LinkDays:
             .join(violated, on="group", how="left")
             .sort(pl.col("violated").fill_null(0), "wire_bytes", "group", descending=[True, True, False])
         )
-        named = [host for one in incidents for host in one.cause.hosts]
+        named = [host for incident in incidents for host in incident.cause.hosts]
         return list(dict.fromkeys([*named, *ordered["group"].head(_SHOWN_HOSTS)]))[:_SHOWN_HOSTS]

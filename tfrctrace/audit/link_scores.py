@@ -84,7 +84,7 @@ class LinkScores:
     def _outcome(
         self, name: str, needed: Requirement, row: Mapping[str, Any], largest_bps: float | None
     ) -> Score:
-        delays = {one.percentile: row[f"p{one.percentile:g}"] for one in needed.delays}
+        delays = {delay.percentile: row[f"p{delay.percentile:g}"] for delay in needed.delays}
         loss = min(row["lost"] / row["shown"], 1.0) if row["shown"] else None
         found = quality_of_outcome(needed, Conditions(delays, row["n"], loss, largest_bps))
         reason = ""

@@ -99,7 +99,7 @@ def perform_audit(
 
 
 def _inventories(objectives: Sequence[Objective]) -> tuple[tuple[str, str], ...]:
-    paths = dict.fromkeys(one.grouping.inventory for one in objectives)
+    paths = dict.fromkeys(objective.grouping.inventory for objective in objectives)
     return tuple((path, _digest(path)) for path in paths if path is not None)
 
 
@@ -139,14 +139,14 @@ def with_hysteresis(
     """Return objectives with other numbers of intervals that raise and clear an incident."""
     return [
         replace(
-            one,
-            raise_after=raise_after or one.raise_after,
-            clear_after=clear_after or one.clear_after,
+            objective,
+            raise_after=raise_after or objective.raise_after,
+            clear_after=clear_after or objective.clear_after,
         )
-        for one in objectives
+        for objective in objectives
     ]
 
 
 def base_width_ns(objectives: Sequence[Objective]) -> int:
     """Return the widest intervals of which those of all objectives consist, an hour at most."""
-    return gcd(HOUR_NS, *(one.grouping.every_ns or HOUR_NS for one in objectives))
+    return gcd(HOUR_NS, *(objective.grouping.every_ns or HOUR_NS for objective in objectives))

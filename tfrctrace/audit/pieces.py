@@ -48,12 +48,16 @@ class Piece:
     @property
     def start_ns(self) -> int | None:
         """Time of the first packet."""
-        return min((one["start_ns"] for one in self.sources if one["start_ns"] is not None), default=None)
+        return min(
+            (source["start_ns"] for source in self.sources if source["start_ns"] is not None), default=None
+        )
 
     @property
     def end_ns(self) -> int | None:
         """Time of the last packet."""
-        return max((one["end_ns"] for one in self.sources if one["end_ns"] is not None), default=None)
+        return max(
+            (source["end_ns"] for source in self.sources if source["end_ns"] is not None), default=None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def read_pieces(path: str) -> BatchResults:
     current = {entry["key"] for entry in folder.index_entries()}
     every = folder.all_records()
     options = [one["options"] for one in every if one["key"] in current]
-    if not options or any(one != options[0] for one in options):
+    if not options or any(option != options[0] for option in options):
         raise UsageError(
             f"`{path}` has {'results with several options' if options else 'no results'}",
             hint="audit the captures, or the results of one batch",

@@ -23,7 +23,9 @@ def with_keywords_of(arguments: type) -> Callable[[Callable[P, Result]], Callabl
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
         own = signature(function)
-        named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        named = [
+            parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD
+        ]
         function.__dict__["__signature__"] = own.replace(parameters=[*named, *keywords])
         return function
 

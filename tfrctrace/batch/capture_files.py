@@ -129,7 +129,9 @@ def common_folder(arguments: Sequence[str]) -> str:
     """Return the folder below which all arguments are: that itself, if it is the only one."""
     if not arguments:
         return os.curdir
-    folders = [one if os.path.isdir(one) else os.path.dirname(one) or "." for one in arguments]
+    folders = [
+        argument if os.path.isdir(argument) else os.path.dirname(argument) or "." for argument in arguments
+    ]
     return os.path.commonpath([os.path.abspath(folder) for folder in folders])
 
 

@@ -120,7 +120,7 @@ def _apart(extents: list[Extent]) -> Iterator[list[Extent]]:
         yield extents
         return
     parts: dict[str, list[Extent]] = {}
-    names = [_numbers(one.file.name) for one in extents]
+    names = [_numbers(extent.file.name) for extent in extents]
     differing = next(place for place in range(len(names[0])) if len({name[place] for name in names}) > 1)
     for one, numbers in zip(extents, names, strict=True):
         parts.setdefault(numbers[differing], []).append(one)
@@ -132,7 +132,7 @@ def _is_chain(extents: list[Extent]) -> bool:
     """Return whether most files begin where the one before ended; a few may overlap or leave a gap."""
     from statistics import median
 
-    timed = [one for one in extents if one.start_ns is not None]
+    timed = [extent for extent in extents if extent.start_ns is not None]
     if not timed:
         return False
     by_name = sorted(timed, key=lambda one: natural_key(one.file.name))

@@ -101,7 +101,9 @@ def _read_behind(
         raise InputError([input_problem(by_name[0].name, "filter", text, hint=error.hint)]) from error
     if analysis is None:
         raise _RefusedError(refusal)
-    was_lost = any(isinstance(one, tuple) and getattr(one[1], "has_failed", False) for one in sources)
+    was_lost = any(
+        isinstance(source, tuple) and getattr(source[1], "has_failed", False) for source in sources
+    )
     digests = [*(one["xxh64"] for one in known), *(_digest(file, progress.digest(file.path)) for file in new)]
     is_saved = save is not None and refusal is None
     return ChainReading(analysis, digests, was_lost, is_saved, goes_on=before is not None)

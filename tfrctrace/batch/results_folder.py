@@ -207,7 +207,7 @@ class ResultsFolder:
             facts = self.get(place.parent.name)
             if facts is None or facts.get("results_version") != RESULTS_VERSION:
                 continue
-            rank = (sum(one["bytes"] for one in facts["files"]), facts["key"] in indexed, facts["key"])
+            rank = (sum(fact["bytes"] for fact in facts["files"]), facts["key"] in indexed, facts["key"])
             found[facts["name"]] = max(found.get(facts["name"], (rank, facts)), (rank, facts), key=_first)
         return [facts for _, (_, facts) in sorted(found.items())]
 
@@ -221,7 +221,7 @@ class ResultsFolder:
     def _whole_index(self) -> dict[str, Any]:
         """Return the index, or that of the shards that are done."""
         shards = sorted((self._path / _SHARDS).glob("*.json"))
-        return self._read(_INDEX) or _united([self._read(f"{_SHARDS}/{one.name}") for one in shards])
+        return self._read(_INDEX) or _united([self._read(f"{_SHARDS}/{shard.name}") for shard in shards])
 
     def _write(self, name: str, index: Mapping[str, Any]) -> None:
         with open_output(str(self._path / name)) as file:
@@ -317,8 +317,8 @@ def _united(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _entry(record: Record) -> dict[str, Any]:
     """Return the line of the index about a chain."""
     sources = record["sources"]
-    starts = [one["start_ns"] for one in sources if one["start_ns"] is not None]
-    ends = [one["end_ns"] for one in sources if one["end_ns"] is not None]
+    starts = [source["start_ns"] for source in sources if source["start_ns"] is not None]
+    ends = [source["end_ns"] for source in sources if source["end_ns"] is not None]
     severities = [one["severity"] for one in record["problems"]]
     return {
         "name": record["name"],
@@ -329,7 +329,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "bytes": sum(one["bytes"] for one in record["files"]),
         "start_ns": min(starts, default=None),
         "end_ns": max(ends, default=None),
-        "packets": sum(one["packets"] for one in sources),
+        "packets": sum(source["packets"] for source in sources),
         "flow_rows": record["rows"].get("flows", 0),
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),

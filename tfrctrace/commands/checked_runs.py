@@ -66,8 +66,8 @@ class CheckTask:
         from tfrctrace.runs.cache import RunInput
 
         options = {
-            "quantities": sorted({one.name for one in self.quantities}),
-            "objectives": [asdict(one) for one in self.objectives],
+            "quantities": sorted({quantity.name for quantity in self.quantities}),
+            "objectives": [asdict(objective) for objective in self.objectives],
             **measuring_facts(self.measuring, self.reading),
             **{name: getattr(self.reading, name) for name in _BOUNDS},
         }
@@ -106,8 +106,8 @@ class CheckTask:
                 measured = trace.measure(**self.measuring.arguments(), columns=())
                 taken = take_quantities(trace, measured, self.quantities)
             outcomes = [
-                msgspec.to_builtins(run_outcome(one, self.source.name))
-                for one in judge_objectives(trace, self.objectives, self.measuring.label or ())
+                msgspec.to_builtins(run_outcome(judged, self.source.name))
+                for judged in judge_objectives(trace, self.objectives, self.measuring.label or ())
             ]
         except InputError as error:
             return {"failed": True, "problems": [*own.problems, *error.problems]}
@@ -124,7 +124,9 @@ def measuring_facts(measuring: MeasuringOptions, reading: ReadingOptions) -> dic
     left_out = {*_BOUNDS, "quiet", "endpoint", "no_credentials"}
     if reading.since is None and reading.until is None:
         left_out.add("timezone")
-    read_with = {one.name: getattr(reading, one.name) for one in fields(reading) if one.name not in left_out}
+    read_with = {
+        field.name: getattr(reading, field.name) for field in fields(reading) if field.name not in left_out
+    }
     return {**measuring.arguments(), **read_with}
 
 

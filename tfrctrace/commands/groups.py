@@ -229,7 +229,7 @@ def _common_grouping(
     """Return the grouping that is asked for, or that of all objectives, which have to have it."""
     from tfrctrace.base.grouping import parse_grouping
 
-    groupings = list(dict.fromkeys(one.grouping for one in objectives))
+    groupings = list(dict.fromkeys(objective.grouping for objective in objectives))
     if by is None and every is None:
         if len(groupings) == 1:
             return groupings[0]

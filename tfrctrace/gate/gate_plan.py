@@ -59,8 +59,8 @@ class GatePlan:
 
     def accept(self, verdicts: Sequence[Verdict], runs: Sequence[CheckedRun]) -> str | None:
         """Return the text of the baseline with what failed and is meant; None if nothing did."""
-        names = {one.check for one in verdicts if is_acceptable(one)}
-        meant = [one for one in self.comparisons if one.quantity.name in names]
+        names = {verdict.check for verdict in verdicts if is_acceptable(verdict)}
+        meant = [comparison for comparison in self.comparisons if comparison.quantity.name in names]
         return rewritten(self.baseline, meant, runs) if self.baseline is not None and meant else None
 
     def judge(self, runs: Sequence[CheckedRun]) -> list[Verdict]:

@@ -33,7 +33,7 @@ def run_outcome(result: ObjectiveResult, run: str) -> RunOutcome:
         groups_without_data=result.groups["share_met"].null_count(),
         is_complete=result.is_complete,
         failing=tuple(result.outcomes(failing.head(MOST_KEPT))),
-        stretches=tuple(Stretch(**one) for one in stretches.head(MOST_KEPT).iter_rows(named=True)),
+        stretches=tuple(Stretch(**row) for row in stretches.head(MOST_KEPT).iter_rows(named=True)),
     )
 
 
@@ -83,11 +83,14 @@ def judge_objective_runs(
 
 
 def _names(outcomes: Sequence[RunOutcome], runs: Sequence[CheckedRun]) -> str:
-    return run_names([one.run for one in outcomes], len(runs))
+    return run_names([outcome.run for outcome in outcomes], len(runs))
 
 
 def _failing_reason(objective: Objective, outcomes: Sequence[RunOutcome]) -> str:
-    failing, groups = sum(one.failing_groups for one in outcomes), sum(one.groups for one in outcomes)
+    failing, groups = (
+        sum(outcome.failing_groups for outcome in outcomes),
+        sum(outcome.groups for outcome in outcomes),
+    )
     worst = min((one for run in outcomes for one in run.failing), key=lambda one: one.share_met or 0.0)
     missed = "missed" if groups == 1 else f"missed by {failing} of {counted(groups, 'group')}"
     where = "" if worst.worst is None else f", worst {stretch_text(worst.worst, objective.unit)}"
@@ -107,9 +110,12 @@ def _lacking_reason(objective: Objective, outcome: RunOutcome) -> str:
 def _without_data_note(outcomes: Sequence[RunOutcome]) -> str:
     """Return of how much nothing is known, where that does not leave all unknown."""
     lacking, intervals = (
-        sum(getattr(one.total, name) for one in outcomes) for name in ("without_data", "intervals")
+        sum(getattr(outcome.total, name) for outcome in outcomes) for name in ("without_data", "intervals")
     )
-    number, groups = sum(one.groups_without_data for one in outcomes), sum(one.groups for one in outcomes)
+    number, groups = (
+        sum(outcome.groups_without_data for outcome in outcomes),
+        sum(outcome.groups for outcome in outcomes),
+    )
     notes = []
     if lacking:
         notes.append(f"{format_count(lacking)} of {counted(intervals, 'interval')} without data")

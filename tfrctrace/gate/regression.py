@@ -59,7 +59,7 @@ def judge_baseline(
     baseline: Baseline, comparisons: Sequence[BaselineComparison], runs: Sequence[CheckedRun], rules: Rules
 ) -> list[Verdict]:
     """Return whether each of `comparisons` is as good in `runs` as it was in the baseline."""
-    pairs = [_pair(one, baseline, runs) for one in comparisons]
+    pairs = [_pair(comparison, baseline, runs) for comparison in comparisons]
     return [_verdict(pair, rules) for pair in _tested(pairs, rules.test)]
 
 

@@ -31,7 +31,7 @@ def trends(history: History, quantities: Sequence[tuple[Quantity, Better]], rule
 
 
 def _trend(history: History, quantity: Quantity, better: Better, rules: Rules, count: int) -> Trend:
-    measured = [one for one in history.builds if one.values.get(quantity.name)]
+    measured = [build for build in history.builds if build.values.get(quantity.name)]
     builds = tuple(one.build for one in measured)
     values = [one.values[quantity.name] for one in measured]
     means = tuple(math.fsum(of_build) / len(of_build) for of_build in values)

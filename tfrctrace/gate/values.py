@@ -44,7 +44,7 @@ def take_quantities(
 ) -> dict[str, QuantityValues]:
     """Return the values of `quantities`, by their names."""
     source = _Source(trace, measured, quantities)
-    return {one.name: source.take(one) for one in quantities}
+    return {quantity.name: source.take(quantity) for quantity in quantities}
 
 
 def run_of(name: str, record: Record) -> CheckedRun:
@@ -59,7 +59,9 @@ def run_of(name: str, record: Record) -> CheckedRun:
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:
     """Return whether one of `quantities` is made of RTT samples, which have to be collected."""
-    return any(term.kind == "samples" for one in quantities for term in (one.term, one.over) if term)
+    return any(
+        term.kind == "samples" for quantity in quantities for term in (quantity.term, quantity.over) if term
+    )
 
 
 class _Source:
@@ -69,9 +71,12 @@ class _Source:
         self._trace = trace
         self._measured = measured
         self._columns = {
-            term.name for one in quantities for term in (one.term, one.over) if term and term.kind == "column"
+            term.name
+            for quantity in quantities
+            for term in (quantity.term, quantity.over)
+            if term and term.kind == "column"
         }
-        if any(one.conditions for one in quantities):
+        if any(quantity.conditions for quantity in quantities):
             self._columns |= {"start_ns", *CONDITION_COLUMNS}
 
     def take(self, quantity: Quantity) -> QuantityValues:

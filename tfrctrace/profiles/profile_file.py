@@ -66,7 +66,7 @@ def _profile(name: str, table: Table) -> Profile:
 
 def _requirement(table: Table) -> Requirement:
     delays = tuple(map(_delay, _tables(table, "delay")))
-    if len({one.percentile for one in delays}) < len(delays):
+    if len({delay.percentile for delay in delays}) < len(delays):
         raise UsageError("`[[delay]]` has a percentile twice")
     loss: tuple[float | None, float | None] = (None, None)
     if "loss" in table:

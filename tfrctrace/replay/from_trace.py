@@ -142,7 +142,7 @@ class FlowRecordings:
         if first.source == "reports":
             noted = replace(first, notes=(*first.notes, *self._notes_on(receivers)))
             return dict.fromkeys(receivers, noted)
-        others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
+        others = ((receiver, self._recorded(flow, choice, receiver)) for receiver in receivers[1:])
         # what is missing does not depend on the receiver
         made = {one: found for one, found in others if isinstance(found, Recording)}
         return {receivers[0]: first, **made}
@@ -179,7 +179,7 @@ class FlowRecordings:
 
     def _notes_on(self, receivers: Sequence[TfrcVariant]) -> tuple[str, ...]:
         """Return notes on parameters without effect, because the reports come from a real receiver."""
-        parameters = (pair for one in receivers for pair in one.receiver_parameters.items())
+        parameters = (pair for receiver in receivers for pair in receiver.receiver_parameters.items())
         idle = dict.fromkeys(name for name, value in parameters if self._agents.get(name) != value)
         if not idle:
             return ()

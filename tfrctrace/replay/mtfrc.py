@@ -58,9 +58,9 @@ def bounded(tfrc: pl.DataFrame, bounds: list[Bounds], recording: Recording) -> p
 
     of_mac = pl.DataFrame(
         {
-            "time_ns": [one.time_ns for one in bounds],
-            "x_t_bps": [one.x_t_bps for one in bounds],
-            "x_fair_bps": [one.x_fair_bps for one in bounds],
+            "time_ns": [bound.time_ns for bound in bounds],
+            "x_t_bps": [bound.x_t_bps for bound in bounds],
+            "x_fair_bps": [bound.x_fair_bps for bound in bounds],
         },
         schema={"time_ns": pl.Int64, "x_t_bps": pl.Float64, "x_fair_bps": pl.Float64},
     )

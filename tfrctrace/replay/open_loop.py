@@ -163,7 +163,7 @@ class OpenLoop:
         self._bounds = bounds
         self.notes = tuple(_notes(selection))
         """Notes on the algorithms."""
-        self.settings = {one.name: one.settings for one in selection.controllers}
+        self.settings = {controller.name: controller.settings for controller in selection.controllers}
         """Parameters of controllers in Python that are not the defaults, by their names."""
         self.is_repeated = len(selection.rtt_scales) > 1
         """Whether each flow is replayed with several scales of its round-trip times."""

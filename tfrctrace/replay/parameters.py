@@ -73,11 +73,11 @@ def _defaults(function: Callable[..., object]) -> tuple[dict[str, object], bool]
     """Return the keyword arguments with a default, and whether others are passed on."""
     parameters = signature(function).parameters.values()
     named = {
-        one.name: one.default
-        for one in parameters
-        if one.kind is Parameter.KEYWORD_ONLY and one.default is not Parameter.empty
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.kind is Parameter.KEYWORD_ONLY and parameter.default is not Parameter.empty
     }
-    return named, any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+    return named, any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def check_parameters(

@@ -84,7 +84,7 @@ def tfrc_variant(
                 f"`{variant}` of the profile `{profile}` has no parameter `{name}`",
                 hint=f"known: {', '.join(taken)}",
             )
-    common = tuple(one for one in parameters if one[0] in taken)
+    common = tuple(parameter for parameter in parameters if parameter[0] in taken)
     chosen = TfrcVariant(variant, profile, (*common, *(own or {}).items()))
     try:
         TfrcSender(chosen.for_core(1460.0, None))

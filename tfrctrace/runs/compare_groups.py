@@ -54,8 +54,8 @@ def corrected_p_values(p_values: Sequence[float | None]) -> Iterator[float | Non
     """Give p values with Holm's correction for how many there are; None stays None."""
     from tfrctrace.metrics.statistics.significance import holm
 
-    corrected = iter(holm([one for one in p_values if one is not None]))
-    return (None if one is None else next(corrected) for one in p_values)
+    corrected = iter(holm([p_value for p_value in p_values if p_value is not None]))
+    return (None if p_value is None else next(corrected) for p_value in p_values)
 
 
 def _student(a: pl.Series, b: pl.Series) -> GroupComparison:

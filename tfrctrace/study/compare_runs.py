@@ -108,10 +108,10 @@ def differences(
     problems += left_out_notes([run.name for run in runs], records, quantities)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
     values = [
-        (run, one)
+        (run, run_value)
         for run, record in read
         for quantity in quantities
-        for one in run_values(record, quantity, labels)
+        for run_value in run_values(record, quantity, labels)
     ]
     cells = summarise(values, [SIDE], level)
     if groups is not None:

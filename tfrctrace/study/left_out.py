@@ -23,7 +23,10 @@ def left_out_notes(
     A metric that sparse flows spoil leaves nothing out; then the note names the one that does.
     """
     terms = {
-        term.name for one in quantities for term in (one.term, one.over) if term and term.kind == "metric"
+        term.name
+        for quantity in quantities
+        for term in (quantity.term, quantity.over)
+        if term and term.kind == "metric"
     }
     read = [(name, record) for name, record in zip(names, records, strict=True) if record is not None]
     if terms:

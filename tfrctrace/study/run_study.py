@@ -168,11 +168,11 @@ def perform(
     plans = [rule.measure or study.measure for rule in study.runs.rules]
     labels = list(dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels))
     values = [
-        (run, one)
+        (run, run_value)
         for run, record in zip(runs, records, strict=True)
         if record is not None
         for quantity in study.quantities
-        for one in run_values(record, quantity, labels)
+        for run_value in run_values(record, quantity, labels)
     ]
     scenario = study.runs.scenario
     cells = summarise(values, scenario, study.confidence)

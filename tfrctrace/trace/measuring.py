@@ -303,9 +303,9 @@ def _named(rows: Sequence[MetricRows], names: Collection[str]) -> list[MetricRow
     if not names:
         return list(rows)
     own = (
-        one.named(names) if isinstance(one, FlowMetrics) else one
-        for one in rows
-        if isinstance(one, FlowMetrics) or one.name in names
+        row.named(names) if isinstance(row, FlowMetrics) else row
+        for row in rows
+        if isinstance(row, FlowMetrics) or row.name in names
     )
     return [one for one in own if isinstance(one, Metric) or one.columns]
 

@@ -77,7 +77,7 @@ class Capacity:
     @property
     def uploads(self) -> int:
         """Greedy stations, the access point not counted."""
-        return sum(one.is_greedy and one.role == "station" for one in self.contenders)
+        return sum(contender.is_greedy and contender.role == "station" for contender in self.contenders)
 
     @property
     def x_fair_bps(self) -> float | None:
@@ -102,7 +102,7 @@ def capacity(cell: Cell, population: Population) -> Capacity:
     p_c = collision_probability(number, cell.cw_min)
     contenders = _contenders(cell, population, timing, t_cont_us)
     not_in_jam_us = 0.0 if cell.jam_backoff else t_cont_us
-    t_jam_us = jam_time_us([one.t_us - not_in_jam_us for one in contenders], cell.jam)
+    t_jam_us = jam_time_us([contender.t_us - not_in_jam_us for contender in contenders], cell.jam)
     t_col_us = p_c * t_jam_us * number
     access_point = population.access_point
     frames_u = _share_of_frames(cell, timing, access_point.frames if access_point else (), t_cont_us)
@@ -151,10 +151,10 @@ def _contenders(
 def _share_of_frames(cell: Cell, timing: Timing, frames: Iterable[Frames], t_cont_us: float) -> float:
     """Return the share of time (lambda T) of the other frames of the access point."""
     return math.fsum(
-        one.frames_per_s
-        * (one.rate.symbols_us(one.bits) + cell.overhead_us(one.rate, timing) + t_cont_us)
+        frame.frames_per_s
+        * (frame.rate.symbols_us(frame.bits) + cell.overhead_us(frame.rate, timing) + t_cont_us)
         / US_PER_S
-        for one in frames
+        for frame in frames
     )
 
 

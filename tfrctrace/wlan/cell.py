@@ -114,7 +114,7 @@ class Cell:
         if self.ack_rate:
             return self.ack_rate
         alike = Dsss if isinstance(rate, Dsss) else Ofdm
-        basic = [one for one in self.basic_rates if isinstance(one, alike)]
+        basic = [basic_rate for basic_rate in self.basic_rates if isinstance(basic_rate, alike)]
         return _highest_up_to(rate.reference_mbps, basic) or self._mandatory_rate_for(rate)
 
     def overhead_us(self, rate: Rate, timing: Timing) -> float:

@@ -45,9 +45,12 @@ class GroupedCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401  click's, in or beside Typer
         """Return the words after the name: `[OPTIONS] TRACE...`."""
-        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        arguments = [
+            parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "argument"
+        ]
         words = [
-            (one.required, f"{one.make_metavar(ctx)}{'' if one.nargs == 1 else '...'}") for one in arguments
+            (argument.required, f"{argument.make_metavar(ctx)}{'' if argument.nargs == 1 else '...'}")
+            for argument in arguments
         ]
         return ["[OPTIONS]", *(word if is_required else f"[{word}]" for is_required, word in words)]
 

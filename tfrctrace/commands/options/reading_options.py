@@ -245,7 +245,7 @@ class ReadingOptions:
         from tfrctrace.parsers.logs import parse_log_owner
         from tfrctrace.parsers.tfrc import parse_parameter
 
-        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del own["strict"], own["quiet"]
         return own | {
             "vantage": None if self.vantage == "auto" else self.vantage,

@@ -161,7 +161,7 @@ def _rounds(
 
 def _controllers(wanted: Selection, start: Start) -> Sequence[tuple[str, str | None, Controller]]:
     kinds = [(one.variant, one.profile, Tfrc(start, one)) for one in wanted.tfrc]
-    others = [(one.name, None, one.begin(start)) for one in wanted.controllers]
+    others = [(controller.name, None, controller.begin(start)) for controller in wanted.controllers]
     return [*kinds, *others]
 
 

@@ -254,7 +254,7 @@ def _times(results: StudyResults, plan: FigurePlan, colours: dict[str, int]) -> 
         (run, series)
         for run, record in shown
         for series in record.series.get(plan.y, [])
-        if groups is None or any(is_same(series.group, one) for one in groups)
+        if groups is None or any(is_same(series.group, group) for group in groups)
     ]
     in_run = Counter((run.name, series.group) for run, series in curves)
     return [

@@ -27,24 +27,24 @@ def tests_frame(results: StudyResults) -> pl.DataFrame:
 
     rows = [
         {
-            "quantity": one.quantity,
-            "where": scenario_text(one.scenario),
-            "between": one.between,
-            "levels": ", ".join(map(str, one.levels)),
-            "runs": ", ".join(map(str, one.runs)),
-            "difference": one.difference,
-            "low": one.low,
-            "high": one.high,
-            "unit": one.unit,
-            "effect": one.effect,
-            "test": one.test,
-            "statistic": one.statistic,
-            "degrees": one.degrees,
-            "p_value": one.p_value,
-            "p_holm": one.p_holm,
-            "reason": one.reason,
+            "quantity": test.quantity,
+            "where": scenario_text(test.scenario),
+            "between": test.between,
+            "levels": ", ".join(map(str, test.levels)),
+            "runs": ", ".join(map(str, test.runs)),
+            "difference": test.difference,
+            "low": test.low,
+            "high": test.high,
+            "unit": test.unit,
+            "effect": test.effect,
+            "test": test.test,
+            "statistic": test.statistic,
+            "degrees": test.degrees,
+            "p_value": test.p_value,
+            "p_holm": test.p_holm,
+            "reason": test.reason,
         }
-        for one in results.tests
+        for test in results.tests
     ]
     numbers = ("difference", "low", "high", "effect", "statistic", "degrees", "p_value", "p_holm")
     return pl.DataFrame(
@@ -58,7 +58,7 @@ def claims_frame(results: StudyResults) -> pl.DataFrame:
     """Return a row for each claim: the finding, how sure it is, and the values that decide."""
     import polars as pl
 
-    rows = [_claim_facts(one) for one in results.verdicts]
+    rows = [_claim_facts(verdict) for verdict in results.verdicts]
     texts = ("claim", "says", "figures", "stated", "finding", "test", "runs", "values", "reason")
     numbers = ("confidence", "p_holds", "p_contrary")
     flags = ("means_as_claimed", "required", "as_expected")

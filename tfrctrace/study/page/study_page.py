@@ -55,7 +55,7 @@ def page_of(results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart
         _runs(results),
         _measured(results),
     ]
-    shown = tuple(one for one in sections if one is not None)
+    shown = tuple(section for section in sections if section is not None)
     return render(Report(results.study.title, shown, kind="Study of many runs"))
 
 

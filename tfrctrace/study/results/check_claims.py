@@ -96,7 +96,7 @@ def check_claim(
         sides = list(sides_of(covered, claim, runs.scenario))
     except AmbiguousTermError as error:
         return ClaimVerdict(expectation, (), "cannot tell", None, str(error))
-    checks = tuple(_check(one, claim, runs) for one in sides)
+    checks = tuple(_check(side, claim, runs) for side in sides)
     if not checks:
         return ClaimVerdict(expectation, (), "cannot tell", None, _advised(NO_SCENARIO, advice))
     finding, confidence = _together(expectation, checks, level)

@@ -121,7 +121,9 @@ def rows_of_runs(sides: Sides, runs: RunRules) -> list[tuple[float, ...]] | None
     if any(len(set(own)) < len(own) for own in keys):
         return None  # several values of a run, one for each flow
     values = [dict(zip(own, cell.values, strict=True)) for own, cell in zip(keys, cells, strict=True)]
-    return [tuple(one[key] for one in values) for key in values[0] if all(key in one for one in values)]
+    return [
+        tuple(value[key] for value in values) for key in values[0] if all(key in value for value in values)
+    ]
 
 
 def run_means(cell: Cell) -> list[float]:

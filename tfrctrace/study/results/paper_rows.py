@@ -80,7 +80,7 @@ def _rows_of_figure(
     setting = _joined(plan.paper.setting for plan in plans)
     reason = _joined(plan.paper.reason for plan in plans)
     states = _joined(plan.paper.states for plan in plans)
-    published = [one for one in results.study.references if one.figure == name]
+    published = [reference for reference in results.study.references if reference.figure == name]
     verdicts = [one for one in results.verdicts if name in one.expectation.figures]
     if published or not verdicts:
         ours, paper = _published(results, published)
@@ -232,4 +232,4 @@ def _place_text(reference: Reference, common: Collection[str]) -> str:
 
 
 def _unit(results: StudyResults, reference: Reference) -> str:
-    return next(one.unit for one in results.study.quantities if one.name == reference.quantity)
+    return next(quantity.unit for quantity in results.study.quantities if quantity.name == reference.quantity)
