@@ -89,7 +89,7 @@ impl NumberingDetector {
 
     /// Process a datagram whose payload begins with `head`. `forced` is the user's layout; `follow`
     /// receives each datagram that has a number.
-    pub fn take(
+    pub fn on_datagram(
         &mut self,
         packet: &Packet,
         head: PayloadHead,
@@ -105,7 +105,7 @@ impl NumberingDetector {
             is_marked: packet.network.ecn == CONGESTION_EXPERIENCED,
         };
         match &mut self.state {
-            State::Counting(count) => count.take(&seen, follow),
+            State::Counting(count) => count.on_datagram(&seen, follow),
             State::Watching(first) => {
                 first.push(seen);
                 self.decide(follow);
@@ -113,7 +113,7 @@ impl NumberingDetector {
             State::Undecided(greetings) => match forced {
                 Some(layout) => {
                     let mut count = Count::new(layout, true);
-                    count.take(&seen, follow);
+                    count.on_datagram(&seen, follow);
                     self.state = State::Counting(Box::new(count));
                 }
                 None if agreed_layout(&[seen]).is_some() => self.state = State::Watching(vec![seen]),
@@ -130,7 +130,7 @@ impl NumberingDetector {
             None => self.state = State::Plain,
             Some(layout) if first.len() == AGREEING => {
                 let mut count = Count::new(layout, false);
-                first.iter().for_each(|seen| count.take(seen, follow));
+                first.iter().for_each(|seen| count.on_datagram(seen, follow));
                 self.state = State::Counting(Box::new(count));
             }
             Some(_) => {}
@@ -241,7 +241,7 @@ impl Count {
         }
     }
 
-    fn take(&mut self, seen: &TimedDatagram, follow: &mut dyn FnMut(&NumberedDatagram)) {
+    fn on_datagram(&mut self, seen: &TimedDatagram, follow: &mut dyn FnMut(&NumberedDatagram)) {
         let Some(stamp) = self.layout.read(&seen.head) else {
             self.unread += 1;
             return;
@@ -344,7 +344,7 @@ mod tests {
     fn take(probing: &mut NumberingDetector, words: &[u32], time_ns: i64, forced: Option<ProbeLayout>) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         let packet = Packet { time_ns, wire_bytes: 100, ..Packet::default() };
-        probing.take(&packet, PayloadHead::new(&bytes), forced, &mut |_| {});
+        probing.on_datagram(&packet, PayloadHead::new(&bytes), forced, &mut |_| {});
     }
 
     /// `number` of iperf 2, sent at a multiple of 10 ms.

@@ -195,7 +195,7 @@ impl NonTcpState {
             return;
         }
         let mut follow = |numbered: &NumberedDatagram| follow(tfrc, numbered);
-        probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
+        probing.get_or_insert_default()[side as usize].on_datagram(packet, head, forced, &mut follow);
     }
 
     fn finish(&mut self) {

@@ -72,7 +72,7 @@ impl Groups {
     }
 
     /// Add what flow `number` counted in an interval.
-    pub fn take(&mut self, piece: &Piece, (number, flow): (u32, &Flow)) {
+    pub fn on_piece(&mut self, piece: &Piece, (number, flow): (u32, &Flow)) {
         let direction = flow.direction(piece.side);
         let is_whole = self.grouping.every == IntervalWidth::Whole;
         for (key, way) in self.grouping.by.groups_of((number, flow), piece.side).into_iter().flatten() {

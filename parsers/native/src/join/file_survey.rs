@@ -91,7 +91,7 @@ pub enum Succession {
 }
 
 impl Direction {
-    fn take(&mut self, time_ns: i64, tcp: &Tcp, payload: u32) {
+    fn on_segment(&mut self, time_ns: i64, tcp: &Tcp, payload: u32) {
         if tcp.flags.has(TcpFlags::SYN) {
             let is_first = self.data.is_none() && self.acknowledgements.is_none();
             self.begins |= is_first;
@@ -168,7 +168,7 @@ impl FileSurvey {
         let mut survey = Self::default();
         let most = 2 * max_flows as usize;
         reading.for_each_batch(compiler, |batch| {
-            batch.items().for_each(|item| survey.take(&item.to_packet(), most));
+            batch.items().for_each(|item| survey.on_packet(&item.to_packet(), most));
         })?;
         Ok(survey)
     }
@@ -180,7 +180,7 @@ impl FileSurvey {
         }
     }
 
-    fn take(&mut self, packet: &Packet, most: usize) {
+    fn on_packet(&mut self, packet: &Packet, most: usize) {
         let time_ns = packet.time_ns;
         let (start_ns, end_ns) = self.span_ns.unwrap_or((time_ns, time_ns));
         self.longest_silence_ns = self.longest_silence_ns.max(time_ns.saturating_sub(end_ns));
@@ -196,7 +196,7 @@ impl FileSurvey {
         }
         let direction = self.directions.entry(key).or_default();
         if network.transport == Transport::Tcp {
-            direction.take(time_ns, &network.tcp, network.payload_bytes.unwrap_or(0));
+            direction.on_segment(time_ns, &network.tcp, network.payload_bytes.unwrap_or(0));
         }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     fn data(starts: &[u32]) -> Direction {
         let mut direction = Direction::default();
         for &seq in starts {
-            direction.take(0, &Tcp { seq, ..Tcp::default() }, 100);
+            direction.on_segment(0, &Tcp { seq, ..Tcp::default() }, 100);
         }
         direction
     }

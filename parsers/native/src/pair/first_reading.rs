@@ -54,7 +54,7 @@ impl FirstReading {
             max_flows: max_flows as usize,
         };
         reading.for_each_batch(compiler, |batch| {
-            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.extras()));
+            batch.items().for_each(|item| survey.on_packet(&item.to_packet(), batch.extras()));
         })?;
         Ok(survey)
     }
@@ -64,7 +64,7 @@ impl FirstReading {
         self.sample = HashSample::new(0);
     }
 
-    fn take(&mut self, packet: &Packet, extras: &PacketExtras) {
+    fn on_packet(&mut self, packet: &Packet, extras: &PacketExtras) {
         let (start_ns, end_ns) = self.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         self.span_ns = Some((start_ns.min(packet.time_ns), end_ns.max(packet.time_ns)));
         if !packet.is_ip {

@@ -86,7 +86,7 @@ fn run_ahead(
         let outcome = reading.fill(&mut batch, compiler);
         let last = outcome.is_err() || !batch.is_full();
         let mut decoded = returned.try_recv().unwrap_or_default();
-        decoded.take(&batch);
+        decoded.on_batch(&batch);
         if filled.send(outcome.map(|()| decoded)).is_err() || last {
             return;
         }
@@ -101,7 +101,7 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn take(&mut self, batch: &Batch) {
+    fn on_batch(&mut self, batch: &Batch) {
         self.packets.clear();
         self.packets.extend(batch.items().map(Item::to_packet));
         self.extras.clone_from(batch.extras());

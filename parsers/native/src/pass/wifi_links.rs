@@ -109,7 +109,7 @@ impl Link {
     }
 
     /// Count a frame; returns whether it was seen before.
-    fn take(&mut self, time_ns: i64, frame: &Frame) -> bool {
+    fn on_frame(&mut self, time_ns: i64, frame: &Frame) -> bool {
         let radio = &frame.radio;
         self.bssid = self.bssid.or(frame.bssid);
         self.frames += 1;
@@ -129,7 +129,7 @@ impl Link {
 
     fn was_seen(&mut self, place: FrameNumber, is_retry: bool) -> bool {
         match self.numberings.iter_mut().find(|(traffic, _)| *traffic == place.traffic) {
-            Some((_, numbering)) => numbering.take(place.sequence, is_retry),
+            Some((_, numbering)) => numbering.on_number(place.sequence, is_retry),
             None => {
                 self.numberings.push((place.traffic, Numbering::starting_at(place.sequence)));
                 false
@@ -158,7 +158,7 @@ impl Numbering {
     }
 
     /// Record a number; returns whether its frame was seen before.
-    fn take(&mut self, sequence: u16, is_retry: bool) -> bool {
+    fn on_number(&mut self, sequence: u16, is_retry: bool) -> bool {
         let ahead = sequence.wrapping_sub(self.newest) & Self::MASK;
         let behind = self.newest.wrapping_sub(sequence) & Self::MASK;
         if behind < REMEMBERED {
@@ -212,9 +212,9 @@ impl WifiLinks {
     pub const MOST: usize = MAX_LINKS;
 
     /// Count the frame of `packet`; returns whether it retransmits a captured one.
-    pub fn take(&mut self, packet: &Packet, frame: &Frame) -> bool {
+    pub fn on_frame(&mut self, packet: &Packet, frame: &Frame) -> bool {
         match self.find_or_open(frame) {
-            Some(link) => link.take(packet.time_ns, frame),
+            Some(link) => link.on_frame(packet.time_ns, frame),
             None => {
                 self.untracked += 1;
                 false
@@ -279,7 +279,7 @@ mod tests {
         let packet = Packet::default();
         frames
             .iter()
-            .map(|&(sequence, is_retry)| links.take(&packet, &frame(1, sequence, is_retry)))
+            .map(|&(sequence, is_retry)| links.on_frame(&packet, &frame(1, sequence, is_retry)))
             .collect()
     }
 
@@ -305,7 +305,7 @@ mod tests {
         let packet = Packet::default();
         let mut is_repeat = |capture, is_retry| {
             links.capture = capture;
-            links.take(&packet, &frame(1, 7, is_retry))
+            links.on_frame(&packet, &frame(1, 7, is_retry))
         };
         assert!(!is_repeat(0, true) && !is_repeat(1, true));
         assert!(is_repeat(0, true) && is_repeat(1, true));
@@ -316,7 +316,7 @@ mod tests {
     fn test_links_are_bounded_and_no_frame_is_lost() {
         let mut links = WifiLinks::default();
         for transmitter in 0..MAX_LINKS as u32 + 10 {
-            links.take(&Packet::default(), &frame(transmitter, 1, false));
+            links.on_frame(&Packet::default(), &frame(transmitter, 1, false));
         }
         assert_eq!((links.all.len(), links.untracked), (MAX_LINKS, 10));
     }
@@ -338,12 +338,12 @@ mod tests {
             let mut seen = vec![sequence];
             for step in steps {
                 sequence = (sequence + step) & Numbering::MASK;
-                prop_assert!(!numbering.take(sequence, true));
+                prop_assert!(!numbering.on_number(sequence, true));
                 seen.push(sequence);
             }
             for behind in 0..REMEMBERED {
                 let number = sequence.wrapping_sub(behind) & Numbering::MASK;
-                prop_assert_eq!(numbering.clone().take(number, true), seen.contains(&number));
+                prop_assert_eq!(numbering.clone().on_number(number, true), seen.contains(&number));
             }
         }
     }

@@ -49,9 +49,9 @@ impl LossTracker {
         }
     }
 
-    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
+    pub fn on_arrival(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
         self.ended.clear();
-        let kind = self.record.take(arrival, &mut self.losses);
+        let kind = self.record.on_arrival(arrival, &mut self.losses);
         let mut losses = std::mem::take(&mut self.losses);
         for loss in losses.drain(..) {
             self.on_loss(&loss, now);
@@ -149,13 +149,13 @@ impl RefillingTracker {
         Self { then: refills.then(|| Box::new(now.clone())), now, recent: VecDeque::new() }
     }
 
-    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
-        let kind = self.now.take(arrival, now);
+    pub fn on_arrival(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
+        let kind = self.now.on_arrival(arrival, now);
         let Some(then) = &mut self.then else { return kind };
         if self.recent.len() == REFILLED
             && let Some((oldest, at_the_time)) = self.recent.pop_front()
         {
-            then.take(oldest, &at_the_time);
+            then.on_arrival(oldest, &at_the_time);
             then.record.release_below(then.record.highest().saturating_sub(REFILLED as i64));
         }
         self.recent.push_back((arrival, *now));
@@ -175,7 +175,7 @@ impl RefillingTracker {
             then.record.withhold(number);
             let mut now = (**then).clone();
             for (arrival, at_the_time) in &self.recent {
-                kind = now.take(*arrival, at_the_time);
+                kind = now.on_arrival(*arrival, at_the_time);
                 if kind == ArrivalKind::Late && arrival.number != number {
                     late = late.or(Some(arrival.number));
                 }

@@ -165,7 +165,7 @@ impl ReceiveRecord {
     }
 
     /// Record a packet; losses that it declares go to `losses` in ascending order.
-    pub fn take(&mut self, arrival: Arrival, losses: &mut Vec<Loss>) -> ArrivalKind {
+    pub fn on_arrival(&mut self, arrival: Arrival, losses: &mut Vec<Loss>) -> ArrivalKind {
         let kind = self.place(arrival);
         match kind {
             ArrivalKind::New => {}
@@ -311,7 +311,7 @@ mod tests {
         let mut record = ReceiveRecord::new(ndupack);
         let mut losses = Vec::new();
         for (at, &number) in numbers.iter().enumerate() {
-            record.take(Arrival { number, time: at as f64, ..Arrival::default() }, &mut losses);
+            record.on_arrival(Arrival { number, time: at as f64, ..Arrival::default() }, &mut losses);
         }
         (record, losses)
     }
@@ -341,7 +341,7 @@ mod tests {
                 for number in order {
                     let ndp = if number == 7 { ndp } else { 0 };
                     let arrival = Arrival { number, time: number as f64, ndp, ..Arrival::default() };
-                    record.take(arrival, &mut losses);
+                    record.on_arrival(arrival, &mut losses);
                 }
                 let lost: Vec<_> = losses.iter().map(|loss| (loss.first, loss.last)).collect();
                 assert_eq!(lost, missing);
@@ -373,7 +373,7 @@ mod tests {
             let mut record = ReceiveRecord::new(3);
             let mut losses = Vec::new();
             for (number, time, ndp) in arrivals {
-                record.take(Arrival { number, time, ndp, ccval: 0 }, &mut losses);
+                record.on_arrival(Arrival { number, time, ndp, ccval: 0 }, &mut losses);
             }
             for loss in &losses {
                 loss.time_of(loss.first);

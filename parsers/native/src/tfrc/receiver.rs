@@ -127,7 +127,8 @@ impl Receiver {
         let now = self.circumstances(packet);
         let number = self.numbers.extend(packet.seq);
         let time = packet.sent_time.unwrap_or(packet.time);
-        let kind = self.tracker.take(Arrival { number, time, ccval: packet.ccval, ndp: packet.ndp }, &now);
+        let kind =
+            self.tracker.on_arrival(Arrival { number, time, ccval: packet.ccval, ndp: packet.ndp }, &now);
         if kind != ArrivalKind::Duplicate {
             self.count(packet);
         }
@@ -168,7 +169,7 @@ impl Receiver {
         if packet.bytes == 0 {
             return;
         }
-        self.size.take(packet.bytes);
+        self.size.on_packet(packet.bytes);
         self.reporting.bytes = self.reporting.bytes.saturating_add(u64::from(packet.bytes));
         self.recent.push_back((packet.time, packet.bytes));
         self.recent_bytes += u64::from(packet.bytes);

@@ -56,7 +56,7 @@ impl CounterRtt {
     /// Process the counter of an arrived packet; returns its sample. Counters four apart are one
     /// round-trip time apart; where the counter skips that, the last packet within counts by its
     /// share.
-    pub fn take(&mut self, ccval: u8, time: f64) -> Option<f64> {
+    pub fn on_ccval(&mut self, ccval: u8, time: f64) -> Option<f64> {
         let Some((counter, since)) = self.reference else {
             self.reference = Some((ccval, time));
             return None;
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn test_a_counter_that_jumps_is_scaled() {
         let mut rtt = CounterRtt::default();
-        let samples: Vec<_> = [(0, 0.0), (2, 0.05), (6, 0.2)].map(|(c, t)| rtt.take(c, t)).into();
+        let samples: Vec<_> = [(0, 0.0), (2, 0.05), (6, 0.2)].map(|(c, t)| rtt.on_ccval(c, t)).into();
         assert_eq!(samples, [None, None, Some(0.1)]);
     }
 
@@ -93,7 +93,7 @@ mod tests {
         fn test_no_sample_is_negative_or_infinite(packets in proptest::collection::vec((any::<u8>(), any::<f64>()), 0..40)) {
             let mut rtt = CounterRtt::default();
             for (ccval, time) in packets {
-                prop_assert!(rtt.take(ccval, time).is_none_or(|sample| sample > 0.0 && sample.is_finite()));
+                prop_assert!(rtt.on_ccval(ccval, time).is_none_or(|sample| sample > 0.0 && sample.is_finite()));
             }
         }
     }

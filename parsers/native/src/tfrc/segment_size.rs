@@ -16,7 +16,7 @@ pub struct SegmentSize {
 
 impl SegmentSize {
     /// A packet with so much payload passed. One without is no data.
-    pub fn take(&mut self, bytes: u32) {
+    pub fn on_packet(&mut self, bytes: u32) {
         if bytes == 0 {
             return;
         }
@@ -39,9 +39,9 @@ mod tests {
     fn test_small_packets_at_the_beginning_do_not_count_and_later_ones_do() {
         let mut size = SegmentSize::default();
         assert_eq!(size.s(), None);
-        [8, 0, 1000, 1000].into_iter().for_each(|bytes| size.take(bytes));
+        [8, 0, 1000, 1000].into_iter().for_each(|bytes| size.on_packet(bytes));
         assert_eq!(size.s(), Some(1000.0));
-        (0..200).for_each(|_| size.take(500));
+        (0..200).for_each(|_| size.on_packet(500));
         assert!((size.s().unwrap() - 500.0).abs() < 1.0);
     }
 }

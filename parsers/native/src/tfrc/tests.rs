@@ -127,7 +127,7 @@ fn test_loss_detection_declares_the_packets_and_counts_the_others() {
         let mut record = ReceiveRecord::new(number(&row["ndupack"]) as u32);
         let mut losses = Vec::new();
         for (arrival, _) in arrivals(row) {
-            record.take(arrival, &mut losses);
+            record.on_arrival(arrival, &mut losses);
         }
         let lost: Vec<(i64, f64)> = losses
             .iter()
@@ -150,7 +150,7 @@ fn test_loss_events_and_intervals() {
         let mut declared_at: Vec<usize> = Vec::new();
         let mut events: Vec<LossEvent> = Vec::new();
         for (at, (arrival, now)) in arrivals(&row).into_iter().enumerate() {
-            tracker.take(arrival, &now);
+            tracker.on_arrival(arrival, &now);
             events.extend(tracker.now.ended());
             // A refill may take events back.
             declared_at.resize(tracker.now.events.count as usize, at);
@@ -288,7 +288,7 @@ fn test_round_trip_times_from_elapsed_times_and_window_counters() {
             let samples = packets
                 .iter()
                 .filter(from)
-                .filter_map(|packet| rtt.take(packet[1].as_u64().unwrap() as u8, number(&packet[2])));
+                .filter_map(|packet| rtt.on_ccval(packet[1].as_u64().unwrap() as u8, number(&packet[2])));
             assert_near(samples.take(1).sum(), &pair[2], &row["id"].to_string());
         }
     }

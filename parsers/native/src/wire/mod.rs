@@ -166,8 +166,7 @@ pub fn decode(
     packet.stop = match link::decode(link_type, bytes) {
         Ok(link_header::Link { next, header, event }) => {
             packet.event = event.or(packet.event);
-            let (is_ip, stop) =
-                layers::decode(next, bytes.after(header), &mut packet.network, extras, ports);
+            let (is_ip, stop) = layers::decode(next, bytes.after(header), &mut packet.network, extras, ports);
             packet.is_ip = is_ip;
             stop
         }

@@ -63,7 +63,7 @@ impl CcidHalf {
     }
 
     /// Process a packet that this side sent. Returns the sample of its window counter.
-    fn take(
+    fn on_packet(
         &mut self,
         latest: &LatestPacket,
         header: &DccpHeader,
@@ -86,7 +86,7 @@ impl CcidHalf {
         }
         self.counts |= header.ccval != 0;
         let time = time_ns.saturating_sub(origin_ns) as f64 / 1e9;
-        let sample = self.counter.take(header.ccval, time)?;
+        let sample = self.counter.on_ccval(header.ccval, time)?;
         let mean = self.counter_rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
         self.counter_rtt = Some(mean);
         Some(sample)
@@ -128,7 +128,7 @@ impl Connection {
     ) -> Option<f64> {
         let feedback = FeedbackOptions::read(after, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
-        let sample = half.ccid_half.take(&latest, header, &feedback, packet.time_ns);
+        let sample = half.ccid_half.on_packet(&latest, header, &feedback, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
             self.give_data(at(side), packet, (header, &feedback), assumed.profile, &mut tfrc);

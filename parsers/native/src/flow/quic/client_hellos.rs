@@ -66,7 +66,7 @@ pub struct ClientHellos {
 
 impl ClientHellos {
     /// Add the pieces among the frames of an Initial packet of a flow's client; returns the message when it is whole.
-    pub fn take(&mut self, flow: u32, frames: &[u8]) -> Option<ClientHello> {
+    pub fn on_frames(&mut self, flow: u32, frames: &[u8]) -> Option<ClientHello> {
         let mut message = self.messages.remove(&flow);
         let is_new = message.is_none();
         let pieces = message.get_or_insert_default();
@@ -124,12 +124,12 @@ mod tests {
             let mut hellos = ClientHellos::default();
             let (last, others) = frames.split_last().unwrap();
             for frame in others {
-                assert_eq!(hellos.take(7, frame), None);
+                assert_eq!(hellos.on_frames(7, frame), None);
                 // Another flow, and a piece that comes again.
-                assert_eq!(hellos.take(8, frame), None);
-                assert_eq!(hellos.take(7, frame), None);
+                assert_eq!(hellos.on_frames(8, frame), None);
+                assert_eq!(hellos.on_frames(7, frame), None);
             }
-            let hello = hellos.take(7, last).unwrap();
+            let hello = hellos.on_frames(7, last).unwrap();
             assert_eq!(hello.server_name.as_deref(), Some("example.com"));
             assert!(!hellos.messages.contains_key(&7) && hellos.messages.contains_key(&8));
         }
@@ -140,12 +140,12 @@ mod tests {
         let first = &pieces(50)[0];
         let mut hellos = ClientHellos::default();
         for flow in 0..3 * MOST_MESSAGES as u32 {
-            assert_eq!(hellos.take(flow, first), None);
+            assert_eq!(hellos.on_frames(flow, first), None);
         }
         assert_eq!((hellos.messages.len(), hellos.order.len()), (MOST_MESSAGES, MOST_MESSAGES));
         // A piece far after, and a message longer than any.
         for frame in [&[6, 0x80, 0, 0x40, 0, 1, 1][..], &[6, 0, 4, 1, 1, 0, 0]] {
-            assert_eq!(hellos.take(u32::MAX, frame), None);
+            assert_eq!(hellos.on_frames(u32::MAX, frame), None);
             assert!(!hellos.messages.contains_key(&u32::MAX));
         }
     }

@@ -92,7 +92,13 @@ impl Handshake {
     }
 
     /// Process a packet of `side` that was noted.
-    pub fn take(&mut self, side: Side, client: Option<Side>, time_ns: i64, packet: &LongPacket<'_>) -> Shown {
+    pub fn on_packet(
+        &mut self,
+        side: Side,
+        client: Option<Side>,
+        time_ns: i64,
+        packet: &LongPacket<'_>,
+    ) -> Shown {
         if packet.kind == Kind::Retry {
             return self.take_retry(side, time_ns, packet);
         }

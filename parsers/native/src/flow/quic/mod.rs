@@ -165,7 +165,7 @@ impl QuicFlow {
     }
 
     /// Process a datagram of `side` of this flow, which has this number.
-    pub fn take(
+    pub fn on_datagram(
         &mut self,
         (flow, side): (u32, Side),
         datagram: &Datagram<'_>,
@@ -210,7 +210,7 @@ impl QuicFlow {
         let client = self.client;
         let handshake = self.handshake();
         let is_new_id = handshake.note_long(side, time_ns, packet);
-        let shown = handshake.take(side, client, time_ns, packet);
+        let shown = handshake.on_packet(side, client, time_ns, packet);
         if is_over {
             return self.take_further(packet, &shown);
         }
@@ -248,7 +248,7 @@ impl QuicFlow {
 
     fn take_hello(&mut self, flow: u32, frames: &[u8], hellos: &mut ClientHellos) {
         if self.hello.is_none() {
-            self.hello = hellos.take(flow, frames).map(Box::new);
+            self.hello = hellos.on_frames(flow, frames).map(Box::new);
         }
     }
 
@@ -289,7 +289,9 @@ impl QuicFlow {
         let kinds = &mut self.directions[side as usize].kinds;
         kinds.short += 1;
         let spin = self.spin.get_or_insert_default();
-        if let Some((answered, rtt_ns)) = spin.take((side, self.client), short.spin, time_ns, first_rtts_ns) {
+        if let Some((answered, rtt_ns)) =
+            spin.on_short_header((side, self.client), short.spin, time_ns, first_rtts_ns)
+        {
             self.on_answer(Answer { side: answered, rtt_ns, by: AnswerBy::SpinBit }, findings);
         }
         if is_handshake_over {

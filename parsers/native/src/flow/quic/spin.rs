@@ -99,7 +99,7 @@ impl Spin {
 
     /// Process a short header of `side`; `first_rtts_ns` are the round-trip times of each side's first packets. Returns
     /// the side whose edge it answers and the time since then, if the bit shows round-trip times.
-    pub fn take(
+    pub fn on_short_header(
         &mut self,
         (side, client): (Side, Option<Side>),
         value: bool,

@@ -18,7 +18,7 @@ impl Capture {
 
     fn take(&mut self, side: Side, time_ns: i64, payload: &[u8]) -> Findings {
         let datagram = Datagram { time_ns, payload, length: payload.len() };
-        self.flow.take((0, side), &datagram, &mut self.hellos)
+        self.flow.on_datagram((0, side), &datagram, &mut self.hellos)
     }
 
     /// A handshake with a capture 10 ms before the server.

@@ -36,7 +36,7 @@ struct ClockSpan {
 }
 
 impl ClockSpan {
-    fn take(&mut self, ticks: i64, seconds: f64) {
+    fn on_timestamp(&mut self, ticks: i64, seconds: f64) {
         self.first.get_or_insert((ticks, seconds));
         self.latest = (ticks, seconds);
     }
@@ -93,7 +93,7 @@ impl MediaClock {
         }
         let ticks = self.unwrapped(timestamp);
         self.ticks = Some(ticks);
-        self.arrivals.take(ticks, time_ns as f64 / 1e9);
+        self.arrivals.on_timestamp(ticks, time_ns as f64 / 1e9);
         let since = ticks.saturating_sub(self.arrivals.first.map_or(ticks, |first| first.0));
         for (rate, jitter) in &mut self.meters {
             let sent_ns = (since as f64 * 1e9 / f64::from(*rate)).round() as i64;
@@ -105,7 +105,7 @@ impl MediaClock {
     pub fn on_sender_report(&mut self, timestamp: u32, ntp: u64) {
         let seconds = ntp as f64 / 4_294_967_296.0;
         let ticks = self.unwrapped(timestamp);
-        self.reports.take(ticks, seconds);
+        self.reports.on_timestamp(ticks, seconds);
     }
 
     fn unwrapped(&self, timestamp: u32) -> i64 {

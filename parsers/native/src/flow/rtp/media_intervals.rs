@@ -74,7 +74,7 @@ impl MediaIntervals {
     }
 
     /// Record the counts after a packet `since_ns` after the first one, and the jitter then.
-    pub fn take(&mut self, since_ns: i64, totals: MediaTotals, jitter_ms: Option<f64>) {
+    pub fn record(&mut self, since_ns: i64, totals: MediaTotals, jitter_ms: Option<f64>) {
         let most = (MOST_OF_FEW + totals.received / PACKETS_OF_ONE_MORE).min(MOST as u64);
         while since_ns / self.width_ns >= most as i64 {
             self.double_width();
@@ -118,10 +118,10 @@ mod tests {
     fn test_each_second_has_its_losses_and_its_last_jitter() {
         let mut intervals = MediaIntervals::default();
         let totals = |sent, received, reordered| MediaTotals { sent, received, reordered };
-        intervals.take(0, totals(1, 1, 0), None);
-        intervals.take(S / 2, totals(4, 2, 0), Some(2.0));
-        intervals.take(2 * S, totals(5, 3, 0), Some(3.0));
-        intervals.take(3 * S - 1, totals(5, 4, 1), Some(4.0));
+        intervals.record(0, totals(1, 1, 0), None);
+        intervals.record(S / 2, totals(4, 2, 0), Some(2.0));
+        intervals.record(2 * S, totals(5, 3, 0), Some(3.0));
+        intervals.record(3 * S - 1, totals(5, 4, 1), Some(4.0));
         let of = |interval: &MediaInterval| (interval.lost(), interval.reordered, interval.jitter_ms());
         let found: Vec<_> = intervals.all().iter().map(of).collect();
         assert_eq!(found, [(2, 0, Some(2.0)), (0, 0, None), (-1, 1, Some(4.0))]);
@@ -131,7 +131,7 @@ mod tests {
     fn test_silence_between_few_packets_takes_little() {
         let mut intervals = MediaIntervals::default();
         for (packet, second) in (1..).zip([0, 200, 10_000]) {
-            intervals.take(second * S, MediaTotals { sent: packet, received: packet, reordered: 0 }, None);
+            intervals.record(second * S, MediaTotals { sent: packet, received: packet, reordered: 0 }, None);
         }
         assert!(intervals.all().len() <= MOST_OF_FEW as usize);
         let received: u32 = intervals.all().iter().map(|interval| interval.received).sum();
@@ -147,7 +147,7 @@ mod tests {
             for (step, sent) in steps {
                 since_ns = since_ns.saturating_add(step);
                 totals = MediaTotals { sent: totals.sent + sent, received: totals.received + 1, reordered: 0 };
-                intervals.take(since_ns, totals, None);
+                intervals.record(since_ns, totals, None);
             }
             prop_assert!(intervals.all().len() <= MOST);
             let received: u64 = intervals.all().iter().map(|interval| u64::from(interval.received)).sum();

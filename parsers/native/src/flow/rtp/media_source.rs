@@ -119,7 +119,7 @@ impl MediaSource {
         }
     }
 
-    pub fn take(&mut self, seen: &MediaPacket) {
+    pub fn on_packet(&mut self, seen: &MediaPacket) {
         let Header { sequence, payload_type, timestamp, .. } = seen.header;
         self.times_ns.1 = self.times_ns.1.max(seen.time_ns);
         let before = self.sequences.highest_in_run().zip(Some(self.sequences.stretch()));
@@ -135,7 +135,7 @@ impl MediaSource {
         let since_ns = seen.time_ns.saturating_sub(self.times_ns.0);
         let &Sequences { received, reordered, .. } = &self.sequences;
         let totals = MediaTotals { sent: self.sequences.sent(), received, reordered };
-        self.intervals.take(since_ns, totals, jitter_ms);
+        self.intervals.record(since_ns, totals, jitter_ms);
         if let Some(sent) = &mut self.sent {
             sent.add(sequence, seen);
         }

@@ -67,7 +67,7 @@ impl Candidate {
 
     /// Process a packet of this candidate. One that does not continue the sequence restarts it;
     /// returns how many packets then belong to no source.
-    fn take(&mut self, seen: &MediaPacket) -> usize {
+    fn on_packet(&mut self, seen: &MediaPacket) -> usize {
         let is_duplicate = self.seen.last().is_some_and(|last| last.header == seen.header);
         let follows = is_duplicate || self.seen.last().is_none_or(|last| agree(last, seen));
         let given_up = if follows && self.seen.len() < MOST_KEPT {
@@ -151,7 +151,7 @@ impl RtpDirection {
 
     /// Process a datagram that may be RTP. Returns the SSRC of a source accepted with it. `follow`
     /// receives each packet of the first source.
-    pub fn take(
+    pub fn on_packet(
         &mut self,
         seen: &MediaPacket,
         given: Option<GivenRtp>,
@@ -169,7 +169,7 @@ impl RtpDirection {
         }
         let at = self.candidate_of(ssrc);
         let candidate = self.candidates.get_mut(at)?;
-        self.strange += candidate.take(seen) as u64;
+        self.strange += candidate.on_packet(seen) as u64;
         if candidate.agreeing() < AGREEING && given.is_none() {
             return None;
         }
@@ -194,8 +194,8 @@ impl RtpDirection {
         follow: &mut impl FnMut(&MediaSource, &MediaPacket),
     ) {
         let Some(source) = self.sources.get_mut(at) else { return };
-        source.take(seen);
-        self.wide.take(seen);
+        source.on_packet(seen);
+        self.wide.on_packet(seen);
         if at == 0 {
             follow(source, seen);
         }

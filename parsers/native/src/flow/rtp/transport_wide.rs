@@ -33,7 +33,7 @@ pub struct TransportWideNumbers {
 }
 
 impl TransportWideNumbers {
-    pub fn take(&mut self, seen: &MediaPacket) {
+    pub fn on_packet(&mut self, seen: &MediaPacket) {
         for (id, number) in seen.pairs.into_iter().flatten() {
             match &mut self.numbered {
                 Some((of, sent)) if *of == id => sent.add(number, seen),

@@ -60,7 +60,7 @@ struct UnsettledSteps {
 
 impl UnsettledSteps {
     /// Take the smallest `step` of the counter in a report on `packets`.
-    fn take(&mut self, step: u64, packets: u64, usual_packets: f64) {
+    fn add(&mut self, step: u64, packets: u64, usual_packets: f64) {
         let safest = safest_step(step, packets);
         let is_usual = safest > step && usual_packets >= THINNED_PACKETS;
         self.least += step;
@@ -159,7 +159,7 @@ impl CeFeedback {
         let usual_packets = self.usual_packets.unwrap_or(packets as f64);
         let step = step(self.least_ce_packets, report.ace.into(), PACKET_VALUES);
         self.least_ce_packets += step;
-        self.since.take(step, packets, usual_packets);
+        self.since.add(step, packets, usual_packets);
         if let Some(counters) = &report.counters {
             // They begin at 0 with the connection, so that the first ones tell of all packets before.
             let ce_bytes = self.on_counters(counters);
@@ -298,7 +298,7 @@ mod tests {
         // Section A.2.2: the smallest step, the safest one, bytes, and which one it is.
         for (least, safest, bytes, expected) in [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7)] {
             let mut since = UnsettledSteps::default();
-            since.take(least, safest, 2.0);
+            since.add(least, safest, 2.0);
             assert_eq!(since.settled(bytes, MSS), expected, "{least} or {safest}");
         }
     }

@@ -114,7 +114,7 @@ impl SimulatedEnds {
     }
 
     /// Process a packet about the data of `at`.
-    pub fn take(
+    pub fn on_packet(
         &mut self,
         at: PacketRef,
         happening: PacketEvent,

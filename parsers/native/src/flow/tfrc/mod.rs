@@ -111,7 +111,7 @@ impl TfrcFlow {
         let ends = self.sides[of as usize]
             .get_or_insert_with(|| TfrcEnds::Simulated(Box::new(SimulatedEnds::new(parameters))));
         if let TfrcEnds::Simulated(ends) = ends {
-            ends.take(place, happening, packet, samples);
+            ends.on_packet(place, happening, packet, samples);
         }
     }
 

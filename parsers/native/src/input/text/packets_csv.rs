@@ -141,7 +141,7 @@ impl LineFormat for PacketsCsv {
             let Some(text) = rest else { break };
             let (field, after) = split_field(text);
             rest = after;
-            if !field.is_empty() && self.take(self.columns[at], field, packet, &mut row).is_none() {
+            if !field.is_empty() && self.read_field(self.columns[at], field, packet, &mut row).is_none() {
                 return Outcome::Wrong(expected(self.columns[at]));
             }
         }
@@ -159,7 +159,13 @@ impl LineFormat for PacketsCsv {
 
 impl PacketsCsv {
     /// Set one field; None if its value is invalid.
-    fn take(&mut self, column: Column, field: &[u8], packet: &mut Packet, row: &mut RowExtras) -> Option<()> {
+    fn read_field(
+        &mut self,
+        column: Column,
+        field: &[u8],
+        packet: &mut Packet,
+        row: &mut RowExtras,
+    ) -> Option<()> {
         let network = &mut packet.network;
         let tcp = &mut network.tcp;
         match column {

@@ -206,7 +206,7 @@ impl CapturePair {
     ) -> bool {
         let numbering = self.numbering.get_or_insert_with(found.flow, found.side, NumberingDetector::default);
         if end == Some(PathEnd::Near) {
-            numbering.take(packet, head, None, &mut |_| ());
+            numbering.on_datagram(packet, head, None, &mut |_| ());
         }
         numbering.is_end(&head)
     }

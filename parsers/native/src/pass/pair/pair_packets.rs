@@ -168,7 +168,7 @@ impl PairedReading<'_> {
             && let (Some(details), Some(connection)) = (&mut results.details, &flow.transport.tcp)
         {
             let sack = extras.sack(network.tcp.options.sack);
-            details.take((found.flow, side), connection, packet, sack, outcome);
+            details.on_segment((found.flow, side), connection, packet, sack, outcome);
         }
     }
 

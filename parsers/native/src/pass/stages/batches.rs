@@ -198,7 +198,7 @@ impl Analysis {
             {
                 let sack = extras.sack(segment.tcp.options.sack);
                 let place = (found.flow, found.side);
-                details.take(place, connection, &segment.to_packet(), sack, &self.working.outcome);
+                details.on_segment(place, connection, &segment.to_packet(), sack, &self.working.outcome);
             }
             self.results.collect(found, &Captured::plain(segment), &self.working.outcome);
             if let Some(spool) = &mut self.results.spool {

@@ -152,7 +152,7 @@ impl Analysis {
             && !outcome.is_copy()
         {
             let sack = extras.sack(network.tcp.options.sack);
-            details.take((found.flow, found.side), connection, packet, sack, outcome);
+            details.on_segment((found.flow, found.side), connection, packet, sack, outcome);
         }
         if self.results.collects {
             self.results.collect(found, &Captured::of(packet, network), &self.working.outcome);

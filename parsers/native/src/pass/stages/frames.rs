@@ -16,7 +16,7 @@ pub(in crate::pass) fn take(
     results: &mut Results,
 ) -> bool {
     let &Packet { time_ns, number, .. } = packet;
-    let is_repeat = carried.links.take(packet, frame);
+    let is_repeat = carried.links.on_frame(packet, frame);
     if let Some(groups) = &mut carried.groups {
         groups.groups.take_frame(frame, time_ns);
     }

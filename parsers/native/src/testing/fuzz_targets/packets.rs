@@ -126,7 +126,7 @@ pub fn quic(bytes: &[u8]) {
     let mut hellos = ClientHellos::default();
     let mut packets = vec![datagram_of(TO_SERVER, false), datagram_of(TO_CLIENT, true)];
     for (turn, piece) in split_at_lengths(bytes).into_iter().enumerate() {
-        hellos.take(turn as u32 % 3, piece);
+        hellos.on_frames(turn as u32 % 3, piece);
         let (&choice, payload) = piece.split_first().unwrap_or((&0, &[]));
         let is_back = choice & 1 == 1;
         let mut packet = datagram_of(payload, is_back);

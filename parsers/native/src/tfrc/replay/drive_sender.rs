@@ -70,7 +70,7 @@ pub fn run(rules: &Rules, recording: &Recording) -> Vec<ReplayStep> {
         if report.time_ns > recording.end_ns {
             break;
         }
-        replay.take(report);
+        replay.on_report(report);
     }
     replay.send_until(recording.end_ns);
     replay.expire(seconds(recording.end_ns, recording.start_ns));
@@ -93,7 +93,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn take(&mut self, recorded: &RecordedReport) {
+    fn on_report(&mut self, recorded: &RecordedReport) {
         // A packet that a report allows leaves at the same time, but after it.
         self.send_until(recorded.time_ns.saturating_sub(1));
         let time = seconds(recorded.time_ns, self.recording.start_ns);

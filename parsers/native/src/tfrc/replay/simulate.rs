@@ -168,7 +168,7 @@ impl Flow {
         let Some(captured) = self.captured.remove(&at) else { return };
         self.forward = time - seconds(packet.sent_ns, self.start_ns);
         let mut made = std::mem::take(&mut self.made);
-        self.receiver.take(packet, time, &captured, &mut made);
+        self.receiver.on_packet(packet, time, &captured, &mut made);
         made.drain(..).for_each(|made| self.send_back(made));
         self.made = made;
     }
@@ -304,7 +304,13 @@ impl ReceiverVariant {
     }
 
     /// A packet arrives, after [`ReceiverVariant::on_time`] was asked for all before; the reports that it causes go to `made`.
-    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader, made: &mut Vec<GeneratedReport>) {
+    fn on_packet(
+        &mut self,
+        packet: &Packet,
+        time: f64,
+        captured: &DataHeader,
+        made: &mut Vec<GeneratedReport>,
+    ) {
         match self {
             Self::Rfc(receiver, due) => {
                 let data = DataPacket {
@@ -320,7 +326,7 @@ impl ReceiverVariant {
                 receiver.on_data(&data, due);
                 made.extend(due.drain(..).map(GeneratedReport::from));
             }
-            Self::Ns2(end) => made.extend(end.take(packet, time, captured)),
+            Self::Ns2(end) => made.extend(end.on_packet(packet, time, captured)),
         }
     }
 
@@ -373,7 +379,7 @@ impl Ns2End {
         if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
     }
 
-    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader) -> Option<GeneratedReport> {
+    fn on_packet(&mut self, packet: &Packet, time: f64, captured: &DataHeader) -> Option<GeneratedReport> {
         let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
         let had_losses = self.receiver.loss_events > 0;
         let arrived = self.receiver.on_data(number, time, &captured.header, packet.is_marked);

@@ -174,7 +174,7 @@ impl DetailsByFlow {
 
     /// Count a packet from `side` of `flow`, after its connection processed it and returned
     /// `outcome`.
-    pub fn take(
+    pub fn on_segment(
         &mut self,
         (flow, side): (u32, Side),
         connection: &Connection,

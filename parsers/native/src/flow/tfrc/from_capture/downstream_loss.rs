@@ -148,7 +148,7 @@ impl DownstreamReceiver {
             && let Some((_, oldest)) = self.waiting.pop_front()
         {
             self.counted = self.counted.saturating_sub(1);
-            self.settled.take(at, origin_ns, &oldest, samples);
+            self.settled.on_packet(at, origin_ns, &oldest, samples);
         }
         self.counts_ndp |= packet.ndp > 0;
         self.waiting.push_back((number, packet));
@@ -200,7 +200,7 @@ impl DownstreamReceiver {
             let outcome = named.of(number);
             if outcome != PacketOutcome::Lost || self.counts_ndp && packet.bytes == 0 {
                 let packet = DataPacket { ce: packet.ce || outcome == PacketOutcome::Marked, ..packet };
-                self.settled.take(at, origin_ns, &packet, samples);
+                self.settled.on_packet(at, origin_ns, &packet, samples);
             }
         }
         self.counted = packets.saturating_sub(settled);
@@ -232,7 +232,7 @@ impl DownstreamReceiver {
         for (at_waiting, (_, packet)) in self.waiting.drain(..packets).enumerate() {
             self.covered = Some((packet.time + report.elapsed, report.time));
             if at_waiting + lost < end || at_waiting >= end {
-                self.settled.take(at, origin_ns, &packet, samples);
+                self.settled.on_packet(at, origin_ns, &packet, samples);
             }
         }
         (self.counted, self.latest) = (0, None);

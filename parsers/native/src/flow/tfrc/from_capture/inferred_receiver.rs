@@ -80,7 +80,7 @@ impl InferredReceiver {
         }
         let receiving =
             self.receiving.get_or_insert_with(|| Box::new(ReceiverSide::new(&self.profile, false)));
-        receiving.take(at, origin_ns, &packet, samples);
+        receiving.on_packet(at, origin_ns, &packet, samples);
         if receiving.is_report_due() && samples.loss_intervals.wanted {
             let lengths: Vec<f64> = receiving.intervals().collect();
             take_intervals(at, lengths.into_iter().map(|length| (Some(length), None)), samples);

@@ -207,7 +207,8 @@ impl CapturedEnds {
         if self.feedback_packets > 0 {
             self.run_timer(at, time, samples);
         }
-        if self.receiving.take(at, origin_ns, &packet, samples) == receive_record::ArrivalKind::Duplicate {
+        if self.receiving.on_packet(at, origin_ns, &packet, samples) == receive_record::ArrivalKind::Duplicate
+        {
             return;
         }
         let number = self.receiving.state.extended(packet.seq);

@@ -36,7 +36,7 @@ impl ReceiverSide {
     }
 
     /// Process `packet` as received, shown by the packet that passes at `at`.
-    pub fn take(
+    pub fn on_packet(
         &mut self,
         at: PacketRef,
         origin_ns: i64,

@@ -79,7 +79,7 @@ impl SenderSide {
         self.last_sent = Some(time);
         self.since_report = self.since_report.saturating_add(u64::from(bytes));
         let size = f64::from(bytes);
-        self.size.take(bytes);
+        self.size.on_packet(bytes);
         let s = self.size.s()?;
         let sender = self.sender.as_mut()?;
         sender.set_s(s);

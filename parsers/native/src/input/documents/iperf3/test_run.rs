@@ -45,12 +45,12 @@ impl TestRun {
             .collect();
         self.start = Some(start);
         for interval in std::mem::take(&mut self.waiting) {
-            self.take(&interval, findings);
+            self.on_interval(&interval, findings);
         }
     }
 
     /// Add one stream's interval.
-    pub fn take(&mut self, interval: &StreamInterval, findings: &mut FileFindings) {
+    pub fn on_interval(&mut self, interval: &StreamInterval, findings: &mut FileFindings) {
         let Some(start) = &self.start else {
             match self.waiting.len() < MAX_WAITING {
                 true => self.waiting.push(*interval),

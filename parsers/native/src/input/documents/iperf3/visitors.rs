@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for ListSeed<'_> {
             ListOf::Intervals => while list.next_element_seed(IntervalSeed { run, findings })?.is_some() {},
             ListOf::Streams => {
                 while let Some(interval) = list.next_element_seed(PhantomData::<StreamInterval>)? {
-                    run.take(&interval, findings);
+                    run.on_interval(&interval, findings);
                 }
             }
         }

@@ -37,11 +37,11 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
                 "common_fields" | "vantage_point" | "reference_time" => {
                     map.next_value_seed(FieldsSeed { trace: &mut *trace, of: &key })?;
                 }
-                key => event.take(key, &mut map)?,
+                key => event.read_field(key, &mut map)?,
             }
         }
         if event.is_any {
-            trace.take(event.time_ms, event.name.as_deref(), &event.data, findings);
+            trace.on_event(event.time_ms, event.name.as_deref(), &event.data, findings);
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ struct Event {
 }
 
 impl Event {
-    fn take<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+    fn read_field<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "time" => {
                 self.is_any = true;

@@ -80,7 +80,7 @@ impl TraceLog {
     }
 
     /// Add an event.
-    pub fn take(
+    pub fn on_event(
         &mut self,
         time_ms: Option<f64>,
         name: Option<&str>,

@@ -16,7 +16,7 @@ pub struct Banner {
 
 impl Banner {
     /// Read a line that is no report.
-    pub fn take(&mut self, line: &[u8]) {
+    pub fn on_line(&mut self, line: &[u8]) {
         let has = |words: &[u8]| memchr::memmem::find(line, words).is_some();
         let (listens, connects) = (has(b"Server listening on"), has(b"lient connecting to"));
         if listens || connects {

@@ -58,7 +58,7 @@ impl LineFormat for Iperf {
     fn read(&mut self, _number: u64, line: &[u8], _packet: &mut Packet) -> Outcome {
         let Some((id, rest)) = bracketed(line) else {
             // Greetings, buffer sizes and rulers, which also show which end this is.
-            self.banner.take(line);
+            self.banner.on_line(line);
             return Outcome::Other;
         };
         if id.trim_ascii() == b"ID" {
@@ -75,7 +75,7 @@ impl LineFormat for Iperf {
         }
         let (role, rest) = role(rest);
         match report::read(rest, self.columns) {
-            Some(report) => self.take(id, role, &report),
+            Some(report) => self.on_report(id, role, &report),
             None if rest.trim_ascii_start().first().is_some_and(u8::is_ascii_digit) => {
                 Outcome::Wrong(EXPECTED)
             }
@@ -115,7 +115,7 @@ impl Iperf {
         self.tests.push_back((id, test));
     }
 
-    fn take(&mut self, id: u64, role: Option<bool>, report: &Report) -> Outcome {
+    fn on_report(&mut self, id: u64, role: Option<bool>, report: &Report) -> Outcome {
         let is_udp = self.banner.is_udp || self.columns.are_of_udp();
         let Some((_, test)) = self.tests.iter_mut().rev().find(|(known, _)| *known == id) else {
             return Outcome::Wrong(UNKNOWN);

@@ -72,7 +72,7 @@ impl LineFormat for Ns2 {
             _ => Err(self.read_other(line)),
         };
         match read {
-            Ok(()) => self.take(number, packet),
+            Ok(()) => self.on_line(number, packet),
             Err(outcome) => outcome,
         }
     }
@@ -96,7 +96,7 @@ impl LineFormat for Ns2 {
                     break;
                 }
                 let (packet, _) = batch.next_other();
-                match self.take(first + usual.lines, packet) {
+                match self.on_line(first + usual.lines, packet) {
                     Outcome::Forwarded(it) => {
                         self.plain.remember(route, &line, it);
                         passing.count(first + usual.lines, it);
@@ -215,7 +215,7 @@ impl Ns2 {
 
     /// Make a packet of the line; it waits until its place on the path is known.
     #[inline(always)]
-    fn take(&mut self, number: u64, packet: &mut Packet) -> Outcome {
+    fn on_line(&mut self, number: u64, packet: &mut Packet) -> Outcome {
         let Self { seen, addresses, .. } = self;
         self.sequences.number(seen);
         self.tcp_headers.measure(seen);

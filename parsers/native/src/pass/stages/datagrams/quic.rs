@@ -26,7 +26,7 @@ impl Datagrams<'_> {
             return false;
         }
         let datagram = Datagram { time_ns: packet.time_ns, payload, length };
-        let findings = quic.take((found.flow, found.side), &datagram, &mut self.carried.client_hellos);
+        let findings = quic.on_datagram((found.flow, found.side), &datagram, &mut self.carried.client_hellos);
         let is_quic = quic.is_recognised();
         self.take_findings(found.flow, packet, findings);
         is_quic

@@ -66,7 +66,7 @@ impl GroupStage {
             self.group_pieces(flows, flow, options);
         }
         for (flow, piece) in self.dns_queries.give_up_all(self.groups.grouping.every) {
-            self.groups.take(&piece, (flow, flows.get(flow)));
+            self.groups.on_piece(&piece, (flow, flows.get(flow)));
         }
         self.echo_requests.finish(&mut self.groups);
     }
@@ -94,7 +94,7 @@ impl GroupStage {
     pub fn on_datagram(&mut self, found: Found, packet: &Packet, payload: &[u8], flows: &FlowTable) {
         let every = self.groups.grouping.every;
         if let Some((flow, piece)) = self.dns_queries.on_datagram(found, packet, payload, every) {
-            self.groups.take(&piece, (flow, flows.get(flow)));
+            self.groups.on_piece(&piece, (flow, flows.get(flow)));
         }
     }
 
@@ -107,7 +107,7 @@ impl GroupStage {
     /// Count queries of flows that are over, which waited for longer than these, as unanswered.
     pub fn give_up_queries(&mut self, over: &[u32], flows: &FlowTable) {
         for (flow, piece) in self.dns_queries.give_up(over, self.groups.grouping.every) {
-            self.groups.take(&piece, (flow, flows.get(flow)));
+            self.groups.on_piece(&piece, (flow, flows.get(flow)));
         }
     }
 
@@ -119,7 +119,7 @@ impl GroupStage {
             let vantage =
                 options.vantage_of(of, piece.side).filter(|(_, confidence)| *confidence >= BELIEVED);
             hide_unseen(&mut piece, vantage.map(|(vantage, _)| vantage));
-            self.groups.take(&piece, (number, of));
+            self.groups.on_piece(&piece, (number, of));
         }
     }
 }

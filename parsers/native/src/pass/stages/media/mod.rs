@@ -58,7 +58,7 @@ impl Datagrams<'_> {
         let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(found.flow).transport.non_tcp_mut();
         let samples = &mut self.results.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
-        let believed = direction.take(&seen, given, |source, seen| {
+        let believed = direction.on_packet(&seen, given, |source, seen| {
             follower.follow(tfrc.get_or_insert_default(), source, seen, samples);
         });
         if let Some(ssrc) = believed {

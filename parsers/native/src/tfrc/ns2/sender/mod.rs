@@ -256,9 +256,9 @@ impl Sender {
         let sample = r_sample(time, feedback.timestamp_echo, feedback.hold)?;
         let known = std::mem::take(&mut self.others);
         self.is_revised = false;
-        let mut others = self.take(time, feedback, sample);
+        let mut others = self.on_feedback(time, feedback, sample);
         for mut other in known {
-            let more = other.take(time, feedback, sample);
+            let more = other.on_feedback(time, feedback, sample);
             others.push(other);
             others.extend(more);
         }
@@ -269,7 +269,7 @@ impl Sender {
     }
 
     /// The same for one candidate state; returns the alternatives after it.
-    fn take(&mut self, time: f64, feedback: &Feedback, sample: f64) -> Vec<Self> {
+    fn on_feedback(&mut self, time: f64, feedback: &Feedback, sample: f64) -> Vec<Self> {
         self.advance(time);
         self.round_id += 1;
         // Of the first report's receive rate the agent makes no use.
