@@ -176,7 +176,7 @@ impl NonTcpState {
     #[inline(never)]
     pub(super) fn on_dccp(&mut self, seen: &Seen<'_>, pool: &mut Pool) -> Option<u64> {
         let Seen { side, packet, extras, .. } = *seen;
-        let (header, options) = packet.network.head.and_then(|aside| extras.dccp(aside))?;
+        let (header, options) = packet.network.head.and_then(|index| extras.dccp(index))?;
         self.dccp.get_or_insert_default().on_packet(side, packet, header, options, pool)
     }
 

@@ -125,8 +125,8 @@ impl Sack {
     pub const PERMITTED: Self = Self(u16::MAX);
 
     /// Blocks stored beside the batch; None if that has too many packets for an index.
-    pub fn with_blocks(aside: ExtraIndex) -> Option<Self> {
-        u16::try_from(aside.get()).ok().map(Self).filter(|sack| !sack.is_mark())
+    pub fn with_blocks(index: ExtraIndex) -> Option<Self> {
+        u16::try_from(index.get()).ok().map(Self).filter(|sack| !sack.is_mark())
     }
 
     /// Whether the SYN permits selective acknowledgements.

@@ -112,9 +112,9 @@ impl PacketExtras {
         at_the_end(self.heads.len())
     }
 
-    /// How the payload begins of the packet that has `aside`; empty if that is unknown.
-    pub fn head(&self, aside: Option<ExtraIndex>) -> PayloadHead {
-        aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
+    /// How the payload begins of the packet with this index; empty if that is unknown.
+    pub fn head(&self, index: Option<ExtraIndex>) -> PayloadHead {
+        index.and_then(|index| self.heads.get(position(index))).copied().unwrap_or_default()
     }
 
     /// Keep more of the datagram whose head was added last.
@@ -126,10 +126,10 @@ impl PacketExtras {
     }
 
     /// The stored payload of the datagram with this index: its head, or more.
-    pub fn payload(&self, aside: Option<ExtraIndex>) -> &[u8] {
-        let Some(aside) = aside else { return &[] };
-        let head = || self.heads.get(index(aside)).map_or(&[][..], PayloadHead::bytes);
-        let Ok(at) = self.longer.binary_search_by_key(&aside, |(head, _)| *head) else { return head() };
+    pub fn payload(&self, index: Option<ExtraIndex>) -> &[u8] {
+        let Some(index) = index else { return &[] };
+        let head = || self.heads.get(position(index)).map_or(&[][..], PayloadHead::bytes);
+        let Ok(at) = self.longer.binary_search_by_key(&index, |(head, _)| *head) else { return head() };
         let end_of = |at: usize| self.longer.get(at).map_or(0, |(_, end)| *end);
         let start = at.checked_sub(1).map_or(0, end_of);
         self.payloads.get(start..end_of(at)).unwrap_or_default()
@@ -146,9 +146,9 @@ impl PacketExtras {
         at_the_end(self.tunnels.len())
     }
 
-    /// What carried the packet that has `aside`.
-    pub fn tunnel(&self, aside: Option<ExtraIndex>) -> Option<&Tunnel> {
-        self.tunnels.get(index(aside?))
+    /// What carried the packet with this index.
+    pub fn tunnel(&self, index: Option<ExtraIndex>) -> Option<&Tunnel> {
+        self.tunnels.get(position(index?))
     }
 
     /// Keep the blocks of an acknowledgement.
@@ -167,7 +167,7 @@ impl PacketExtras {
     /// The blocks of a segment with these options.
     #[inline(always)]
     pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
-        let kept = sack.blocks().and_then(|aside| self.sacks.get(index(aside)));
+        let kept = sack.blocks().and_then(|index| self.sacks.get(position(index)));
         kept.map_or(&[], SackBlocks::blocks)
     }
 
@@ -176,14 +176,14 @@ impl PacketExtras {
         at_the_end(self.ecn_counters.len())
     }
 
-    /// The ECN counters of the segment that has `aside`.
-    pub fn ecn_counters(&self, aside: Option<ExtraIndex>) -> Option<EcnByteCounters> {
-        self.ecn_counters.get(index(aside?)).copied()
+    /// The ECN counters of the segment with this index.
+    pub fn ecn_counters(&self, index: Option<ExtraIndex>) -> Option<EcnByteCounters> {
+        self.ecn_counters.get(position(index?)).copied()
     }
 
-    /// The frame that carried the packet that has `aside`.
-    pub fn frame(&self, aside: ExtraIndex) -> Option<&Frame> {
-        self.frames.get(index(aside))
+    /// The frame that carried the packet with this index.
+    pub fn frame(&self, index: ExtraIndex) -> Option<&Frame> {
+        self.frames.get(position(index))
     }
 
     /// Keep a DCCP header and its options.
@@ -193,10 +193,10 @@ impl PacketExtras {
         at_the_end(self.dccp.len())
     }
 
-    /// The DCCP header of the packet that has `aside`, and its options.
-    pub fn dccp(&self, aside: ExtraIndex) -> Option<(&DccpHeader, &[u8])> {
-        let (header, end) = self.dccp.get(index(aside))?;
-        let start = index(aside).checked_sub(1).and_then(|before| self.dccp.get(before));
+    /// The DCCP header of the packet with this index, and its options.
+    pub fn dccp(&self, index: ExtraIndex) -> Option<(&DccpHeader, &[u8])> {
+        let (header, end) = self.dccp.get(position(index))?;
+        let start = position(index).checked_sub(1).and_then(|before| self.dccp.get(before));
         let options = self.options.get(start.map_or(0, |&(_, end)| end)..*end)?;
         Some((header, options))
     }
@@ -206,6 +206,6 @@ fn at_the_end(length: usize) -> Option<ExtraIndex> {
     u32::try_from(length).ok().and_then(NonZeroU32::new)
 }
 
-fn index(aside: ExtraIndex) -> usize {
-    aside.get() as usize - 1
+fn position(index: ExtraIndex) -> usize {
+    index.get() as usize - 1
 }

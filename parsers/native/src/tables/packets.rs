@@ -89,7 +89,7 @@ impl RareRow {
             return None;
         }
         let header = network.head.filter(|_| network.transport == Transport::Dccp);
-        let dccp = header.and_then(|aside| extras.dccp(aside));
+        let dccp = header.and_then(|index| extras.dccp(index));
         Some(Box::new(Self {
             event: packet.event,
             sighting: packet.sighting,

@@ -102,8 +102,8 @@ impl PairedReading<'_> {
             }
             return;
         }
-        if let Some(aside) = packet.frame
-            && let Some(frame) = extras.frame(aside)
+        if let Some(index) = packet.frame
+            && let Some(frame) = extras.frame(index)
             && frames::take(packet, frame, &mut self.analysis.carried, &mut self.analysis.results)
         {
             frames::take_repeat(packet, &mut self.analysis.carried.flows, summary);

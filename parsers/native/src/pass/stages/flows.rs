@@ -35,8 +35,8 @@ impl Analysis {
         extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
-        if let Some(aside) = packet.frame
-            && let Some(frame) = extras.frame(aside)
+        if let Some(index) = packet.frame
+            && let Some(frame) = extras.frame(index)
             && frames::take(packet, frame, &mut self.carried, &mut self.results)
         {
             return frames::take_repeat(packet, &mut self.carried.flows, summary);

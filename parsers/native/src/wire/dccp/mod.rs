@@ -113,7 +113,7 @@ mod tests {
     fn decoded(bytes: &[u8], on_wire: u32) -> (Network, Option<DccpHeader>, Option<Stop>) {
         let (mut network, mut extras) = (Network::default(), PacketExtras::default());
         let stop = decode(Bytes { captured: bytes, on_wire }, &mut network, &mut extras);
-        let header = network.head.and_then(|aside| extras.dccp(aside)).map(|(header, _)| *header);
+        let header = network.head.and_then(|index| extras.dccp(index)).map(|(header, _)| *header);
         (network, header, stop)
     }
 

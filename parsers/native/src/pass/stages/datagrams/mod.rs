@@ -23,7 +23,7 @@ impl Datagrams<'_> {
     /// Pass a DCCP packet to the TFRC ends that it concerns.
     #[inline(never)]
     pub fn follow_dccp(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
-        let Some(header) = packet.network.head.and_then(|aside| extras.dccp(aside)) else { return };
+        let Some(header) = packet.network.head.and_then(|index| extras.dccp(index)) else { return };
         let Found { flow, side } = found;
         let vantage =
             self.options.vantage_of(self.carried.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
@@ -39,8 +39,8 @@ impl Datagrams<'_> {
     /// Examine the payload of a datagram.
     #[inline(never)]
     pub fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
-        let aside = packet.network.head;
-        let head = extras.head(aside);
+        let index = packet.network.head;
+        let head = extras.head(index);
         if let Some(groups) = &mut self.carried.groups {
             groups.on_datagram(found, packet, head.bytes(), &self.carried.flows);
         }
@@ -52,10 +52,10 @@ impl Datagrams<'_> {
                 return self.take_layout(found, packet, extras, (port, &layout));
             }
             Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, extras.payload(aside), Some(given));
+                return self.take_rtp(found, packet, extras.payload(index), Some(given));
             }
             None => {
-                let payload = extras.payload(aside);
+                let payload = extras.payload(index);
                 if self.take_quic(found, packet, payload) {
                     return;
                 }
