@@ -299,7 +299,7 @@ impl HalfConnection {
         outcome.new_bytes = segment.payload;
         self.sent.unique_bytes += u64::from(segment.payload);
         self.sent.segments = self.sent.segments.saturating_add(1);
-        self.advance(self.sent.next + i64::from(segment.payload), segment, pool);
+        self.advance(self.sent.next + i64::from(segment.payload), segment.payload, segment.time_ns, pool);
         self.note_size(segment.payload, self.sent.next);
     }
 
@@ -313,13 +313,12 @@ impl HalfConnection {
         }
     }
 
-    /// Record that sequence numbers up to `occupied` were sent.
+    /// Record that sequence numbers up to `occupied` were sent, with `payload` at their end.
     #[inline(always)]
-    pub(super) fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
-        let time_ns = segment.time_ns;
+    pub(super) fn advance(&mut self, occupied: i64, payload: u32, time_ns: i64, pool: &mut Pool) {
         let bytes = occupied - self.sent.next;
         self.sent.next = occupied;
-        self.flight.on_sent(bytes, segment.payload, occupied, time_ns);
+        self.flight.on_sent(bytes, payload, occupied, time_ns);
         let is_watched = self.sent.outstanding.count() < MAX_OUTSTANDING
             && self.sent.outstanding.push(occupied as u32, time_ns, pool);
         if !is_watched {
