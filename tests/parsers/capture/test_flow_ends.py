@@ -300,3 +300,13 @@ def run_in() -> Callable[..., str]:
         return subprocess.run(command, stdin=stdin, check=True, capture_output=True, text=True).stdout
 
     return run
+
+
+def test_a_first_packet_without_a_time_does_not_split_its_connection(tmp_path: Path) -> None:
+    """tcptrace has one connection, too: a clock that was set is no silence of half a century."""
+    others = [(n * 1_000, segment(2_000 + n % 7, payload=b"x")) for n in range(20_000)]
+    rest = [(S + n * 1_000, segment(1_000, seq=2 + n, payload=b"x")) for n in range(10)]
+    path = capture(tmp_path / "c.pcap", [(-START_S * S, segment(1_000, "S")), *others, *rest])
+    rows = _native.analyse([str(path)], ReadSettings()).table("flows").rows()
+    assert [row["packets"] for row in rows if row["src_port"] == 1_000] == [11]
+    assert {row["ended"] for row in rows} == {"open"}

@@ -288,3 +288,13 @@ def test_an_unreadable_file_does_not_change_how_the_others_are_read(lossy: Captu
     with pytest.warns(TfrctraceWarning, match="the file is empty|count once"):
         flows = flows_of(*parts)
     assert same_flows(flows, flows_of(LOSSY))
+
+
+@pytest.mark.parametrize("cut", [600, 700])
+def test_a_problem_is_at_the_packet_of_its_own_file(tmp_path: Path, cut: int) -> None:
+    stepped = Capture(CAPTURES / "variant-clock-step-back.pcap.gz")
+    first, second = stepped.parts(tmp_path, [cut])
+    # the step is at frame 752 of the whole file, by tshark's frame.time_delta
+    for inputs, join in (([str(first), str(second)], True), ([str(second)], False)):
+        with pytest.warns(TfrctraceWarning, match=rf"`{second}` packet {752 - cut}: "):
+            tfrctrace.open(inputs, join=join).flows  # noqa: B018

@@ -462,3 +462,14 @@ def test_a_pair_shows_which_retransmissions_were_needed(tmp_path: Path) -> None:
     # without SACK nothing shows for a few that the acknowledgements which got lost had been for them
     assert len(found) > 100
     assert sum(found) >= 0.98 * len(found)
+
+
+@pytest.mark.parametrize("order", [("5-2", "3-1"), ("3-1", "5-2")])
+def test_datagrams_of_one_direction_arrive_where_they_are_later(order: tuple[str, str]) -> None:
+    """Access point and station have the same time to live, and nothing answers."""
+    inputs = [PAIR / f"ns3-wifi-air-loss-{device}.pcap.gz" for device in order]
+    rows = tfrctrace.open(inputs, pair=True, clock_offset="0s").flows.filter(pl.col("sent_packets") > 0)
+    [truth], [row] = TRUTH["wifi-air-loss"], rows.to_dicts()
+    assert (row["src"], row["received_packets"]) == (truth["src"], truth["rxPackets"])
+    assert row["received_packets"] + row["lost_packets"] == row["sent_packets"] == 30
+    assert row["missed_packets"] == 0

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from corpus_case import CorpusCase
 
 import tfrctrace
 from tfrctrace.base.errors import TfrctraceWarning
@@ -283,3 +284,17 @@ def test_every_field_stands_in_the_documentation(tmp_path: Path, witness: Module
     (_, reported), *_ = fields(witness.unpack(captures()[0], tmp_path))
     assert len(reported) > 60
     assert [field for field in reported if f"`{field}`" not in page] == []
+
+
+@pytest.mark.skipif(shutil.which("tcptrace") is None, reason="tcptrace is not installed")
+@pytest.mark.parametrize("name", ["drop-first-data", "drop-one", "tail-one"])
+def test_what_is_repeated_is_no_part_of_the_initial_window(name: str, tmp_path: Path) -> None:
+    path = CorpusCase(name).unpack("snd", tmp_path)
+    trace = tfrctrace.open(path)
+    named = ("src_port", "dst_port", "initial_window_bytes", "initial_window_packets")
+    ours = trace.flows.join(trace.tcp, on=["flow", "direction"]).select(*named).rows()
+    theirs = [
+        (*ends, int(row["initial_window_bytes"]), int(row["initial_window_pkts"]))
+        for ends, row in fields(path)
+    ]
+    assert set(ours) == set(theirs)

@@ -37,3 +37,10 @@ def test_timeouts_are_those_that_the_kernel_counted(tmp_path: Path) -> None:
         if row["dst_port"] == case.about["server_port"]
     ]
     assert row["timeouts"] == case.counters["snd"]["TcpExtTCPTimeouts"]
+
+
+def test_a_repaired_segment_is_repeated_by_the_timer_if_its_acknowledgement_was_lost() -> None:
+    flows = tfrctrace.open(CASES / "linux-acks-lost-behind.pcap.gz").flows
+    [row] = [row for row in flows.to_dicts() if row["dst_port"] == 5000]
+    # the sender's kernel counted 4 TcpExtTCPTimeouts
+    assert (row["timeouts"], row["tail_loss_probes"]) == (4, 0)

@@ -116,7 +116,8 @@ impl Reading {
     /// Number the packets of a capture from `packets` + 1: it is a later part of a trace. To be called
     /// before the first is read.
     pub fn number_after(&mut self, packets: u64) {
-        self.numbered_after = packets;
+        // Those of a text are its lines.
+        self.numbered_after = if self.is_capture() { packets } else { 0 };
     }
 
     /// Read encapsulations at these ports. To be called before the first is read.
@@ -248,7 +249,7 @@ impl Reading {
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
         let (steps_before, latest_ns) = (self.counted.time_order.back.count, self.counted.end_ns);
-        self.counted.count(batch);
+        self.counted.count(batch, self.numbered_after);
         if self.counted.time_order.back.count > steps_before {
             batch.note_step_back(latest_ns);
         }

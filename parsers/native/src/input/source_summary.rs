@@ -81,7 +81,9 @@ impl SourceSummary {
         Self { source: source.to_owned(), start_ns: i64::MAX, end_ns: i64::MIN, ..Self::default() }
     }
 
-    pub fn count(&mut self, batch: &Batch) {
+    /// Count packets, which are numbered behind `numbered_after` others of the trace: where something is found
+    /// is said by the source's own numbers.
+    pub fn count(&mut self, batch: &Batch, numbered_after: u64) {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
         let (mut start_ns, mut end_ns, mut order) = (self.start_ns, self.end_ns, self.time_order);
@@ -100,12 +102,12 @@ impl SourceSummary {
                     captured_bytes += u64::from(packet.captured_bytes);
                     self.count_kind(packet);
                     if let Some(stop) = packet.stop {
-                        self.count_stop(stop, packet.number);
+                        self.count_stop(stop, packet.number - numbered_after);
                     }
                     (packet.number, packet.time_ns, packet.interface)
                 }
             };
-            order.check(number, time_ns);
+            order.check(number - numbered_after, time_ns);
             start_ns = start_ns.min(time_ns);
             end_ns = end_ns.max(time_ns);
             if came_from != interface {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A step forward from one packet to the next that no idle link explains: a year.
-const MOST_IDLE_NS: u64 = 365 * 86_400 * 1_000_000_000;
+pub const MOST_IDLE_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// A step of the clock between two packets that follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn estimate(pairs: &[(SampledPacket, SampledPacket)]) -> Estimate {
-        Estimate::from_packets(pairs, &Routes::learn(pairs)).unwrap()
+        Estimate::from_packets(pairs, &Routes::learn(pairs, None)).unwrap()
     }
 
     #[test]

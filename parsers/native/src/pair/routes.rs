@@ -1,5 +1,7 @@
 //! Decides which of the two captures the packets of a host pass first.
 
+use std::cmp::Ordering;
+
 use hashbrown::HashMap;
 
 use super::hash_sampling::SampledPacket;
@@ -14,6 +16,9 @@ pub enum Evidence {
     /// The packets of one direction are later at the other capture than those of the other
     /// direction, for any clock offset.
     BothDirections,
+    /// The packets are later at the other capture, for any clock offset that those of other hosts permit,
+    /// or for the given one.
+    Delay,
     /// Other packets of the same hosts.
     OtherPackets,
     /// Unknown: the order in which the captures were given.
@@ -26,6 +31,7 @@ impl Evidence {
         match self {
             Self::TimeToLive => "the time to live falls",
             Self::BothDirections => "by the delays of both directions",
+            Self::Delay => "by the delays",
             Self::OtherPackets => "by other packets of these hosts",
             Self::Given => "as the captures were given",
         }
@@ -56,20 +62,67 @@ impl HostPairTally {
         self.difference_ns[direction] += i128::from(second.time_ns) - i128::from(first.time_ns);
     }
 
-    /// The capture that packets of the lower host pass first.
-    fn conclude(&self) -> (Tap, Evidence) {
-        let first_if = |is_first: bool| if is_first { Tap::FIRST } else { Tap::SECOND };
-        if self.falls != 0 {
-            return (first_if(self.falls > 0), Evidence::TimeToLive);
-        }
+    fn mean_ns(&self, direction: usize) -> i128 {
+        self.difference_ns[direction] / i128::from(self.packets[direction].max(1))
+    }
+
+    /// The capture that packets of the lower host pass first, whatever the clocks are.
+    fn conclude(&self) -> Option<(Tap, Evidence)> {
         let [low, high] = self.packets;
-        if low > 0 && high > 0 {
+        if self.falls != 0 {
+            Some((first_if(self.falls > 0), Evidence::TimeToLive))
+        } else if low > 0 && high > 0 {
             // The offset of the clocks is in both means, the delay in one with each sign.
-            let mean = |direction: usize| self.difference_ns[direction] / i128::from(self.packets[direction]);
-            return (first_if(mean(0) > mean(1)), Evidence::BothDirections);
+            Some((first_if(self.mean_ns(0) > self.mean_ns(1)), Evidence::BothDirections))
+        } else {
+            None
         }
-        // One direction only: its sender is assumed to be near the first capture named.
-        (first_if(low > 0), Evidence::Given)
+    }
+
+    /// The same of packets of one direction, by what is known of the clocks. If that does not decide, their
+    /// sender is assumed to be near the first capture named.
+    fn conclude_by_clocks(&self, offset: OffsetBounds) -> (Tap, Evidence) {
+        let is_low = self.packets[0] > 0;
+        match offset.sign_of_delay(self.mean_ns(usize::from(!is_low))) {
+            Ordering::Equal => (first_if(is_low), Evidence::Given),
+            sign => (first_if(is_low == sign.is_gt()), Evidence::Delay),
+        }
+    }
+}
+
+fn first_if(is_first: bool) -> Tap {
+    if is_first { Tap::FIRST } else { Tap::SECOND }
+}
+
+/// How far the second clock may be ahead.
+#[derive(Clone, Copy, Debug)]
+struct OffsetBounds {
+    low_ns: i64,
+    high_ns: i64,
+}
+
+impl OffsetBounds {
+    const UNKNOWN: Self = Self { low_ns: i64::MIN, high_ns: i64::MAX };
+
+    /// Add a packet that passed the capture `near` first: it arrived no sooner than it was sent.
+    fn limit(&mut self, near: Tap, difference_ns: i64) {
+        if near == Tap::FIRST {
+            self.high_ns = self.high_ns.min(difference_ns);
+        } else {
+            self.low_ns = self.low_ns.max(difference_ns);
+        }
+    }
+
+    /// Whether packets are later at the second capture or at the first; equal if that is not known.
+    fn sign_of_delay(self, difference_ns: i128) -> Ordering {
+        let delay_ns = [self.low_ns, self.high_ns].map(|offset_ns| difference_ns - i128::from(offset_ns));
+        // A clock that drifts makes the bounds contradict each other.
+        match delay_ns {
+            [above_low, above_high] if above_high > above_low => Ordering::Equal,
+            [_, above_high] if above_high > 0 => Ordering::Greater,
+            [above_low, _] if above_low < 0 => Ordering::Less,
+            _ => Ordering::Equal,
+        }
     }
 }
 
@@ -83,23 +136,39 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Learn from packets in both captures.
-    pub fn learn(common: &[(SampledPacket, SampledPacket)]) -> Self {
+    /// Learn from packets in both captures. The second clock is ahead by `given_offset_ns`, if that is known.
+    pub fn learn(common: &[(SampledPacket, SampledPacket)], given_offset_ns: Option<i64>) -> Self {
         let mut tallies: HashMap<HostPair, HostPairTally> = HashMap::new();
         for (first, second) in common {
             let (hosts, is_low) = hosts_of(&first.endpoints);
             tallies.entry(hosts).or_default().add(is_low, first, second);
         }
         let mut routes = Self::default();
+        let concluded = tallies.iter().filter_map(|(hosts, tally)| Some((*hosts, tally.conclude()?)));
+        routes.hosts.extend(concluded);
+        let offset = match given_offset_ns {
+            Some(offset_ns) => OffsetBounds { low_ns: offset_ns, high_ns: offset_ns },
+            None => routes.offset_bounds(common),
+        };
         for (hosts, tally) in tallies {
-            let (tap, evidence) = tally.conclude();
-            routes.hosts.insert(hosts, (tap, evidence));
+            let (tap, _) = *routes.hosts.entry(hosts).or_insert_with(|| tally.conclude_by_clocks(offset));
             for (host, home) in [(hosts.0, tap), (hosts.1, other(tap))] {
                 let known = routes.homes.entry(host).or_insert(Some(home));
                 *known = known.filter(|&known| known == home);
             }
         }
         routes
+    }
+
+    /// The offsets of the clocks with which no packet of a known route arrives before it was sent.
+    fn offset_bounds(&self, common: &[(SampledPacket, SampledPacket)]) -> OffsetBounds {
+        let mut bounds = OffsetBounds::UNKNOWN;
+        for (first, second) in common {
+            if let Some((ends, _)) = self.ends(&first.endpoints) {
+                bounds.limit(ends.near, second.time_ns.saturating_sub(first.time_ns));
+            }
+        }
+        bounds
     }
 
     /// The captures that a packet passes first and last, and how this is known; None if no packet between
@@ -165,7 +234,7 @@ mod tests {
         src: Address,
         dst: Address,
     ) -> Option<(Tap, Evidence)> {
-        let found = Routes::learn(common).ends(&Endpoints { src, dst, ..Endpoints::default() });
+        let found = Routes::learn(common, None).ends(&Endpoints { src, dst, ..Endpoints::default() });
         found.map(|(ends, evidence)| (ends.near, evidence))
     }
 
@@ -190,5 +259,25 @@ mod tests {
         let common = [packet(9, 3, (5, 1), (64, 64))];
         assert_eq!(first_tap(&common, 9, 3), Some((Tap::FIRST, Evidence::Given)));
         assert_eq!(first_tap(&common, 9, 4), None);
+    }
+
+    #[test]
+    fn test_one_direction_passes_first_where_it_is_earlier_by_the_clocks() {
+        for (times_ms, expected) in [
+            ((0, 105), (Tap::FIRST, Evidence::Delay)),
+            ((0, 90), (Tap::SECOND, Evidence::Delay)),
+            ((0, 100), (Tap::FIRST, Evidence::Given)),
+        ] {
+            // The second clock is ahead by 98 to 103 ms.
+            let both = [packet(9, 3, (0, 103), (64, 64)), packet(3, 9, (0, 98), (64, 64))];
+            let common = [both[0], both[1], packet(7, 8, times_ms, (64, 64))];
+            assert_eq!(first_tap(&common, 7, 8), Some(expected), "{times_ms:?}");
+        }
+        let alone = [packet(7, 8, (0, 5), (64, 64))];
+        let ends = Endpoints { src: 7, dst: 8, ..Endpoints::default() };
+        for (offset_ms, near) in [(0, Tap::FIRST), (9, Tap::SECOND)] {
+            let found = Routes::learn(&alone, Some(offset_ms * MS)).ends(&ends);
+            assert_eq!(found.map(|(ends, evidence)| (ends.near, evidence)), Some((near, Evidence::Delay)));
+        }
     }
 }

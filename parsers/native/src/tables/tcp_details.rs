@@ -130,8 +130,8 @@ impl<'a> DetailRow<'a> {
         column(
             "initial_window_bytes",
             "bytes",
-            "payload sent before the other side acknowledged any of it (RFC 5681's initial window, \
-             if there was that much to send)",
+            "payload sent before the other side acknowledged any of it, repetitions not counted (RFC 5681's \
+             initial window, if there was that much to send)",
         )
         .null_when("no SYN")
         .u64(|row| Some(row.details.initial_window()?.0)),

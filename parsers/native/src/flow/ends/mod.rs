@@ -13,6 +13,7 @@ use super::rtp::RtpFlow;
 use super::tcp::{ConnectionState, TWO_MSL_NS};
 use super::tfrc::TfrcFlow;
 use super::{Flow, NonTcpState, Origin};
+use crate::input::time_order::MOST_IDLE_NS;
 use crate::packet::key::{FlowKey, Side};
 use neighbours::FlowSet;
 use settled_flows::{SettledFlow, decode};
@@ -72,6 +73,12 @@ impl Flow {
     pub(super) fn due_ns(&self, idle_ns: i64) -> Option<i64> {
         let quiet_ns = if self.is_closed() { idle_ns.min(TWO_MSL_NS) } else { idle_ns };
         self.last_ns().map(|last_ns| last_ns.saturating_add(quiet_ns))
+    }
+
+    /// Whether it is over before `time_ns`. A step of the clock is no silence.
+    fn is_over_at(&self, idle_ns: i64, time_ns: i64) -> bool {
+        let is_due = self.due_ns(idle_ns).is_some_and(|due_ns| due_ns < time_ns);
+        is_due && self.last_ns().is_some_and(|last_ns| time_ns.abs_diff(last_ns) <= MOST_IDLE_NS)
     }
 
     /// How it ended in a trace that goes on until `end_ns`.
@@ -135,8 +142,7 @@ impl FlowTable {
 
     /// Whether a packet of `time_ns` cannot refer to a known flow.
     pub fn is_over_at(&self, flow: u32, time_ns: i64) -> bool {
-        let due_ns = |flow: &Flow| flow.due_ns(self.idle_ns);
-        self.if_here(flow).is_none_or(|flow| due_ns(flow).is_some_and(|due_ns| due_ns < time_ns))
+        self.if_here(flow).is_none_or(|flow| flow.is_over_at(self.idle_ns, time_ns))
     }
 
     /// Find the flows that are over, and mark those that may be before the next sweep.
@@ -150,7 +156,7 @@ impl FlowTable {
             }
             let flow = flows.at(index);
             let Some(due_ns) = flow.due_ns(sweep.idle_ns) else { continue };
-            if flow.is_replaced || due_ns < sweep.now_ns {
+            if flow.is_replaced || flow.is_over_at(sweep.idle_ns, sweep.now_ns) {
                 over.push(number);
             } else if due_ns < sweep.next_ns {
                 let key = flow.key();

@@ -5,7 +5,7 @@ use crate::packet::event::TcpFlags;
 use crate::packet::key::Side;
 
 /// How far from the expected a number may be: what is in flight, or missing in the capture.
-const NEAR: i64 = 1 << 20;
+pub(super) const NEAR: i64 = 1 << 20;
 
 /// From the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

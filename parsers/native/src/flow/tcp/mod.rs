@@ -107,7 +107,15 @@ impl Outcome {
 
     /// Whether the packet is a duplicate made by the capture.
     pub fn is_copy(&self) -> bool {
-        self.finding.is_some_and(|finding| finding.class == Class::CaptureDuplicate)
+        self.is_of(Class::CaptureDuplicate)
+    }
+
+    fn is_network_duplicate(&self) -> bool {
+        self.is_of(Class::NetworkDuplicate)
+    }
+
+    fn is_of(&self, class: Class) -> bool {
+        self.finding.is_some_and(|finding| finding.class == class)
     }
 }
 
@@ -315,6 +323,9 @@ impl Connection {
         let (sender, receiver) = self.split(side);
         let delivered = receiver.delivered();
         sender.place(segment, pool, outcome);
+        if flags.has(TcpFlags::SYN) && !flags.has(TcpFlags::ACK) && !outcome.is_network_duplicate() {
+            receiver.syns.on_asked();
+        }
         if Ecn::concerns(segment) {
             sender.note_ecn(segment);
         }
@@ -413,9 +424,7 @@ impl Connection {
         half.bare_controls = half.bare_controls.saturating_add(u16::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
             let answers = flags.has(TcpFlags::ACK);
-            half.syns.count = half.syns.count.saturating_add(1);
-            half.syns.syn_acks = half.syns.syn_acks.saturating_add(u8::from(answers));
-            half.syns.is_cut |= segment.ip.is_cut;
+            half.syns.on_syn(answers, segment.ip.is_cut);
             half.options.on_syn(&segment.tcp.options);
             let first_ns = &mut self.handshake[usize::from(answers)];
             if *first_ns == UNSEEN {

@@ -151,7 +151,7 @@ impl CapturePair {
             let samples: Vec<_> = surveys.iter().map(|survey| &survey.sample).collect();
             CaptureNetwork { routes: NetworkRoutes::learn(&samples), ..CaptureNetwork::default() }
         });
-        let routes = Routes::learn(&common);
+        let routes = Routes::learn(&common, given_offset_ns);
         let estimate = Estimate::from_packets(&common, &routes);
         let is_at_once = common.iter().all(|(first, second)| first.time_ns == second.time_ns);
         let are_copies = is_at_once && common.len() >= LEAST_COPIES;

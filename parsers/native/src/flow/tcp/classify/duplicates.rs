@@ -43,10 +43,10 @@ impl HalfConnection {
         if self.sent.stream.is_none() {
             return false;
         }
-        match self.order.age(segment.ip.ip_id) {
-            RelativeAge::Seen | RelativeAge::Old => return true,
-            RelativeAge::Newer | RelativeAge::Overtaken => return false,
-            RelativeAge::Unknown => {}
+        match self.origin(segment) {
+            Origin::Copy(_) | Origin::Older(Evidence::IpId) => return true,
+            Origin::Newer | Origin::Overtaken(_) => return false,
+            Origin::Older(_) | Origin::Unknown => {}
         }
         let header = segment.tcp;
         // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
@@ -80,19 +80,24 @@ impl HalfConnection {
         Classification { class, evidence, number }
     }
 
-    /// When a packet was sent, as far as its headers show.
+    /// When a packet was sent, as far as its headers show. The value of its timestamp comes first:
+    /// whether a host counts its identifications is only concluded.
     pub(crate) fn origin(&self, segment: &Segment<'_>) -> Origin {
-        match self.order.age(segment.ip.ip_id) {
-            RelativeAge::Seen => return Origin::Copy(Evidence::IpId),
-            RelativeAge::Old => return Origin::Older(Evidence::IpId),
-            RelativeAge::Overtaken => return Origin::Overtaken(Evidence::IpId),
-            RelativeAge::Newer => return Origin::Newer,
-            RelativeAge::Unknown => {}
+        let order = segment.tcp.options.timestamp.and_then(|stamp| self.options.stamp_order(stamp));
+        let [by_value, by_echo] = order.unwrap_or([Ordering::Equal; 2]);
+        // The newest timestamp is that of data: a bare acknowledgement and its copy may have a newer one.
+        let is_numbered = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
+        if by_value == Ordering::Greater && is_numbered {
+            return Origin::Newer;
         }
-        match segment.tcp.options.timestamp.and_then(|stamp| self.options.stamp_order(stamp)) {
-            Some(Ordering::Less) => Origin::Older(Evidence::Timestamp),
-            Some(Ordering::Greater) => Origin::Newer,
-            Some(Ordering::Equal) | None => Origin::Unknown,
+        match (self.order.age(segment.ip.ip_id), by_value.then(by_echo)) {
+            (RelativeAge::Seen, _) => Origin::Copy(Evidence::IpId),
+            (RelativeAge::Old, _) => Origin::Older(Evidence::IpId),
+            (RelativeAge::Overtaken, _) => Origin::Overtaken(Evidence::IpId),
+            (RelativeAge::Newer, _) if by_value != Ordering::Less => Origin::Newer,
+            (_, Ordering::Less) => Origin::Older(Evidence::Timestamp),
+            (_, Ordering::Greater) if is_numbered => Origin::Newer,
+            (_, Ordering::Greater | Ordering::Equal) => Origin::Unknown,
         }
     }
 

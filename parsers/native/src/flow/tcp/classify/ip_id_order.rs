@@ -2,12 +2,15 @@
 //!
 //! Most hosts count them up, per connection, per destination or globally. Then a late packet with a
 //! lower identification was reordered, one with an equal identification is a duplicate, and a
-//! retransmission has a higher one. Nothing else separates these cases with certainty.
+//! retransmission has a higher one. Others draw them at random (RFC 6864 section 4.1 permits any where
+//! fragmentation is not): a host counts only where consecutive packets have shown it.
 
 use serde::{Deserialize, Serialize};
 
-/// Largest step back within the same count. A longer one means that the host does not count up.
-const MAX_BACK: i16 = 1_024;
+/// Largest step within the same count, ahead or back. Random identifications are that near once in 32 packets.
+const MAX_STEP: i16 = 1_024;
+/// Near steps that show a count: random identifications begin with them once in 1,024 flows.
+const ENOUGH: u16 = 2;
 
 /// When a packet was sent, relative to those seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +32,10 @@ pub struct IpIdOrder {
     /// Bit n: whether identification `newest - n` was seen.
     seen: u64,
     newest: u16,
-    ups: u16,
-    downs: u16,
+    /// Steps of at most [`MAX_STEP`].
+    near: u16,
+    /// Longer ones.
+    far: u16,
     repeats: u16,
 }
 
@@ -42,8 +47,9 @@ impl IpIdOrder {
         let Some(ip_id) = ip_id else { return };
         let step = ip_id.wrapping_sub(self.newest);
         // Few packets go to other hosts between two of one flow.
-        if (1..64).contains(&step) && ip_id != 0 && self.ups < u16::MAX {
-            self.move_up(ip_id, self.seen << step);
+        if (1..64).contains(&step) && ip_id != 0 && self.near < u16::MAX {
+            self.near += 1;
+            self.move_to(ip_id, self.seen << step);
         } else {
             self.note_unusual(ip_id, step as i16);
         }
@@ -54,49 +60,41 @@ impl IpIdOrder {
         if ip_id == 0 {
             return;
         }
-        if self.ups == u16::MAX {
+        if self.near.max(self.far) == u16::MAX {
             // Only the ratio of the counts matters.
-            (self.ups, self.downs, self.repeats) = (self.ups / 2, self.downs / 2, self.repeats / 2);
+            (self.near, self.far, self.repeats) = (self.near / 2, self.far / 2, self.repeats / 2);
         }
-        if step > 0 {
-            return self.move_up(ip_id, self.seen.checked_shl(step as u32).unwrap_or(0));
-        }
-        if self.ups == 0 && self.downs == 0 {
-            self.ups = 1;
-            self.restart(ip_id);
-        } else if step == 0 || self.has_seen(step) {
+        if self.seen == 0 {
+            self.move_to(ip_id, 0);
+        } else if step == 0 || (step < 0 && self.has_seen(step)) {
             self.repeats = self.repeats.saturating_add(1);
+        } else if !(-MAX_STEP..=MAX_STEP).contains(&step) {
+            self.far += 1;
+            self.move_to(ip_id, 0);
         } else {
-            self.downs = self.downs.saturating_add(1);
-            if step < -MAX_BACK {
-                self.restart(ip_id);
-            } else {
-                self.seen |= bit(step).unwrap_or(0);
+            self.near += 1;
+            match step {
+                1.. => self.move_to(ip_id, self.seen.checked_shl(step as u32).unwrap_or(0)),
+                _ => self.seen |= bit(step).unwrap_or(0),
             }
         }
     }
 
-    /// Make `ip_id` the newest and shift the bits of those before it.
+    /// Make `ip_id` the newest; `seen` has the bits of those before it.
     #[inline(always)]
-    fn move_up(&mut self, ip_id: u16, seen: u64) {
-        self.ups += 1;
+    fn move_to(&mut self, ip_id: u16, seen: u64) {
         (self.newest, self.seen) = (ip_id, seen | 1);
     }
 
-    fn restart(&mut self, ip_id: u16) {
-        (self.newest, self.seen) = (ip_id, 1);
-    }
-
-    /// Whether identifications increase from packet to packet. Random identifications step back as
-    /// often as forth.
+    /// Whether identifications are a count.
     fn is_counting(&self) -> bool {
-        self.ups > self.downs.saturating_mul(3) && self.is_changing()
+        self.near >= ENOUGH && self.near / 3 >= self.far && self.is_changing()
     }
 
     /// Whether identifications differ from packet to packet, not only repeat. If the capture
     /// duplicates every packet, every second one repeats.
     fn is_changing(&self) -> bool {
-        let changes = self.ups.saturating_add(self.downs);
+        let changes = self.near.saturating_add(self.far);
         self.repeats <= changes.saturating_mul(3).saturating_add(4)
     }
 
@@ -161,8 +159,17 @@ mod tests {
     fn test_a_host_that_does_not_count_shows_nothing() {
         assert_eq!(order_of(&[9; 20]).age(Some(9)), RelativeAge::Unknown);
         assert_eq!(order_of(&[5, 60_000, 900, 33_000, 7, 48_000, 3]).age(Some(4)), RelativeAge::Unknown);
+        assert_eq!(order_of(&[9_000, 30_000, 50_000]).age(Some(60_000)), RelativeAge::Unknown);
         assert_eq!(order_of(&[0, 0]).age(Some(0)), RelativeAge::Unknown);
         assert_eq!(IpIdOrder::default().age(None), RelativeAge::Unknown);
+    }
+
+    #[test]
+    fn test_two_packets_do_not_show_a_count() {
+        for second in [39_999, 40_001, 50_000] {
+            assert_eq!(order_of(&[40_000]).age(Some(second)), RelativeAge::Unknown, "{second}");
+        }
+        assert_eq!(order_of(&[40_000]).age(Some(40_000)), RelativeAge::Seen);
     }
 
     #[test]

@@ -21,15 +21,15 @@ impl HalfConnection {
         let class = |is_sent_again| if is_sent_again { Class::Unseen } else { Class::Reordered };
         let ip = segment.ip;
         let opened = opening.unwrap_or_default();
-        if self.order.age(ip.ip_id) != RelativeAge::Unknown {
-            // Sent after the packet that opened the hole?
-            let is_newer = |(id, opened): (u16, u16)| id.wrapping_sub(opened) as i16 > 0;
-            return (class(ip.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
-        }
+        // Sent after the packet that opened the hole? Not every host counts its identifications.
         let times = segment.tcp.options.timestamp.map(|(sent, _)| sent).zip(opened.timestamp);
         let later = times.map_or(0, |(sent, opened)| SeqNumber(sent).since(SeqNumber(opened)));
         if later != 0 {
             return (class(later > 0), Evidence::Timestamp);
+        }
+        if self.order.age(ip.ip_id) != RelativeAge::Unknown {
+            let is_newer = |(id, opened): (u16, u16)| id.wrapping_sub(opened) as i16 > 0;
+            return (class(ip.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
         }
         // A host repeats nothing within a round trip; equal timestamps mean that its clock ticks
         // slowly.

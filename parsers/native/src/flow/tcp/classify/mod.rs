@@ -87,16 +87,21 @@ impl HalfConnection {
         let flags = segment.tcp.flags;
         let is_syn = flags.has(TcpFlags::SYN);
         let Syns { count, syn_acks, .. } = self.syns;
-        let of_its_kind =
-            if flags.has(TcpFlags::ACK) { syn_acks.into() } else { count.saturating_sub(syn_acks.into()) };
+        let of_its_kind = if flags.has(TcpFlags::ACK) { syn_acks } else { count.saturating_sub(syn_acks) };
         if is_syn && of_its_kind == 1 {
             // In a simultaneous open, a SYN/ACK has the sequence number of the SYN (RFC 9293
             // section 3.5, figure 7), and data may have arrived before it.
             return None;
         }
-        let (class, evidence) = match self.origin(segment).of_copy() {
+        let origin = self.origin(segment);
+        // A host answers each SYN (RFC 9293 section 3.10.7.4), however soon the next one comes.
+        let is_answer = is_syn && flags.has(TcpFlags::ACK) && self.syns.are_answers();
+        let (class, evidence) = match origin.of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
-            None if self.is_last_at_once(end, segment.time_ns, pool) => {
+            None if origin == Origin::Unknown
+                && !is_answer
+                && self.is_last_at_once(end, segment.time_ns, pool) =>
+            {
                 (Class::NetworkDuplicate, Evidence::Time)
             }
             None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),

@@ -1,10 +1,11 @@
 //! Places a segment in its stream if it is not simply the next.
 
 use super::Placement;
-use super::class::Class;
 use crate::flow::holes::{FilledHoles, HoleOpening};
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::half_connection::HalfConnection;
+use crate::flow::tcp::kinship::NEAR;
+use crate::flow::tcp::recovery::recovery_state::Leap;
 use crate::flow::tcp::{Outcome, Segment};
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
@@ -19,6 +20,11 @@ impl HalfConnection {
             return self.begin(segment, syn, pool, outcome);
         };
         let position = stream.position(SeqNumber(segment.tcp.seq), self.sent.next);
+        if syn > 0 && self.sent.unique_bytes == 0 && !self.is_near(position, position) {
+            // What came before it was of another connection, or a reset with a number of its own (RFC 9293
+            // section 3.10.7.1).
+            return self.begin(segment, syn, pool, outcome);
+        }
         outcome.position = position;
         let start = position + syn;
         let end = start + i64::from(segment.payload);
@@ -29,6 +35,10 @@ impl HalfConnection {
             return;
         }
         if occupied > position {
+            self.confirm_leap(position, pool);
+            if !self.is_near(start, end) && !self.has_acknowledged_near(start) {
+                return self.leap((start, occupied), segment, outcome);
+            }
             self.place_elsewhere((start, end, occupied), segment, pool, outcome);
             if let Some(finding) = outcome.finding.filter(|finding| finding.class.is_retransmission()) {
                 self.on_repair(finding.class, segment.time_ns);
@@ -63,7 +73,53 @@ impl HalfConnection {
         let occupied = 1 + i64::from(segment.payload) + fin;
         self.sent.segments = u32::from(segment.payload > 0);
         if occupied > position {
-            self.advance(occupied, segment, pool);
+            self.advance(occupied, segment.payload, segment.time_ns, pool);
+        }
+    }
+
+    /// Whether `start..end` is not far from the data seen.
+    fn is_near(&self, start: i64, end: i64) -> bool {
+        start <= self.sent.next + NEAR && end >= self.sent.start - NEAR
+    }
+
+    /// Whether the other side's last acknowledgement is not far from `position`.
+    fn has_acknowledged_near(&self, position: i64) -> bool {
+        let acknowledged = self.sent.position(self.acknowledged.number);
+        acknowledged.is_some_and(|acknowledged| (acknowledged - position).abs() <= NEAR)
+    }
+
+    /// Keep data far from all seen until something else shows that the stream is there: a damaged or forged
+    /// segment may have any number.
+    #[cold]
+    fn leap(&mut self, (start, occupied): (i64, i64), segment: &Segment<'_>, outcome: &mut Outcome) {
+        let (payload, after) = (segment.payload, self.sent.next);
+        let leap = Leap { start, occupied, after, payload, opening: self.opening_by(segment) };
+        self.recovery_mut().set_leap(Some(leap));
+        outcome.new_bytes = payload;
+        self.sent.unique_bytes += u64::from(payload);
+        self.sent.segments = self.sent.segments.saturating_add(u32::from(payload > 0));
+    }
+
+    /// If the last data are far from those before them, place them if the stream goes on near them, at
+    /// `position`, or is acknowledged there; else forget them.
+    #[inline(never)]
+    pub(crate) fn confirm_leap(&mut self, position: i64, pool: &mut Pool) {
+        let Some(leap) = self.recovery.as_ref().and_then(|recovery| recovery.leap()) else { return };
+        self.recovery_mut().set_leap(None);
+        if leap.after == self.sent.next && (position - leap.start).abs() <= NEAR {
+            self.place_leap(leap, pool);
+        }
+    }
+
+    fn place_leap(&mut self, leap: Leap, pool: &mut Pool) {
+        let known = self.sent.start..self.sent.next;
+        let holes = &mut self.recovery_mut().upstream_loss_mut().holes;
+        if leap.start > known.end {
+            holes.open(known.end, leap.start, leap.opening, pool);
+            self.advance(leap.occupied, leap.payload, leap.opening.time_ns, pool);
+        } else if leap.occupied < known.start {
+            holes.open(leap.occupied, known.start, leap.opening, pool);
+            self.sent.start = leap.start;
         }
     }
 
@@ -116,11 +172,10 @@ impl HalfConnection {
             self.note_size(segment.payload, end);
         }
         if occupied > known.end {
-            self.advance(occupied, segment, pool);
+            self.advance(occupied, segment.payload, segment.time_ns, pool);
         }
         // The acknowledgement of a duplicated packet is for the first of both.
-        let is_duplicate = outcome.finding.is_some_and(|finding| finding.class == Class::NetworkDuplicate);
-        if outcome.position < known.end && !is_duplicate {
+        if outcome.position < known.end && !outcome.is_network_duplicate() {
             let until = self.sent.next;
             self.recovery_mut().mark_ambiguous(outcome.position, until);
         }
@@ -128,12 +183,16 @@ impl HalfConnection {
 
     /// Open a hole: `segment` shows that `start..end` was skipped.
     fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>, pool: &mut Pool) {
-        let opening = HoleOpening {
+        let opening = self.opening_by(segment);
+        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
+    }
+
+    fn opening_by(&self, segment: &Segment<'_>) -> HoleOpening {
+        HoleOpening {
             time_ns: segment.time_ns,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
             ip_id: segment.ip.ip_id,
             segments: self.sent.segments,
-        };
-        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
+        }
     }
 }

@@ -37,7 +37,11 @@ impl Situation<'_> {
     /// The class if no such timer expired.
     pub(super) fn other_cause(&self) -> (Class, Evidence) {
         if self.is_unheard() {
-            let is_probe = self.placed.is_last && !self.refuses_sack() && !self.recovery.has_probed;
+            // A sender that has repaired the segment, and did not hear that it arrived, is still in recovery
+            // and schedules no probe (RFC 8985 section 7.2).
+            let is_repaired = self.recovery.resent_ns(self.placed.start).is_some();
+            let is_probe =
+                self.placed.is_last && !self.refuses_sack() && !self.recovery.has_probed && !is_repaired;
             (if is_probe { Class::TailLossProbe } else { Class::Rto }, Evidence::Timer)
         } else if let Some(episode) = self.episode() {
             self.class_in_recovery(&episode)

@@ -34,7 +34,7 @@ pub struct ConnectionDetails {
     pub offers_timestamps: bool,
     /// Shortest payload of a data packet; 0 before the first.
     pub shortest_payload: u32,
-    /// Payload bytes and packets sent before the peer first acknowledged data.
+    /// Payload bytes and packets sent for the first time before the peer first acknowledged data.
     initial_window: (u64, u32),
     /// Packets with payload cut by the snap length, and bytes cut.
     pub truncated: (u32, u64),
@@ -108,7 +108,7 @@ impl ConnectionDetails {
         self.last_ns = Some(packet.time_ns);
     }
 
-    fn count_data(&mut self, packet: &Packet, payload: u32) {
+    fn count_data(&mut self, packet: &Packet, payload: u32, new_bytes: u32) {
         let missing = packet.wire_bytes.saturating_sub(packet.captured_bytes).min(payload);
         if missing > 0 {
             self.truncated.0 = self.truncated.0.saturating_add(1);
@@ -119,8 +119,8 @@ impl ConnectionDetails {
         let time_ns = packet.time_ns;
         let (first_ns, last_ns) = self.data_ns.unwrap_or((time_ns, time_ns));
         self.data_ns = Some((first_ns.min(time_ns), last_ns.max(time_ns)));
-        if !self.is_answered {
-            self.initial_window.0 = self.initial_window.0.saturating_add(u64::from(payload));
+        if !self.is_answered && new_bytes > 0 {
+            self.initial_window.0 = self.initial_window.0.saturating_add(u64::from(new_bytes));
             self.initial_window.1 = self.initial_window.1.saturating_add(1);
         }
     }
@@ -198,7 +198,7 @@ impl DetailsByFlow {
         mine.count(packet, tcp, payload);
         mine.count_sack(sack, tcp.ack);
         if payload > 0 {
-            mine.count_data(packet, payload);
+            mine.count_data(packet, payload, outcome.new_bytes);
         }
         let start = outcome.position;
         let syn = i64::from(tcp.flags.has(TcpFlags::SYN));

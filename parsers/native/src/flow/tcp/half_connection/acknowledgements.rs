@@ -32,6 +32,9 @@ impl HalfConnection {
         let Some(position) = self.sent.position(segment.tcp.ack) else {
             return;
         };
+        if position > self.sent.next {
+            self.confirm_leap(position, pool);
+        }
         let before = self.acknowledged.position;
         if position >= before {
             self.acknowledged.window_end = acknowledger.window_end_from(position, segment.tcp.window);

@@ -71,13 +71,32 @@ pub enum Sight {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Syns {
     /// A saturated count is a lower bound.
-    pub(super) count: u16,
+    pub(super) count: u8,
     pub(super) syn_acks: u8,
+    /// SYNs of the other side less the SYN/ACKs since then, at least -1.
+    owed: i8,
     /// Whether the options of one were cut by the capture.
     pub(super) is_cut: bool,
 }
 
 impl Syns {
+    /// The other side sent a SYN.
+    pub(super) fn on_asked(&mut self) {
+        self.owed = self.owed.max(0).saturating_add(1);
+    }
+
+    pub(super) fn on_syn(&mut self, is_answer: bool, is_cut: bool) {
+        self.count = self.count.saturating_add(1);
+        self.syn_acks = self.syn_acks.saturating_add(u8::from(is_answer));
+        self.owed = self.owed.saturating_sub(i8::from(is_answer)).max(-1);
+        self.is_cut |= is_cut;
+    }
+
+    /// Whether each SYN/ACK so far answers a SYN of its own.
+    pub(super) fn are_answers(self) -> bool {
+        self.owed >= 0
+    }
+
     /// Whether the options that both sides announced are known.
     pub(super) fn are_whole(self) -> bool {
         self.count > 0 && !self.is_cut
@@ -280,7 +299,7 @@ impl HalfConnection {
         outcome.new_bytes = segment.payload;
         self.sent.unique_bytes += u64::from(segment.payload);
         self.sent.segments = self.sent.segments.saturating_add(1);
-        self.advance(self.sent.next + i64::from(segment.payload), segment, pool);
+        self.advance(self.sent.next + i64::from(segment.payload), segment.payload, segment.time_ns, pool);
         self.note_size(segment.payload, self.sent.next);
     }
 
@@ -294,13 +313,12 @@ impl HalfConnection {
         }
     }
 
-    /// Record that sequence numbers up to `occupied` were sent.
+    /// Record that sequence numbers up to `occupied` were sent, with `payload` at their end.
     #[inline(always)]
-    pub(super) fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
-        let time_ns = segment.time_ns;
+    pub(super) fn advance(&mut self, occupied: i64, payload: u32, time_ns: i64, pool: &mut Pool) {
         let bytes = occupied - self.sent.next;
         self.sent.next = occupied;
-        self.flight.on_sent(bytes, segment.payload, occupied, time_ns);
+        self.flight.on_sent(bytes, payload, occupied, time_ns);
         let is_watched = self.sent.outstanding.count() < MAX_OUTSTANDING
             && self.sent.outstanding.push(occupied as u32, time_ns, pool);
         if !is_watched {

@@ -58,12 +58,11 @@ impl Options {
     }
 
     /// Whether a packet with this timestamp option was sent before or after the newest data of its
-    /// side: value and echo never decrease (RFC 7323 sections 4.1 and 4.3).
+    /// side, by value and by echo: neither ever decreases (RFC 7323 sections 4.1 and 4.3).
     #[inline]
-    pub(in crate::flow::tcp) fn stamp_order(&self, (value, echo): (u32, u32)) -> Option<Ordering> {
+    pub(in crate::flow::tcp) fn stamp_order(&self, (value, echo): (u32, u32)) -> Option<[Ordering; 2]> {
         let last = self.last_stamp()?;
         let steps = [(value, last.0), (echo, last.1)];
-        let [by_value, by_echo] = steps.map(|(this, last)| SeqNumber(this).since(SeqNumber(last)).cmp(&0));
-        Some(by_value.then(by_echo))
+        Some(steps.map(|(this, last)| SeqNumber(this).since(SeqNumber(last)).cmp(&0)))
     }
 }

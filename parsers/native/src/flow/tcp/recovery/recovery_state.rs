@@ -12,6 +12,7 @@ use super::episode::{Promptness, RecoveryEpisode, RecoveryStart};
 use super::retransmission::{Acknowledgement, Retransmission, SpuriousRetransmission};
 use super::scoreboard::Scoreboard;
 use super::upstream_loss::UpstreamLoss;
+use crate::flow::holes::HoleOpening;
 use crate::flow::tcp::classify::class::{Class, ClassCounts, Evidence};
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::wire_mss::MssEstimator;
@@ -56,6 +57,18 @@ pub struct RareRecoveryCounts {
     pub is_forwarded: bool,
 }
 
+/// Data so far from all others that something else has to show that the stream is there.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Leap {
+    pub start: i64,
+    /// End of its sequence numbers.
+    pub occupied: i64,
+    /// The next sequence number before it.
+    pub after: i64,
+    pub payload: u32,
+    pub opening: HoleOpening,
+}
+
 /// State that few directions with losses need.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct RareRecoveryState {
@@ -66,6 +79,8 @@ struct RareRecoveryState {
     classes: ClassCounts,
     /// The first spurious retransmissions.
     verdicts: Vec<SpuriousRetransmission>,
+    /// See [`RecoveryState::leap`].
+    leap: Option<Leap>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -197,6 +212,15 @@ impl RecoveryState {
         if let Some(from) = self.rarities.as_mut().and_then(|rarities| rarities.stamped_from.as_mut()) {
             *from = position;
         }
+    }
+
+    /// The last data, if they are far from all before them.
+    pub fn leap(&self) -> Option<Leap> {
+        self.rarities.as_ref()?.leap
+    }
+
+    pub fn set_leap(&mut self, leap: Option<Leap>) {
+        self.rarities.get_or_insert_default().leap = leap;
     }
 
     /// The first spurious retransmissions.

@@ -28,7 +28,14 @@ impl Script {
         self.ack_with(time_ms, ack, Given { sack, ..Given::default() })
     }
 
-    fn take_with(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp, given: Given<'_>) -> Outcome {
+    pub(crate) fn take_with(
+        &mut self,
+        side: Side,
+        time_ms: i64,
+        payload: u32,
+        tcp: Tcp,
+        given: Given<'_>,
+    ) -> Outcome {
         let mut tcp = tcp;
         tcp.options.timestamp = given.timestamp;
         let (sack, ip) = (given.sack, given.ip);

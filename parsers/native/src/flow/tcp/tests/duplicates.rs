@@ -1,9 +1,10 @@
 //! Scripts of duplicates, reordered packets and spurious retransmissions.
 
-use super::Script;
 use super::class::{Given, class_of, packet, stamped};
+use super::{Script, header};
 use crate::flow::tcp::classify::class::{Class, Evidence};
 use crate::flow::tcp::half_connection::Sight;
+use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 
@@ -227,5 +228,61 @@ fn test_a_simulator_doubles_nothing() {
             is_duplicate,
             "{sight:?}"
         );
+    }
+}
+
+/// A SYN or its repetition, with a timestamp and an identification.
+fn syn(
+    script: &mut Script,
+    side: Side,
+    time_ms: i64,
+    value: u32,
+    ip_id: Option<u16>,
+) -> Option<(Class, Evidence)> {
+    let flags = if side == Side::Low { TcpFlags::SYN } else { TcpFlags::SYN | TcpFlags::ACK };
+    let ip = IpFields { ip_id, ttl: 64, ..IpFields::default() };
+    let given = Given { ip, ..stamped(value, 0) };
+    class_of(script.take_with(side, time_ms, 0, Tcp { ack: 1, ..header(flags) }, given))
+}
+
+#[test]
+fn test_a_newer_timestamp_is_of_a_retransmission_whatever_the_identification() {
+    for ip_id in [None, Some(0), Some(39_000), Some(41_000), Some(40_000)] {
+        let mut script = Script::new();
+        syn(&mut script, Side::Low, 0, 500, Some(40_000));
+        // Neighbour discovery held the first.
+        let again = syn(&mut script, Side::Low, 0, 1_521, ip_id);
+        assert_eq!(again, Some((Class::Syn, Evidence::Flags)), "{ip_id:?}");
+    }
+}
+
+#[test]
+fn test_each_of_two_syns_has_an_answer_and_a_third_answer_is_a_copy() {
+    let mut script = Script::new();
+    syn(&mut script, Side::Low, 0, 500, None);
+    syn(&mut script, Side::Low, 0, 1_521, None);
+    assert_eq!(syn(&mut script, Side::High, 1, 70, None), None);
+    assert_eq!(syn(&mut script, Side::High, 1, 70, None), Some((Class::Syn, Evidence::Flags)));
+    assert_eq!(syn(&mut script, Side::High, 1, 70, None), Some((Class::NetworkDuplicate, Evidence::Time)));
+}
+
+#[test]
+fn test_the_answer_of_a_doubled_syn_is_doubled_with_it() {
+    let mut script = Script::new();
+    for _ in 0..2 {
+        syn(&mut script, Side::Low, 0, 500, Some(40_000));
+    }
+    assert_eq!(syn(&mut script, Side::High, 1, 70, Some(0)), None);
+    assert_eq!(syn(&mut script, Side::High, 1, 70, Some(0)), Some((Class::NetworkDuplicate, Evidence::Time)));
+}
+
+#[test]
+fn test_data_with_a_random_identification_are_sent_again() {
+    for ip_id in [1, 20_000, 39_999, 60_000] {
+        let mut script = Script::new();
+        script.open();
+        script.data_with(21, 1, 1000, packet(40_000));
+        let again = script.data_with(400, 1, 1000, packet(ip_id)).finding.map(|finding| finding.class);
+        assert!(again.is_some_and(Class::is_retransmission), "{ip_id}: {again:?}");
     }
 }

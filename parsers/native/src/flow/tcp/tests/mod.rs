@@ -203,6 +203,44 @@ fn test_states_follow_the_flags() {
 }
 
 #[test]
+fn test_the_number_of_a_reset_before_the_handshake_is_of_no_stream() {
+    let mut script = Script::new();
+    script.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
+    // RFC 9293 section 3.10.7.1: it answers with number 0.
+    script.flags(Side::High, 5, TcpFlags::RST | TcpFlags::ACK, 0, 1);
+    script.flags(Side::High, 10, TcpFlags::SYN | TcpFlags::ACK, 1_616_457_233, 1);
+    script.flags(Side::Low, 20, TcpFlags::ACK, 1, 1_616_457_234);
+    let answerer = script.connection.half(Side::High);
+    assert_eq!((answerer.missing_bytes(), answerer.gap_bytes()), (0, 0));
+}
+
+#[test]
+fn test_a_segment_far_from_the_others_shows_no_missing_data() {
+    for far in [1_911_349_326, 3_000_000_000] {
+        let mut script = Script::new();
+        script.data(0, 1, 1000);
+        script.data(1, far, 12);
+        script.data(2, 1001, 1000);
+        assert_eq!((script.sender().missing_bytes(), script.sender().sent.unique_bytes), (0, 2_012), "{far}");
+        assert_eq!(script.sender().max_flight_bytes(), Some(2_000));
+    }
+}
+
+#[test]
+fn test_a_stream_that_goes_on_far_away_or_is_acknowledged_there_has_missing_data() {
+    let far = 400_000_001;
+    for (is_continued, missing) in [(true, 399_999_000), (false, 399_999_000)] {
+        let mut script = Script::new();
+        script.data(0, 1, 1000);
+        script.data(100, far, 1000);
+        let later =
+            if is_continued { script.data(101, far + 1000, 1000) } else { script.ack(120, far + 1000) };
+        assert_eq!(later.ack_rtt_ns, (!is_continued).then_some(20_000_000));
+        assert_eq!(script.sender().missing_bytes(), missing);
+    }
+}
+
+#[test]
 fn test_ports_used_again_begin_another_connection() {
     let mut script = Script::new();
     script.open();
