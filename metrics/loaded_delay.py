@@ -23,7 +23,7 @@ IDLE_SHARE: Final = 0.2
 """Share of it below which an interval is idle."""
 
 _LIMITED_SHARE: Final = 0.5
-"""Share of an interval in which flows are in rounds that nothing but the network limits."""
+"""Share of an interval in which flows are in rounds that only the network limits."""
 
 LEAST_SAMPLES: Final = 20
 

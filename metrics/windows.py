@@ -121,9 +121,9 @@ class FlowBins:
 
         width_ns = self.width_ns or window_ns
         starts, ends = starts_ns.to_numpy(), ends_ns.to_numpy()
-        firsts, behind = self._places(flows)
+        firsts, ends = self._places(flows)
         origins = starts.copy()
-        has_bins = behind > firsts
+        has_bins = ends > firsts
         origins[has_bins] = self._times_ns[firsts[has_bins]]
         begin = -((origins - starts) // width_ns)
         counts = np.maximum((ends - origins) // width_ns - begin, 0) // (window_ns // width_ns)
@@ -134,12 +134,12 @@ class FlowBins:
         import numpy as np
         import polars as pl
 
-        firsts, behind = self._places(flows)
+        firsts, ends = self._places(flows)
         # no part shares a flow with another
-        part = np.cumsum(behind - firsts) // _ROWS_OF_PART
+        part = np.cumsum(ends - firsts) // _ROWS_OF_PART
         bounds = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(part)]
         windowed = pl.concat(
-            self._in_own_windows(firsts[start:end], behind[start:end], start, windows, column)
+            self._in_own_windows(firsts[start:end], ends[start:end], start, windows, column)
             for start, end in pairwise(bounds)
         )
         return windowed.with_columns(pl.col("flow").set_sorted())
@@ -147,16 +147,16 @@ class FlowBins:
     def _in_own_windows(
         self,
         firsts: NDArray[Any],
-        behind: NDArray[Any],
+        ends: NDArray[Any],
         first_place: int,
         windows: LifeWindows,
         column: str,
     ) -> pl.DataFrame:
-        """Return the windowed frame of the flows from `first_place`, whose bins are `firsts` to `behind`."""
+        """Return the windowed frame of the flows from `first_place`, whose bins are `firsts` to `ends`."""
         import numpy as np
         import polars as pl
 
-        lengths = behind - firsts
+        lengths = ends - firsts
         place = np.repeat(np.arange(first_place, first_place + len(lengths)), lengths)
         row = np.arange(len(place)) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
         window = (self._times_ns[row] - windows.starts_ns[place]) // windows.width_ns
@@ -241,8 +241,8 @@ def first_of_each(*columns: NDArray[Any]) -> NDArray[Any]:
 def whole_windows(origin_ns: int, width_ns: int, start_ns: int, end_ns: int) -> Windows:
     """Return the windows on the grid from `origin_ns` that lie wholly in [start_ns, end_ns]; perhaps none."""
     first = -((origin_ns - start_ns) // width_ns)
-    behind = (end_ns - origin_ns) // width_ns
-    return Windows(origin_ns + first * width_ns, width_ns, max(behind - first, 0))
+    end = (end_ns - origin_ns) // width_ns
+    return Windows(origin_ns + first * width_ns, width_ns, max(end - first, 0))
 
 
 def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:

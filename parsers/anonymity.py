@@ -122,7 +122,7 @@ class Anonymizer:
         )
 
     def _byte_behind(self, prefix: bytes, byte: int, kept_bits: int) -> int:
-        """Return what stands for a byte behind others.
+        """Return what stands for a byte after others.
 
         One hash decides for it: below its prefix there are 255 possible ways to one of its bits, and the hash
         has a bit for each.

@@ -85,6 +85,12 @@ READING_DEFAULTS: Final[Mapping[str, Any]] = {
     name: annotated.__metadata__[0] for name, annotated in ReadingArguments.__annotations__.items()
 }
 
+WITHOUT_EFFECT: Final = frozenset({"endpoint", "no_credentials"})
+"""Those on which no number depends."""
+
+NAMING: Final = frozenset({"filter", "log_of", "dissect", "tfrc"})
+"""Those whose values may name hosts or files."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:

@@ -210,7 +210,7 @@ class HeatRow:
 
     label: str
     detail: str
-    """What stands behind it in the list: how many samples it has."""
+    """What follows it in the list: how many samples it has."""
     values: tuple[float | None, ...]
 
 
@@ -274,7 +274,7 @@ class Term:
     name: str
     words: str
     command: str = ""
-    """A command for a shell behind the words, which may hold names out of a capture."""
+    """A command for a shell after the words, which may hold names out of a capture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ class Trace(Tables):
         """Return the round-trip times of groups while the link is idle, and while it is loaded.
 
         An interval is loaded if the rate of the link is above 80 % of its 99th percentile (or of `capacity`,
-        as `"10M"`), or if nothing but the network limits flows for half of it; it is idle below 20 %.
+        as `"10M"`), or if only the network limits flows for half of it; it is idle below 20 %.
         """
         from tfrctrace.base.grouping import parse_grouping
         from tfrctrace.trace.gather_groups import gather_loaded_delays

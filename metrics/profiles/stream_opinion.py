@@ -52,7 +52,7 @@ class StreamFacts:
 
     @property
     def loss(self) -> float | None:
-        """Share that the receiver did not get; None where losses behind the capture are not known."""
+        """Share that the receiver did not get; None where losses beyond the capture are not known."""
         if not self.sent:
             return None
         lost = [count for count in (self.reported_lost,) if count is not None]
@@ -80,7 +80,7 @@ def stream_opinion(profile: str, voice: Voice, stream: StreamFacts) -> Score:
         reason = f"payload type {stream.payload_type} is none of the codecs of the profile"
     elif loss is None:
         reason = (
-            "losses behind the capture are not known: no report of the receiver, and no `--vantage receiver`"
+            "losses beyond the capture are not known: no report of the receiver, and no `--vantage receiver`"
         )
     elif rtt_ms is None:
         reason = "the delay is not known: reports of one end only, and no `--vantage` that says at which"

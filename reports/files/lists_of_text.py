@@ -1,4 +1,4 @@
-"""Lists whose items come mixed, for a document that has one list behind the other."""
+"""Lists whose items come mixed, for a document that has one list after the other."""
 
 from __future__ import annotations
 

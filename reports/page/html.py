@@ -2,7 +2,7 @@
 
 Every text is escaped in one place (`_text`). The content security policy allows only the style sheets and
 scripts in the file, by their hashes, so that injected code could not run. The data of the scripts is at the
-end of the page, behind the content.
+end of the page, after the content.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _data(key: str, value: object) -> str:
 
 
 def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
-    """Return a policy that allows nothing but these style sheets and these scripts."""
+    """Return a policy that allows only these style sheets and scripts."""
     return (
         f"default-src 'none'; style-src {_hashes(styles)}; script-src {_hashes(scripts)}; "
         # a drawing becomes a PNG by way of an image that the page itself makes

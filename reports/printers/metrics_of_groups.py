@@ -47,7 +47,7 @@ def write_group_metrics_text(
 
 
 def write_group_metrics_json(file: TextIO, rows: pl.DataFrame, head: dict[str, Any]) -> None:
-    """Write the rows as JSON, behind `head`."""
+    """Write the rows as JSON, after `head`."""
     json.dump({**head, "metrics": rows.to_dicts()}, file, indent=1, allow_nan=False)
     file.write("\n")
 

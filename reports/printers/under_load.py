@@ -60,7 +60,7 @@ def _pair(median: float | None, high: float | None) -> str:
 def write_loaded_delays_json(
     file: TextIO, load: LinkLoad, rows: Sequence[LoadedDelay], head: dict[str, Any]
 ) -> None:
-    """Write the same as JSON, behind `head`."""
+    """Write the same as JSON, after `head`."""
     document = {
         **head,
         "link": {

@@ -21,14 +21,14 @@ _MOST_ROWS: Final = 300
 """Hops of flows in the table, those with most losses; the table `hops` has all."""
 
 _FOLLOWED: Final = (
-    "Each packet is followed from capture to capture, by one clock. It was lost behind the last capture that "
+    "Each packet is followed from capture to capture, by one clock. It was lost after the last capture that "
     "has it, before the next one of the usual route of its flow and direction. A hop from one device of a "
     "router to another is its queue, a hop between routers the link."
 )
 
 _COUNTS: Final = (
     Heading("Packets", meaning="packets at the start of the hop"),
-    Heading("Lost", meaning="packets that no capture behind the start has"),
+    Heading("Lost", meaning="packets that no capture after the start has"),
     Heading("Share", meaning="of the packets whose outcome is known"),
     Heading("In flight", meaning="the capture at the end was not running for certain"),
     Heading("Missed", meaning="packets that the capture at the end missed: a later one has them"),

@@ -37,12 +37,6 @@ TABLES: Final = ("flows", "groups", "group_buckets", "rtp_sources")
 _INTERRUPTIONS: Final = frozenset({"read_failed", "cannot_open"})
 """Problems that another time may not have: what was read before them is no result."""
 
-_NO_NUMBERS: Final = frozenset({"join", "endpoint", "no_credentials"})
-"""Reading options on which no number depends."""
-
-_NAMING: Final = frozenset({"filter", "log_of", "dissect", "tfrc"})
-"""Reading options that may name hosts or files."""
-
 
 @dataclass(frozen=True)
 class BatchPlan:
@@ -57,12 +51,12 @@ class BatchPlan:
     @cached_property
     def options(self) -> dict[str, Any]:
         """What changes the numbers of a chain, for its key and its facts."""
-        from tfrctrace.parsers.reading_settings import READING_DEFAULTS
+        from tfrctrace.parsers.reading_settings import READING_DEFAULTS, WITHOUT_EFFECT
 
         changed = {
             name: value
             for name, value in self.reading.items()
-            if name not in _NO_NUMBERS and value != READING_DEFAULTS[name]
+            if name not in {"join", *WITHOUT_EFFECT} and value != READING_DEFAULTS[name]
         }
         own = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
         if self.anonymity_key is not None:
@@ -72,9 +66,11 @@ class BatchPlan:
     @cached_property
     def shown_options(self) -> dict[str, Any]:
         """The options in the facts of a chain, which betray no host and no file."""
+        from tfrctrace.parsers.reading_settings import NAMING
+
         return {
             name: self.shown_value(name, repr(value))
-            if value and name in _NAMING and self.is_anonymous
+            if value and name in NAMING and self.is_anonymous
             else value
             for name, value in self.options.items()
         }

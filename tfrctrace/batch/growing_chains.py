@@ -1,7 +1,7 @@
-"""Chains that grow: a batch goes on behind the files that the one before has read, from its checkpoint.
+"""Chains that grow: a batch continues after the files that the one before has read, from its checkpoint.
 
-A checkpoint is the state of a pass behind the last file, beside the results of the chain. It is used only by
-the same build, with the same options, and for the same files with others behind them.
+A checkpoint is the state of a pass after the last file, beside the results of the chain. It is used only by
+the same build, with the same options, and for the same files with others after them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IS_WRITTEN_NS: Final = 600 * 10**9
 
 
 def files_to_keep(chain: Chain) -> int:
-    """Return behind how many files of a chain a checkpoint is worth it; 0 for none.
+    """Return after how many files of a chain a checkpoint is worth it; 0 for none.
 
     The last file counts if it is complete. A single file is as quickly read again.
     """
@@ -75,7 +75,7 @@ def predecessor(
     elif facts["options"] != options:
         refusal = "they were read with other options"
     elif any(_state(one) != _state(other) for one, other in zip(known, files, strict=False)):
-        refusal = "one of them changed, or a new file is not behind them"
+        refusal = "one of them changed, or a new file is not after them"
     elif checkpoint is None and len(known) == 1:
         refusal = "of a single file no checkpoint is kept"
     else:

@@ -1,4 +1,4 @@
-"""Read the files of a chain in one pass, of one that has grown only those behind its checkpoint."""
+"""Read the files of a chain in one pass, of one that has grown only those after its checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NewCheckpoint:
-    """Where a checkpoint is written: behind so many files of the chain of a key."""
+    """Where a checkpoint is written: after so many files of the chain of a key."""
 
     path: str
     key: str
@@ -39,7 +39,7 @@ class ChainReading:
     is_saved: bool
     """Whether a checkpoint was written."""
     goes_on: bool
-    """Whether it began behind the checkpoint of the predecessor."""
+    """Whether it began after the checkpoint of the predecessor."""
     again: dict[str, int] = field(default_factory=dict)
     """Bytes that were read before, by the reason why they had to be read again."""
 
@@ -54,7 +54,7 @@ def read_chain(
     before: Predecessor | None,
     checkpoint: NewCheckpoint | None,
 ) -> ChainReading:
-    """Read the files behind those of the predecessor if they go on from them, else all."""
+    """Read the files after those of the predecessor if they go on from them, else all."""
     if before is None:
         return _read_behind(None, files, settings, checkpoint)
     refusal = before.refusal
@@ -119,7 +119,7 @@ def _source(file: CaptureFile, settings: ReadSettings) -> Source:
 
 
 def _stamp(key: str, files: int) -> str:
-    """Return what a checkpoint behind so many files of a chain is made of."""
+    """Return what a checkpoint after so many files of a chain is made of."""
     return f"{key} {files}"
 
 

@@ -31,7 +31,7 @@ RESULTS_VERSION: Final = 1
 """Changes with the layout of the folder and of its facts."""
 
 _CHECKPOINT: Final = ".checkpoint"
-"""Suffix of the state of a pass behind so many files of a chain, for the next batch: no result."""
+"""Suffix of the state of a pass after so many files of a chain, for the next batch: no result."""
 
 _FACTS: Final = "facts.json"
 _INDEX: Final = "index.json"
@@ -99,7 +99,7 @@ class ResultsFolder:
         """Keep everything: results of earlier files may be wanted."""
 
     def checkpoint(self, key: str) -> tuple[str, int] | None:
-        """Return where the checkpoint of a chain is, and behind how many files; None if it has none."""
+        """Return where the checkpoint of a chain is, and after how many files; None if it has none."""
         for path in self._place(key).glob(f"*{_CHECKPOINT}"):
             if path.stem.isascii() and path.stem.isdigit() and len(path.stem) < _MOST_DIGITS:
                 return str(path), int(path.stem)

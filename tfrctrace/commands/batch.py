@@ -208,7 +208,7 @@ def report_batch(done: BatchResult, output: str, console: Console, part: Shard |
     here = f" of shard {part.number}/{part.of}" if part else ""
     parts = [f"{counted(len(done.records), 'chain')}{here}", f"{done.done_before} done before"]
     went_on = sum(record.get("goes_on", False) for record in done.records)
-    parts += [f"{went_on} went on behind earlier files"] if went_on else []
+    parts += [f"{went_on} continued after earlier files"] if went_on else []
     parts += [f"{len(failed)} failed"] if failed else []
     console.note(f"{', '.join(parts)}; results in `{output}`")
     return NOT_READ if errors or (warned and console.strict) else console.exit_status

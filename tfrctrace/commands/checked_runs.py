@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
+from tfrctrace.parsers.reading_settings import WITHOUT_EFFECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +122,7 @@ def _run_name(names: tuple[str, ...]) -> str:
 
 def measuring_facts(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
     """Return the options that change numbers, by their names."""
-    left_out = {*_BOUNDS, "quiet", "endpoint", "no_credentials"}
+    left_out = {*_BOUNDS, "quiet", *WITHOUT_EFFECT}
     if reading.since is None and reading.until is None:
         left_out.add("timezone")
     read_with = {

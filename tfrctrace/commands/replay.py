@@ -17,7 +17,9 @@ from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
-from tfrctrace.replay.tfrc import Profile
+from tfrctrace.replay.algorithms import BUILT_IN
+from tfrctrace.replay.open_loop import MTFRC
+from tfrctrace.replay.tfrc import VARIANTS, Profile
 from tfrctrace.reports.printers.terminal import terminal_width
 from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
@@ -64,8 +66,8 @@ def replay(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            help="Algorithms to replay, separated by commas: tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc, "
-            "newreno, sack, vegas, veno, modified-veno, westwood, cubic or mymodule:MyControl.",
+            help=f"Algorithms to replay, separated by commas: {', '.join([*VARIANTS, MTFRC, *BUILT_IN])} or "
+            "mymodule:MyControl.",
         ),
     ] = "tfrc",
     loop: Annotated[

@@ -26,7 +26,7 @@ _MOST_ROWS: Final = 100_000
 """Intervals of all hosts together; many hosts are drawn in wider ones."""
 
 _PACKETS_IN_INTERVAL: Final = 10
-"""Mean packets of the link in an interval; with fewer, nothing but single packets would be seen."""
+"""Mean packets of the link in an interval; with fewer, only single packets would be seen."""
 
 _LEAST_COVERED: Final = 0.02
 """Share of the time that inputs must cover; others have no course in common."""

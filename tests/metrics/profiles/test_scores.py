@@ -109,11 +109,11 @@ def test_a_stream_with_codec_losses_and_delay_has_an_opinion():
     [
         ({"payload_type": 111}, "payload type 111"),
         # a capture before the loss would find every call perfect
-        ({"reported_lost": None}, "losses behind the capture"),
-        ({"reported_lost": None, "vantage": "sender"}, "losses behind the capture"),
+        ({"reported_lost": None}, "losses beyond the capture"),
+        ({"reported_lost": None, "vantage": "sender"}, "losses beyond the capture"),
         ({"ahead_ms": None}, "delay is not known"),
         ({"ahead_ms": None, "behind_ms": 12.0, "vantage": "sender"}, "delay is not known"),
-        ({"sent": 0}, "losses behind the capture"),
+        ({"sent": 0}, "losses beyond the capture"),
     ],
 )
 def test_a_stream_without_codec_losses_or_delay_has_none(fields, reason):

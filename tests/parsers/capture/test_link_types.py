@@ -3,6 +3,7 @@
 Each capture holds the same handful of packets behind other headers, so that one table is right for all.
 """
 
+import re
 import shutil
 import struct
 import subprocess
@@ -226,8 +227,8 @@ LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
     ("ip over infiniband", 242, lambda p: bytes(40) + struct.pack(">HH", ether_type(p), 0)),
     ("broadcom tag", 281, lambda p: MACS + b"\x20\0\0\x01" + struct.pack(">H", ether_type(p))),
     ("broadcom tag before", 282, lambda p: b"\x20\0\0\x01" + bytes(ethernet(ether_type(p)))),
-    ("dsa tag", 283, lambda p: MACS + b"\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
-    ("ethertype dsa tag", 284, lambda p: MACS + b"\xda\xda\0\0\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
+    ("dsa tag", 284, lambda p: MACS + b"\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
+    ("ethertype dsa tag", 285, lambda p: MACS + b"\xda\xda\0\0\xc0\0\0\0" + struct.pack(">H", ether_type(p))),
     ("juniper ethernet", 178, lambda p: b"MGC\x81\0\x03\1\1\7" + bytes(ethernet(ether_type(p)))),
     ("juniper ppp", 179, lambda p: b"MGC\x01\xff\x03" + ppp_protocol(p)),
     ("juniper frame relay", 180, lambda p: b"MGC\0\x18\x41\x03" + (b"\x8e" if p.haslayer(IPv6) else b"\xcc")),
@@ -253,20 +254,63 @@ def test_a_conversation_is_the_same_behind_every_link_header(
     assert sum(row["wire_bytes"] for row in rows) == sum(map(len, frames))
 
 
-WITNESSED = {6, 10, 51, 100, 107, 117, 123, 178, 181, 192, 197, 239, 242, 258}
-"""Link types of which tshark has its own opinion here."""
+NOT_OF_TCPDUMP = {
+    "raw 14",
+    "cisco hdlc as ppp",
+    "cisco hdlc multicast as ppp",
+    "cisco hdlc as loopback",
+    "ppp as loopback",
+    "cisco hdlc as ppp sent",
+    "ppp sent",
+    "ppp received",
+    "erf",
+}
+"""What tcpdump 4.99 does not read and tshark does."""
+
+OF_NEITHER = {"cisco hdlc sent", "frame relay sent", "mpls"}
+
+
+@pytest.mark.skipif(not shutil.which("tcpdump"), reason="needs tcpdump")
+@pytest.mark.parametrize(
+    ("link_type", "header"),
+    [
+        pytest.param(number, header, id=name)
+        for name, number, header in LINK_TYPES
+        if name not in NOT_OF_TCPDUMP | OF_NEITHER
+    ],
+)
+def test_tcpdump_reads_them_so(tmp_path: Path, link_type: int, header: Callable[[Packet], bytes]) -> None:
+    path = capture(tmp_path / "c.pcap", link_type, framed(header, PACKETS_4))
+    printed = subprocess.run(
+        ["tcpdump", "-nnr", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    segments = re.findall(r"IP (\S+) > \S+: Flags .* length (\d+)", printed)
+    there, back = f"{CLIENT}.40000", f"{SERVER}.80"
+    assert segments == [(there, "0"), (back, "0"), (there, "0"), (there, "100"), (back, "0")]
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="needs tshark")
 @pytest.mark.parametrize(
     ("link_type", "header"),
-    [pytest.param(number, header, id=name) for name, number, header in LINK_TYPES if number in WITNESSED],
+    [pytest.param(number, header, id=name) for name, number, header in LINK_TYPES if name in NOT_OF_TCPDUMP],
 )
 def test_tshark_reads_them_so(tmp_path: Path, link_type: int, header: Callable[[Packet], bytes]) -> None:
     path = capture(tmp_path / "c.pcap", link_type, framed(header, PACKETS_4))
     command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-e", "tcp.srcport", "-e", "tcp.len"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines == ["40000\t0", "80\t0", "40000\t0", "40000\t100", "80\t0"]
+
+
+@pytest.mark.parametrize(
+    ("link_type", "header"), [pytest.param(number, header, id=name) for name, number, header in LINK_TYPES]
+)
+def test_a_frame_may_end_anywhere_in_its_link_header(
+    tmp_path: Path, link_type: int, header: Callable[[Packet], bytes]
+) -> None:
+    (frame,) = framed(header, [PACKETS_4[3]])
+    cut = [frame[:length] for length in range(len(header(PACKETS_4[3])) + 1)]
+    rows, source = read(capture(tmp_path / "c.pcap", link_type, cut, lengths=[len(frame)] * len(cut)))
+    assert (rows, source["packets"], source["undecoded_packets"]) == ([], len(cut), len(cut))
 
 
 def check_conversation(rows: list[dict[str, Any]], packets: list[Packet]) -> None:

@@ -491,7 +491,7 @@ def test_a_chain_that_got_a_file_replaces_what_it_had(run, tmp_path, rotate):
     outcome = batch(run, "parts", "-o", "results")
     (after,) = (tmp_path / "results" / "chains").iterdir()
     assert before != after
-    assert "1 went on behind earlier files" in outcome.err
+    assert "1 continued after earlier files" in outcome.err
     assert "read again" not in batch(run, "parts", "-o", "results").err
     assert "read again" not in batch(run, "parts", "-o", "results", "--every", "1min").err
 

@@ -99,7 +99,7 @@ def test_a_chain_that_grows_file_by_file_is_one_chain(run, tmp_path, parts, name
         found, checkpoints = results(tmp_path / "results")
         assert found == expected(run, tmp_path)
         assert checkpoints == ([f"{count}.checkpoint"] if count > 1 else [])
-        assert ("1 went on behind earlier files" in said) == (count > 2)
+        assert ("1 continued after earlier files" in said) == (count > 2)
     assert "of a single file no checkpoint is kept" not in batch(run)
 
 
@@ -160,7 +160,7 @@ def cut_short(tmp_path):
     ("change", "why"),
     [
         (another_build, "another build of this program had read them"),
-        (earlier_time, "one of them changed, or a new file is not behind them"),
+        (earlier_time, "one of them changed, or a new file is not after them"),
         (of_others, "others may have written the checkpoint"),
         (link, "others may have written the checkpoint"),
         (lost, "there is no checkpoint"),
@@ -189,11 +189,11 @@ def test_a_last_file_that_grows_is_read_again_alone(run, tmp_path, parts):
     paths[4].write_bytes(whole)
     come(tmp_path, paths[4], age_ns=MINUTE_NS)
     said = batch(run)
-    assert "1 went on behind earlier files" in said
+    assert "1 continued after earlier files" in said
     assert "read again" not in said
     assert results(tmp_path / "results") == (expected(run, tmp_path), ["4.checkpoint"])
     come(tmp_path, paths[5])
-    assert "1 went on behind earlier files" in batch(run)
+    assert "1 continued after earlier files" in batch(run)
     assert results(tmp_path / "results") == (expected(run, tmp_path), ["6.checkpoint"])
 
 
@@ -244,7 +244,7 @@ def test_a_file_between_others_has_all_read(run, tmp_path, parts):
     come(tmp_path, *paths[:2], *paths[3:5])
     batch(run, "--chains", "names")
     come(tmp_path, paths[2])
-    assert "a new file is not behind them" in batch(run, "--chains", "names")
+    assert "a new file is not after them" in batch(run, "--chains", "names")
     come(tmp_path, paths[5])
     assert "read again" not in batch(run, "--chains", "names")
     assert results(tmp_path / "results")[0] == expected(run, tmp_path)

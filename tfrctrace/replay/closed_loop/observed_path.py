@@ -143,11 +143,11 @@ def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataF
             .filter(pl.col("lost_ns").is_not_null())
             .sort("lost_ns")
         )
-        # one sample in a round-trip time: the queue was as long as before the loss or behind it
+        # one sample in a round-trip time: the queue was as long as before the loss or after it
         samples = rtts.rename({"time_ns": "lost_ns"})
         before = events.join_asof(samples, on="lost_ns", strategy="backward")["rtt_ms"]
-        behind = events.join_asof(samples, on="lost_ns", strategy="forward")["rtt_ms"]
-        longest = pl.max_horizontal(before, behind).alias("rtt_ms")
+        after = events.join_asof(samples, on="lost_ns", strategy="forward")["rtt_ms"]
+        longest = pl.max_horizontal(before, after).alias("rtt_ms")
         return events.select(pl.col("packets").cast(pl.UInt32), longest)
     # the last acknowledgement before a repair is for the packet before the one lost
     at_loss = repairs(_rows_of_flow(trace.losses, recording)).join_asof(

@@ -106,7 +106,7 @@ class Sender:
             self._loss_events += self._history.lost(lost.at_s, rtt_s, arriving_pps)
             self._lost_packets += lost.packets
             self._arrived_bytes -= lost.packets * self._segment_bytes
-            # known when the acknowledgements of those behind it are back
+            # known when the acknowledgements of those after it are back
             self._known_at_s = min(self._known_at_s, lost.at_s + rtt_s)
         self._history.sent(packets_per_s * (ends_s - counted_s))
 

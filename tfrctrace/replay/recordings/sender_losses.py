@@ -51,7 +51,7 @@ def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
     """Return `time_ns`, `lost_packets` and `is_timeout` of each event that `repaired` packets reveal.
 
     `packets` are those of one direction, in order of time, with `seq_rel`. An event is known when its first
-    packet is sent again, and counts all that were lost of that window.
+    packet is retransmitted, and counts all that were lost of that window.
     """
     import numpy as np
     import polars as pl

@@ -32,7 +32,7 @@ class ObservedConnection:
     packets: pl.DataFrame
     """Those with payload."""
     repaired: pl.DataFrame
-    """What was sent again because it was lost."""
+    """What was retransmitted because it was lost."""
     rounds: pl.DataFrame
     """`time_ns` and `is_data_limited`; empty where the trace does not show that."""
     round_trips: pl.DataFrame

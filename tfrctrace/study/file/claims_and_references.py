@@ -98,7 +98,7 @@ class ClaimParser:
         return ScenarioMean(name, term.group, term.where)
 
     def references(self, table: Table, called: str) -> list[Reference]:
-        """Return one reference for `value`; or of a table one for each value, behind those of `by`."""
+        """Return one reference for `value`; or of a table one for each value, after those of `by`."""
         refuse_unknown(
             table,
             {"quantity", "source", "figure", "group", "where", "value", "by", "values"},

@@ -88,7 +88,7 @@ def check_claim(
 ) -> ClaimVerdict:
     """Check a claim in each scenario that the expectation covers, at this level of confidence.
 
-    `advice` goes behind the reason of what cannot be told.
+    `advice` follows the reason of what cannot be told.
     """
     claim = expectation.claim
     covered = [cell for cell in cells if matches(cell, expectation.where)]

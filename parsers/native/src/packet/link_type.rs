@@ -147,8 +147,8 @@ impl LinkType {
         (276, Self::Sll2, "Linux cooked v2"),
         (281, Self::BroadcomTag, "Ethernet with Broadcom tag"),
         (282, Self::BroadcomTagBefore, "Ethernet after Broadcom tag"),
-        (283, Self::DsaTag, "Ethernet with DSA tag"),
-        (284, Self::EtherTypeDsaTag, "Ethernet with EtherType DSA tag"),
+        (284, Self::DsaTag, "Ethernet with DSA tag"),
+        (285, Self::EtherTypeDsaTag, "Ethernet with EtherType DSA tag"),
     ];
 
     /// The type for a number in a file.
