@@ -10,7 +10,7 @@ from tfrctrace.reports.elements import Cell, Fact, Heading, Report, Row, Section
 from tfrctrace.reports.inputs import inputs_of, volume
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.sections.flow_table import span_s
-from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_packets
+from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_segments
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -69,7 +69,7 @@ def capture_entry(results: Results, *, name: str, path: str, page: str) -> Captu
     starts = [source.start_ns for source in inputs if source.start_ns is not None]
     ends = [source.end_ns for source in inputs if source.end_ns is not None]
     packets, wire_bytes = volume(results.flows, inputs)
-    retransmitted, data = retransmitted_packets(results.flows)
+    retransmitted, data = retransmitted_segments(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
     return CaptureEntry(
         name=name,

@@ -85,21 +85,21 @@ def test_the_largest_flow_counts_both_directions(two_flows):
     )
 
 
-def test_retransmissions_are_a_share_of_tcp_data_packets_only(two_flows):
-    # flow 1 and 2 have 10 data packets each, UDP has no say
-    assert "1 of 20 TCP data packets was retransmitted (5.00 %)" in findings(report_on(two_flows))
+def test_retransmissions_are_a_share_of_tcp_data_segments_only(two_flows):
+    # flow 1 and 2 have 10 data segments each, UDP has no say
+    assert "1 of 20 TCP data segments was retransmitted (5.00 %)" in findings(report_on(two_flows))
 
 
 def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_trace):
     trace = small_trace().source()
-    trace.flow(1, data_packets=10, retransmitted_packets=5)
-    trace.flow(2, data_packets=1000, retransmitted_packets=20)
-    trace.flow(3, data_packets=1000, retransmitted_packets=10)
+    trace.flow(1, data_segments=10, retransmitted_segments=5)
+    trace.flow(2, data_segments=1000, retransmitted_segments=20)
+    trace.flow(3, data_segments=1000, retransmitted_segments=10)
     assert "most in flow 2 (2.00 %)" in findings(report_on(trace))
 
 
 def test_no_retransmission_is_put_in_words(small_trace):
-    assert "None of the 10 TCP data packets was retransmitted." in findings(
+    assert "None of the 10 TCP data segments was retransmitted." in findings(
         report_on(small_trace().source().flow(1))
     )
 

@@ -87,7 +87,7 @@ def test_a_router_that_shows_each_packet_twice_has_the_classes_of_the_sender() -
         "retransmitted_packets",
         "unique_bytes",
         "lost_behind_capture",
-        "wire_segments",
+        "data_segments",
         "packets",
         "payload_bytes",
     ]:
@@ -112,7 +112,7 @@ def test_without_a_syn_long_segments_show_how_many_packets_they_were(tmp_path: P
     (tmp_path / "midstream.pcap").write_bytes(kept)
     row = main_flow(tfrctrace.open(tmp_path / "midstream.pcap").flows.to_dicts())
     assert row["super_segments"] == whole["super_segments"] > 0
-    assert row["wire_segments"] == whole["wire_segments"]
+    assert row["data_segments"] == whole["data_segments"]
 
 
 @pytest.mark.parametrize(

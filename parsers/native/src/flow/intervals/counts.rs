@@ -23,15 +23,18 @@ named_enum! {
         DataPackets = "data_packets",
         TcpPackets = "tcp_packets",
         TcpDataPackets = "tcp_data_packets",
-        /// Data packets of TCP whose losses before the capture would be seen.
+        /// Data segments of TCP whose losses before the capture would be seen: what arrived and what was lost.
         ArrivalsShown = "arrivals_shown",
-        /// Data packets of TCP whose losses behind the capture would be seen.
+        /// Data segments of TCP that passed the capture and whose losses behind it would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
         /// Time in rounds that nothing but the network limited.
         NetworkLimitedNs = "network_limited_ns",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
+        /// Data segments of TCP beyond one for each packet.
+        ExtraSegments = "extra_segments",
+        RetransmittedSegments = "retransmitted_segments",
         RetransmittedPackets = "retransmitted_packets",
         RetransmittedBytes = "retransmitted_bytes",
         SpuriousRetransmissions = "spurious_retransmissions",
@@ -139,6 +142,8 @@ impl Counts {
     fn add_recovery(&mut self, half: &HalfConnection, counts_bytes: bool) {
         use crate::flow::tcp::classify::class::Class;
         let (tally, classes) = (half.tally(), half.classes());
+        self.add(Count::ExtraSegments, half.extra_segments());
+        self.add(Count::RetransmittedSegments, half.retransmitted_segments());
         self.add(Count::RetransmittedPackets, tally.retransmitted_packets);
         self.add(Count::SpuriousRetransmissions, tally.spurious);
         self.add(Count::ReorderedPackets, classes.of(Class::Reordered));
@@ -158,6 +163,11 @@ impl Counts {
             None => self.usual.get(count as usize).copied().unwrap_or_default(),
             Some(rare) => self.rare.as_ref().and_then(|counts| counts.get(rare).copied()).unwrap_or_default(),
         }
+    }
+
+    /// Data segments of TCP as the wire carried them.
+    pub fn tcp_data_segments(&self) -> i64 {
+        self.get(Count::TcpDataPackets).saturating_add(self.get(Count::ExtraSegments))
     }
 
     /// Add to one count; documents may have any number.
