@@ -39,7 +39,7 @@ _HEADINGS: Final = (
     Heading("Packets"),
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Flows"),
-    Heading("Retransmitted", meaning="share of the TCP data packets, as captured"),
+    Heading("Retransmitted", meaning="share of the TCP data segments, as captured"),
     Heading("RTT", meaning="median of the largest flow that has one"),
     Heading("Caveats", meaning="errors and warnings about the input"),
 )

@@ -153,19 +153,19 @@ def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
 
 def _offload_notes(flows: pl.DataFrame) -> Iterator[Note]:
     """Yield what segmentation offload does to the counts, if a packet holds several segments."""
-    long, packets, segments = (
-        int(flows.filter(flows["super_segments"] > 0)[name].sum())
-        for name in ("super_segments", "data_packets", "data_segments")
-    )
+    names = ("super_segments", "data_packets", "data_segments")
+    known = flows.filter(flows["super_segments"] > 0)
+    long, packets, segments = (int(known[name].sum()) for name in names)
     if long:
+        are = "is" if long == 1 else "are"
         yield Note(
             "info",
             (
-                f"{format_count(long)} of {counted(packets, 'data packet')} are longer than the wire carries "
-                "(segmentation or receive offload).",
+                f"{format_count(long)} of {counted(packets, 'data packet')} {are} longer than the wire "
+                "carries (segmentation or receive offload).",
             ),
-            f"These flows have {counted(segments, 'data segment')} on the wire. Losses, retransmissions and their "
-            "shares count segments; packets, and curves of them, count what the capture has.",
+            f"These flows have {counted(segments, 'data segment')} on the wire. Losses, retransmissions and "
+            "their shares count segments; packets, and curves of them, count what the capture has.",
         )
 
 

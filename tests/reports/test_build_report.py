@@ -157,6 +157,16 @@ def test_closed_windows_and_icmp_errors_are_mentioned(small_trace):
     assert "1 ICMP error returned" in text
 
 
+def test_offload_is_told_with_what_it_does_to_counts(small_trace):
+    trace = small_trace().source().flow(1, data_packets=279, data_segments=2214, super_segments=195)
+    ((severity, text),) = notes(report_on(trace))
+    assert (severity, text.split(" (")[0]) == (
+        "info",
+        "195 of 279 data packets are longer than the wire carries",
+    )
+    assert "These flows have 2,214 data segments on the wire." in text
+
+
 def test_a_clean_capture_has_no_caveats(small_trace):
     assert "caveats" not in keys(report_on(small_trace().source().flow(1)))
 

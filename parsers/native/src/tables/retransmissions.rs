@@ -202,7 +202,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn data_segments(&self) -> Option<u64> {
-        Some(self.direction.data_packets.saturating_add(self.segmented()?.extra_segments()))
+        self.segmented().map(HalfConnection::data_segments)
     }
 
     /// Loss events of TCP.
@@ -212,8 +212,8 @@ impl<'a> FlowRow<'a> {
 
     /// Loss events of all data segments sent: those that the capture has, and those lost before it.
     pub(super) fn tcp_loss_event_rate(&self) -> Option<f64> {
-        let captured = self.direction.data_packets.saturating_add(self.half?.extra_segments());
-        let segments = captured.saturating_add(self.half?.lost_before().segments().into());
+        let half = self.half?;
+        let segments = half.data_segments().saturating_add(half.lost_before().segments().into());
         let events = self.tcp_loss_events().filter(|_| segments > 0)?;
         Some(events as f64 / segments as f64)
     }

@@ -32,7 +32,7 @@ named_enum! {
         NetworkLimitedNs = "network_limited_ns",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
-        /// Data segments of TCP beyond one for each packet.
+        /// Data segments of TCP less its data packets.
         ExtraSegments = "extra_segments",
         RetransmittedSegments = "retransmitted_segments",
         RetransmittedPackets = "retransmitted_packets",
@@ -118,6 +118,9 @@ impl Counts {
             Some(delivery) => (delivery.unique_bytes, delivery.repeated_bytes),
             None => (half.sent.unique_bytes, half.tally().retransmitted_bytes),
         };
+        let packets = i64::try_from(flow.direction(side).data_packets).unwrap_or(i64::MAX);
+        let segments = i64::try_from(half.data_segments()).unwrap_or(i64::MAX);
+        self.change(Count::ExtraSegments, segments.saturating_sub(packets));
         self.add(Count::GoodputBytes, unique);
         self.add(Count::RetransmittedBytes, repeated);
         self.add(Count::DuplicateAcks, connection.half(side.other()).acknowledged.duplicates);
@@ -142,7 +145,6 @@ impl Counts {
     fn add_recovery(&mut self, half: &HalfConnection, counts_bytes: bool) {
         use crate::flow::tcp::classify::class::Class;
         let (tally, classes) = (half.tally(), half.classes());
-        self.add(Count::ExtraSegments, half.extra_segments());
         self.add(Count::RetransmittedSegments, half.retransmitted_segments());
         self.add(Count::RetransmittedPackets, tally.retransmitted_packets);
         self.add(Count::SpuriousRetransmissions, tally.spurious);

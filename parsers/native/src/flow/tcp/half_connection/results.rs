@@ -70,9 +70,9 @@ impl HalfConnection {
         self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.gap_bytes())
     }
 
-    /// Data segments on the wire beyond one for each packet.
-    pub fn extra_segments(&self) -> u64 {
-        self.rare_counts().extra_segments
+    /// Data segments as the wire carried them; in a trace that numbers packets, those with a number.
+    pub fn data_segments(&self) -> u64 {
+        u64::from(self.sent.segments).saturating_add(self.rare_counts().extra_segments)
     }
 
     /// Retransmissions as the wire carried them.
