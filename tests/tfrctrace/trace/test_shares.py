@@ -91,6 +91,7 @@ SHARES = {
 def files() -> list[Path]:
     found = [
         *CAPTURES.iterdir(),
+        *(DATA / "offload").glob("*.pcap*"),
         *(DATA / "pair").glob("*.pcap*"),
         *(DATA / "rtp").glob("*.pcap*"),
         *(DATA / "wifi").glob("*.pcap*"),
@@ -163,9 +164,9 @@ def test_no_share_of_the_corpus_is_above_its_whole(tmp_path):
 
 
 LOSSY = (
+    "../offload/losses-snd.pcap.gz",
     "linux-one-cubic-rcv.pcap.gz",
     "linux-relay-loss-snd.pcap.gz",
-    "linux-offload-losses-snd.pcap.gz",
     "linux-one-reno-offload-on-snd.pcap.gz",
     "linux-udp-vs-tcp-rcv.pcap.gz",
 )
