@@ -25,7 +25,7 @@ _DURATIONS: Final = frozenset({*MEASURES, *PERCENTILES, *(name for name in RATIO
 _SHARES: Final = {"min": 0.0, "median": 0.5, "max": 1.0}
 _KEY: Final = ("group", "start_ns", "direction")
 _MADE_OF: Final = {
-    "retransmission_ratio": "tcp_data_packets",
+    "retransmission_ratio": "tcp_data_segments",
     "rtt_mean_ms": "rtt_samples",
     "path_loss_ratio": "path_packets",
     "wifi_retry_ratio": "wifi_frames",

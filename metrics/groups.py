@@ -172,7 +172,7 @@ def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
     duration_ns = pl.col("end_ns") - pl.col("start_ns")
     return rows.with_columns(
         goodput_bps=over(pl.col("goodput_bytes") * 8.0 * 1e9, duration_ns),
-        retransmission_ratio=over(pl.col("retransmitted_packets"), pl.col("tcp_data_packets")),
+        retransmission_ratio=over(pl.col("retransmitted_segments"), pl.col("tcp_data_segments")),
         rtt_mean_ms=over(pl.col("rtt_sum_ns"), pl.col("rtt_samples")) / 1e6,
         # known of sites only
         promised_bps=pl.lit(None, pl.Float64),

@@ -32,9 +32,10 @@ _TIMES: Final = {"start_ns": "int64", "end_ns": "int64"}
 _COUNTS: Final = {
     "packets": "uint64",
     "wire_bytes": "uint64",
-    "tcp_data_packets": "uint64",
-    "retransmitted_packets": "uint64",
-    "lost_packets": "uint64",
+    "tcp_data_segments": "uint64",
+    "retransmitted_segments": "uint64",
+    "sent_segments": "uint64",
+    "lost_segments": "uint64",
     "connection_attempts": "uint64",
     "failed_connections": "uint64",
 }
@@ -156,19 +157,15 @@ def _both_ways(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of one direction with the counts of the tables of links."""
     import polars as pl
 
-    lost = _sum_of_known("lost_before_capture", "lost_behind_capture")
-    failed = _sum_of_known("connections_refused", "connections_unanswered")
-    return rows.with_columns(
-        lost_packets=lost, failed_connections=failed, rtt_samples=pl.col("rtt_samples").fill_null(0)
-    ).select("group", *_TIMES, *_RTTS, *_COUNTS)
+    return rows.with_columns(*_failures(), pl.col("rtt_samples").fill_null(0)).select(
+        "group", *_TIMES, *_RTTS, *_COUNTS
+    )
 
 
 def _hosts(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
     """Return a row for each `key`: what was sent and received, and the RTTs of what was received."""
     import polars as pl
 
-    lost = _sum_of_known("lost_before_capture", "lost_behind_capture")
-    failed = _sum_of_known("connections_refused", "connections_unanswered")
     is_received = pl.col("direction") == "received"
     counts = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _COUNTS]
     rtts = [pl.col(name).filter(is_received).first().alias(name) for name in _RTTS]
@@ -176,10 +173,19 @@ def _hosts(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
         [pl.col("end_ns").max()] if "start_ns" in key else [pl.col("start_ns").min(), pl.col("end_ns").max()]
     )
     return (
-        rows.with_columns(lost_packets=lost, failed_connections=failed)
+        rows.with_columns(*_failures())
         .group_by(key, maintain_order=True)
         .agg(*times, *counts, *rtts)
         .with_columns(pl.col("rtt_samples").fill_null(0))
+    )
+
+
+def _failures() -> tuple[pl.Expr, ...]:
+    """Return what was lost and what failed; what was lost before the capture was sent, too."""
+    return (
+        _sum_of_known("tcp_data_segments", "lost_before_capture").alias("sent_segments"),
+        _sum_of_known("lost_before_capture", "lost_behind_capture").alias("lost_segments"),
+        _sum_of_known("connections_refused", "connections_unanswered").alias("failed_connections"),
     )
 
 

@@ -30,7 +30,8 @@ class FlowRow(NamedTuple):
     throughput_bps: float | None
     goodput_bps: float | None
     data_packets: int | None
-    retransmitted_packets: int | None
+    data_segments: int | None
+    retransmitted_segments: int | None
     handshake_rtt_ms: float | None
     syn_rtt_ms: float | None
     fast_retransmissions: int | None

@@ -25,8 +25,8 @@ class LinkSide(NamedTuple):
     """This and other percentiles are known of sides with samples."""
     rtt_p95_ms: float
     rtt_p99_ms: float
-    tcp_data_packets: int
-    lost_packets: int | None
+    sent_segments: int
+    lost_segments: int | None
     connection_attempts: int
     failed_connections: int | None
 
@@ -37,12 +37,12 @@ class LinkSide(NamedTuple):
 
 
 class LinkHost(NamedTuple):
-    """A host of a link, with its share of packets lost or of connections failed where that was computed."""
+    """A host of a link, with its share of segments lost or of connections failed where that was computed."""
 
     group: str | None
     rtt_samples: int | None
     rtt_p95_ms: float | None
-    tcp_data_packets: int | None
+    sent_segments: int | None
     connection_attempts: int | None
     share: float | None
 

@@ -152,16 +152,20 @@ def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_kernel_runs_a_scenario(tmp_path):
+@pytest.mark.parametrize(("seed", "number", "offload"), [(1, 0, False), (2, 17, True)])
+def test_segments_are_those_that_the_kernel_counts(tmp_path, seed, number, offload):
     from run import find_kernel
-    from truth import read
+    from truth import read, rows
 
     try:
         find_kernel(None)
     except SystemExit:
         pytest.skip("user-mode-linux is not there")
     done = subprocess.run(
-        [sys.executable, FARM / "run.py", tmp_path, "--runs", "1", "--duration", "3"],
+        [
+            *(sys.executable, FARM / "run.py", tmp_path, "--duration", "3", "--runs", "1"),
+            *("--seed", str(seed), "--first", str(number)),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -170,6 +174,11 @@ def test_a_kernel_runs_a_scenario(tmp_path):
     (run,) = tmp_path.glob("*/done")
     scenario, truth = read(run.parent)
     assert scenario.queue in json.loads((run.parent / "counters.json").read_text())["after"]["queues"]
-    assert not scenario.offload
+    assert scenario.offload == offload
     flows = tfrctrace.open(run.parent / "sender.pcap.gz").flows
-    assert flows["retransmitted_packets"].sum() == truth.retransmitted > 0
+    (flow,) = flows.filter(flows["data_segments"] > 0).to_dicts()
+    sent = rows(run.parent / "flow.tcp_info.csv.gz")[-1]["data_segs_out"]
+    assert (flow["retransmitted_segments"], flow["data_segments"]) == (truth.retransmitted, sent)
+    assert truth.retransmitted > 0
+    # packets longer than the wire carries are what offload shows
+    assert (flow["data_packets"] < sent, flow["super_segments"] > 0) == (offload, offload)

@@ -30,7 +30,7 @@ LOGGED: Final = (
     "state", "ca_state", "app_limited", "rto_us", "snd_mss", "unacked", "sacked", "lost", "retrans", "rtt_us",
     "rttvar_us", "snd_ssthresh", "snd_cwnd", "reordering", "total_retrans", "pacing_rate", "bytes_acked",
     "notsent_bytes", "min_rtt_us", "delivery_rate", "busy_us", "rwnd_limited_us", "sndbuf_limited_us",
-    "delivered", "delivered_ce", "bytes_sent", "bytes_retrans", "reord_seen", "snd_wnd",
+    "delivered", "delivered_ce", "bytes_sent", "bytes_retrans", "reord_seen", "snd_wnd", "data_segs_out",
 )  # fmt: skip
 _PLACES: Final = tuple(FIELDS.index(name) for name in LOGGED)
 

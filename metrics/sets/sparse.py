@@ -158,9 +158,9 @@ def _dispersion(packets: NDArray[Any]) -> float | None:
 
 
 def _lost_share(row: Mapping[str, Any]) -> float:
-    """Return the share of packets that were lost or retransmitted, whichever is more."""
+    """Return the share of packets lost or of segments retransmitted, whichever is more."""
     lost, sent = row.get("lost_packets") or 0, row.get("sent_packets") or 0
-    again, data = row.get("retransmitted_packets") or 0, row.get("data_packets") or 0
+    again, data = row.get("retransmitted_segments") or 0, row.get("data_segments") or 0
     return max(lost / sent if sent else 0.0, again / data if data else 0.0)
 
 

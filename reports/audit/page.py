@@ -12,7 +12,7 @@ from tfrctrace.reports.audit.cause_words import LIMITS_OF_CAUSES
 from tfrctrace.reports.audit.incident_tables import evidence_section, incident_line, incidents_section
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
 from tfrctrace.reports.audit.profile_tables import profiles_section
-from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Report, Row, Section, TableView, Term
+from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.printers.objectives import objective_text, share_text
 from tfrctrace.reports.sections.caveats import input_notes
@@ -29,13 +29,18 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.results.audit import Audit, AuditedLink, ReadFiles
     from tfrctrace.reports.elements import Words
+
+    _Part = Callable[[], Iterable[Section]]
+
+FAILED: Final = "failed-"
+"""Begins the key of a section in the place of a part that could not be made."""
 
 _MOST_LINKS: Final = 12
 """Links that are drawn; all have verdicts and incidents."""
@@ -52,7 +57,7 @@ _HOST_HEADINGS: Final = (
     Heading("RTT p95"),
     Heading("n"),
     Heading("Lost", meaning="on its side of the capture; with limits of 95 %"),
-    Heading("n", meaning="data packets of which it is shown"),
+    Heading("n", meaning="data segments of which it is shown: those lost, too"),
     Heading("Failed", meaning="connections that were refused or not answered"),
     Heading("n", meaning="attempts"),
 )
@@ -65,7 +70,9 @@ _READ_HEADINGS: Final = (
     Heading("Dropped", meaning="by the capture, as far as files record it"),
     Heading("Silent", meaning="time without any packet of a link that usually has some"),
     Heading("Missed", meaning="data that were acknowledged and never captured, of all data"),
-    Heading("Losses before", meaning="data packets with which losses before the capture would show"),
+    Heading(
+        "Losses before", meaning="share of the data segments of which losses before the capture would show"
+    ),
     Heading("Losses behind", meaning="the same behind it"),
 )
 
@@ -74,29 +81,44 @@ def audit_report(
     audit: Audit, *, title: str, zone: TimeZone, pages: Mapping[int, str] | None = None
 ) -> Report:
     """Return the page; `pages` are files of reports on incidents, by number."""
-    sections = [
-        _summary(audit, zone),
-        incidents_section(audit, zone, pages or {}),
-        *_link_sections(audit, zone),
-        *_objective_sections(audit, zone),
-        *_host_sections(audit),
-        profiles_section(audit, zone, _MOST_SCORES),
-        evidence_section(audit, zone),
-        _quality(audit, zone),
-        _method(audit),
-    ]
-    return Report(title, tuple(section for section in sections if _has_content(section)), kind="Audit")
+    parts: dict[str, _Part] = {
+        "summary": lambda: [_summary(audit, zone)],
+        "incidents": lambda: [incidents_section(audit, zone, pages or {})],
+        "over time": lambda: _link_sections(audit, zone),
+        "objectives": lambda: _objective_sections(audit, zone),
+        "hosts": lambda: _host_sections(audit),
+        "profiles": lambda: [profiles_section(audit, zone, _MOST_SCORES)],
+        "evidence": lambda: [evidence_section(audit, zone)],
+        "quality": lambda: [_quality(audit, zone)],
+        "method": lambda: [_method(audit)],
+    }
+    return Report(title, tuple(_made(parts)), kind="Audit")
 
 
 def summary_report(audit: Audit, *, title: str, zone: TimeZone) -> Report:
     """Return what fits into a ticket: verdicts, incidents, and how far captures can be trusted."""
-    sections = [
-        _summary(audit, zone),
-        incidents_section(audit, zone, {}),
-        profiles_section(audit, zone, _SCORES_OF_SUMMARY),
-        _quality(audit, zone),
-    ]
-    return Report(title, tuple(filter(_has_content, sections)), kind="Audit")
+    parts: dict[str, _Part] = {
+        "summary": lambda: [_summary(audit, zone)],
+        "incidents": lambda: [incidents_section(audit, zone, {})],
+        "profiles": lambda: [profiles_section(audit, zone, _SCORES_OF_SUMMARY)],
+        "quality": lambda: [_quality(audit, zone)],
+    }
+    return Report(title, tuple(_made(parts)), kind="Audit")
+
+
+def _made(parts: Mapping[str, _Part]) -> Iterator[Section]:
+    """Give the sections with content; a part that fails is named in its place, and costs no other."""
+    for name, part in parts.items():
+        try:
+            yield from filter(_has_content, list(part()))
+        except Exception as error:
+            words = f"This part could not be made ({type(error).__name__}: {error})."
+            detail = "This is a bug: please report it. All other parts are complete."
+            yield Section(
+                f"{FAILED}{name.replace(' ', '-')}",
+                name.capitalize(),
+                notes=(Note("error", (words,), detail),),
+            )
 
 
 def _has_content(section: Section) -> bool:
@@ -315,8 +337,9 @@ def _read_row(key: str, read: ReadFiles, link: AuditedLink | None, zone: TimeZon
     )
     if link is None:
         return Row(key, (*head, Cell(MISSING), *size, *(Cell(MISSING),) * 4))
-    names = ("capture_gap_bytes", "payload_bytes", "arrivals_shown", "losses_shown", "tcp_data_packets")
-    sums = link.hours.select(pl.col(*names).sum()).row(0, named=True)
+    names = ("capture_gap_bytes", "payload_bytes", "arrivals_shown", "losses_shown", "tcp_data_segments")
+    sent = pl.sum_horizontal("tcp_data_segments", "lost_before_capture").sum()
+    sums = link.hours.select(pl.col(*names).sum(), sent_segments=sent).row(0, named=True)
     silent_s = sum(silence.end_ns - silence.begin_ns for silence in link.silent) / 1e9
 
     def share(part: str, whole: str) -> Cell:
@@ -330,8 +353,8 @@ def _read_row(key: str, read: ReadFiles, link: AuditedLink | None, zone: TimeZon
             *size,
             Cell(format_duration_s(silent_s) if silent_s else "never", sort=silent_s),
             share("capture_gap_bytes", "payload_bytes"),
-            share("arrivals_shown", "tcp_data_packets"),
-            share("losses_shown", "tcp_data_packets"),
+            share("arrivals_shown", "sent_segments"),
+            share("losses_shown", "tcp_data_segments"),
         ),
     )
 

@@ -36,7 +36,7 @@ MOST_SCORES: Final = 1_000
 
 _INPUTS: Final[Mapping[str, tuple[str, Callable[[float | None], str]]]] = {
     "loss": ("Lost", format_share),
-    "loss_packets": ("Of packets", lambda value: format_count(None if value is None else int(value))),
+    "loss_segments": ("Of segments", lambda value: format_count(None if value is None else int(value))),
     "largest_bps": ("Largest rate", format_rate_bps),
     "idle_p50_ms": ("Idle p50", format_ms),
     "idle_samples": ("n idle", lambda value: format_count(None if value is None else int(value))),

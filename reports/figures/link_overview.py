@@ -134,8 +134,11 @@ def _lanes(link: LinkTables, starts_ns: Sequence[int], width_ns: int, begin_ns: 
         yield Lane("RTT", "ms", tuple(rtts))
     shares = [
         Curve(label, style, x, values)
-        for label, style, name in (("lost", 2, "lost_packets"), ("retransmitted", 4, "retransmitted_packets"))
-        if any(values := _shares(whole, name, "tcp_data_packets"))
+        for label, style, part, of in (
+            ("lost", 2, "lost_segments", "sent_segments"),
+            ("retransmitted", 4, "retransmitted_segments", "tcp_data_segments"),
+        )
+        if any(values := _shares(whole, part, of))
     ]
     if len(shares) == 2 and shares[0].values == shares[1].values:
         shares = shares[:1]
@@ -174,7 +177,7 @@ def _heat_maps(link: LinkTables, starts_ns: Sequence[int], most_rows: int) -> It
         (label, unit, rows, value)
         for label, unit, rows, value in (
             ("RTT, 95th percentile", "ms", _slowest(link), _rtt),
-            ("lost segments", "", _most(link, "lost_packets", "tcp_data_packets"), _lost),
+            ("lost segments", "", _most(link, "lost_segments", "sent_segments"), _lost),
             (
                 "failed connections",
                 "",
@@ -206,7 +209,7 @@ def _rtt(host: LinkHost) -> str:
 
 
 def _lost(host: LinkHost) -> str:
-    return f"{format_share(host.share)}, n {format_count(host.tcp_data_packets)}"
+    return f"{format_share(host.share)}, n {format_count(host.sent_segments)}"
 
 
 def _failed(host: LinkHost) -> str:
@@ -223,7 +226,7 @@ def _cells(
     if label.startswith("RTT"):
         return _column(rows, "rtt_p95_ms")
     if label.startswith("lost"):
-        return _shares(rows, "lost_packets", "tcp_data_packets")
+        return _shares(rows, "lost_segments", "sent_segments")
     return _shares(rows, "failed_connections", "connection_attempts")
 
 

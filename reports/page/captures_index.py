@@ -10,7 +10,7 @@ from tfrctrace.reports.elements import Cell, Fact, Heading, Report, Row, Section
 from tfrctrace.reports.inputs import inputs_of, volume
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.sections.flow_table import span_s
-from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_packets
+from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_segments
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -39,7 +39,7 @@ _HEADINGS: Final = (
     Heading("Packets"),
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Flows"),
-    Heading("Retransmitted", meaning="share of the TCP data packets, as captured"),
+    Heading("Retransmitted", meaning="share of the TCP data segments, as captured"),
     Heading("RTT", meaning="median of the largest flow that has one"),
     Heading("Caveats", meaning="errors and warnings about the input"),
 )
@@ -69,7 +69,7 @@ def capture_entry(results: Results, *, name: str, path: str, page: str) -> Captu
     starts = [source.start_ns for source in inputs if source.start_ns is not None]
     ends = [source.end_ns for source in inputs if source.end_ns is not None]
     packets, wire_bytes = volume(results.flows, inputs)
-    retransmitted, data = retransmitted_packets(results.flows)
+    retransmitted, data = retransmitted_segments(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
     return CaptureEntry(
         name=name,

@@ -116,7 +116,7 @@ class _Columns:
             format_count(row.packets),
             format_bytes(row.wire_bytes),
             format_rate_bps(row.goodput_bps),
-            format_count(row.retransmitted_packets),
+            format_count(row.retransmitted_segments),
             self._times_ms(row.rtt_p50_ms, row.rtt_p95_ms),
             *((format_share(row.pdr),) if self.pdr else ()),
             *((delay,) if self.delay else ()),
@@ -205,7 +205,7 @@ def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:
     """Give a line with the number of flows captured near the receiver, which limits two columns."""
     near = [flow[0] for flow in flows if flow[0].is_near_receiver]
     if near:
-        hides_losses = any(row.retransmitted_packets is not None for row in near)
+        hides_losses = any(row.retransmitted_segments is not None for row in near)
         retransmissions = ", retrans. does not count losses on the way" if hides_losses else ""
         flows_near = counted(len(near), "flow")
         yield f"{flows_near} captured near the receiver: RTT is its own delay{retransmissions}"

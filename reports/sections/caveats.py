@@ -35,6 +35,7 @@ def caveats(content: ReportContent) -> Section:
         *_gap_notes(content.traces, content.inputs),
         *_flow_notes(content.flows),
         *_vantage_notes(content.conversations),
+        *_offload_notes(content.flows),
     )
     return Section(
         key="caveats", title="Caveats", notes=input_notes(content.inputs, content.problems, of_flows)
@@ -148,6 +149,24 @@ def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
             reasons[reason] += directions
     for reason, directions in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]:
         yield Note("info", (f"In {counted(directions, 'direction')} of flows: {reason}.",))
+
+
+def _offload_notes(flows: pl.DataFrame) -> Iterator[Note]:
+    """Yield what segmentation offload does to the counts, if a packet holds several segments."""
+    names = ("super_segments", "data_packets", "data_segments")
+    known = flows.filter(flows["super_segments"] > 0)
+    long, packets, segments = (int(known[name].sum()) for name in names)
+    if long:
+        are = "is" if long == 1 else "are"
+        yield Note(
+            "info",
+            (
+                f"{format_count(long)} of {counted(packets, 'data packet')} {are} longer than the wire "
+                "carries (segmentation or receive offload).",
+            ),
+            f"These flows have {counted(segments, 'data segment')} on the wire. Losses, retransmissions and "
+            "their shares count segments; packets, and curves of them, count what the capture has.",
+        )
 
 
 def _vantage_notes(conversations: Sequence[Conversation]) -> Iterator[Note]:

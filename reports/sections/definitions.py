@@ -27,7 +27,7 @@ _DEFINITIONS: Final = (
     ),
     Term(
         "Retransmissions",
-        "TCP data packets with at least one byte that the capture already has. A packet lost before the "
+        "TCP data segments with at least one byte that the capture already has. A segment lost before the "
         "capture point appears only once and is not counted.",
     ),
     *LOSS_TERMS,

@@ -37,7 +37,10 @@ _HEADINGS: Final = (
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Throughput", meaning="bytes on the wire over the duration of the direction"),
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
-    Heading("Retransmitted", meaning="data packets with bytes that the capture already has"),
+    Heading(
+        "Retransmitted",
+        meaning="data segments with bytes that the capture already has, and their share of all",
+    ),
     Heading("RTT median", meaning="median of the round-trip times of the data of the direction"),
     Heading("RTT 95\u00a0%", meaning="95th percentile of the round-trip times"),
 )
@@ -99,7 +102,7 @@ def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], *, several: bo
         _both_directions(pair, "wire_bytes", format_bytes),
         _both_directions(pair, "throughput_bps", format_rate_bps),
         _both_directions(pair, "goodput_bps", format_rate_bps),
-        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead.retransmitted_packets)),
+        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead.retransmitted_segments)),
         _both_directions(pair, "rtt_p50_ms", format_ms),
         _both_directions(pair, "rtt_p95_ms", format_ms),
     )
@@ -129,10 +132,10 @@ def _kind(row: FlowRow, *, several: bool) -> str:
 
 
 def _retransmitted(row: FlowRow | None) -> str:
-    """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
+    """Return retransmitted segments and their share of all data segments: `345 (1.20 %)`."""
     if row is None:
         return ""
-    retransmitted, data = row.retransmitted_packets, row.data_packets
+    retransmitted, data = row.retransmitted_segments, row.data_segments
     if not retransmitted:
         return format_count(retransmitted)
     return (

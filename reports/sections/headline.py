@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.elements import Words
 
-_FEWEST: Final = {"rtt_samples": 20, "tcp_data_packets": 20, "connection_attempts": 5}
+_FEWEST: Final = {"rtt_samples": 20, "sent_segments": 20, "connection_attempts": 5}
 """Samples, segments and attempts of an interval, and of a host, with which it counts."""
 
 _TIMES_LONGER: Final = 1.5
@@ -28,7 +28,7 @@ _LEAST_LONGER_MS: Final = 5.0
 """By how much RTTs of a bad interval exceed those of a usual one."""
 
 _TIMES_MORE: Final = 3.0
-_LEAST_SHARES: Final = {"lost_packets": 0.005, "failed_connections": 0.1}
+_LEAST_SHARES: Final = {"lost_segments": 0.005, "failed_connections": 0.1}
 """The same of shares: how many times the share of all, and what share at least."""
 
 _LEAST_HOSTS: Final = 3
@@ -52,11 +52,11 @@ def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
             f"n {format_count(side.rtt_samples)}{worst}",
         )
     for label, part, all_of, noun in (
-        ("Lost segments", "lost_packets", "tcp_data_packets", "TCP segment"),
+        ("Lost segments", "lost_segments", "sent_segments", "TCP segment"),
         ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
     ):
         some, every = getattr(whole, part), getattr(whole, all_of)
-        if some is not None and every and (with_losses or part != "lost_packets"):
+        if some is not None and every and (with_losses or part != "lost_segments"):
             worst_of = _worst_share(link, part, all_of)
             words = f"{format_count(some)} of {counted(every, noun)}{worst_of}"
             yield Fact(label, format_share(some / every), words)
@@ -112,7 +112,7 @@ def when_it_was_bad(link: LinkTables, zone: TimeZone, *, has_more: bool = False)
     `has_more`: there are losses whose times are not known.
     """
     found = list(_bad_stretches(link, zone))
-    if not found and not has_more and (path_sides(link) or link.sides["tcp_data_packets"][0]):
+    if not found and not has_more and (path_sides(link) or link.sides["sent_segments"][0]):
         found.append(("No stretch of time stands out.",))
     yield from found
 
@@ -121,7 +121,7 @@ def _bad_stretches(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
     for side in path_sides(link):
         yield from _slow_stretch(link, side, zone)
     for part, whole, words in (
-        ("lost_packets", "tcp_data_packets", "of TCP segments were lost"),
+        ("lost_segments", "sent_segments", "of TCP segments were lost"),
         ("failed_connections", "connection_attempts", "of connections failed"),
     ):
         yield from _lossy_stretch(link, part, whole, words, zone)

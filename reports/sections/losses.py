@@ -1,6 +1,6 @@
 """Losses, retransmissions and reordering: a row for each direction, and the sentences of the summary.
 
-The classes are those of `docs/tcp.md`. They count packets on the wire, so their sum may exceed the
+The classes are those of `docs/tcp.md`. They count segments on the wire, so their sum may exceed the
 retransmitted packets of the capture.
 """
 
@@ -122,7 +122,7 @@ _READING: Final = (
 
 _CAPTION: Final = (
     "One row for each direction with losses, retransmissions, reordering or duplicates, largest first. "
-    "Counts are packets on the wire. Rare classes have a column only if there are any."
+    "Counts are segments on the wire. Rare classes have a column only if there are any."
 )
 
 _PLACES: Final = {

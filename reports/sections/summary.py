@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 4
 """Inputs named in the opening sentence."""
 
-_FEWEST_DATA_PACKETS: Final = 100
-"""With fewer packets the share of retransmissions is not significant."""
+_FEWEST_DATA_SEGMENTS: Final = 100
+"""With fewer segments the share of retransmissions is not significant."""
 
 _FEWEST_RTTS: Final = 20
 """With fewer samples of acknowledged data, RTTs of another kind say more."""
@@ -188,10 +188,10 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
     others = list(other_rtts(flows, content.results.table("feedback"))) if rtts < _FEWEST_RTTS else []
     if others:
         facts = [*others, *(fact for fact in facts if not fact.label.startswith("RTT"))]
-    retransmitted, data = retransmitted_packets(flows)
+    retransmitted, data = retransmitted_segments(flows)
     if data:
         seen = ", as captured" if _hides_repairs(flows) else ""
-        detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')}{seen}"
+        detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data segment')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
     if shows_both_ends:
         detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
@@ -273,10 +273,10 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
     )
 
 
-def retransmitted_packets(flows: pl.DataFrame) -> tuple[int, int]:
-    """Return retransmitted and all data packets of the TCP flows for which both are known."""
-    known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
-    return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
+def retransmitted_segments(flows: pl.DataFrame) -> tuple[int, int]:
+    """Return retransmitted and all data segments of the TCP flows for which both are known."""
+    known = flows.select("retransmitted_segments", "data_segments").drop_nulls()
+    return int(known["retransmitted_segments"].sum()), int(known["data_segments"].sum())
 
 
 def _hides_repairs(flows: pl.DataFrame) -> bool:
@@ -287,21 +287,21 @@ def _hides_repairs(flows: pl.DataFrame) -> bool:
 def _retransmissions(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    retransmitted, data = retransmitted_packets(flows)
+    retransmitted, data = retransmitted_segments(flows)
     if not data:
         return ()
     if not retransmitted:
         if _hides_repairs(flows):
             return ()
-        return (f"None of the {counted(data, 'TCP data packet')} was retransmitted.",)
+        return (f"None of the {counted(data, 'TCP data segment')} was retransmitted.",)
     opening = (
-        f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')} "
+        f"{format_count(retransmitted)} of {counted(data, 'TCP data segment')} "
         f"{'was' if retransmitted == 1 else 'were'} retransmitted ({format_share(retransmitted / data)})"
     )
-    share = pl.col("retransmitted_packets") / pl.col("data_packets")
+    share = pl.col("retransmitted_segments") / pl.col("data_segments")
     worst = (
-        flows.select("flow", "data_packets", "retransmitted_packets", share.alias("_share"))
-        .filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
+        flows.select("flow", "data_segments", "retransmitted_segments", share.alias("_share"))
+        .filter(pl.col("data_segments") >= _FEWEST_DATA_SEGMENTS, pl.col("retransmitted_segments") > 0)
         .sort("_share", "flow", descending=[True, False])
         .head(1)
     )

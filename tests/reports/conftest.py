@@ -37,7 +37,9 @@ _FLOW = {
     "packets": 10,
     "wire_bytes": 10_000,
     "data_packets": 10,
+    "data_segments": 10,
     "retransmitted_packets": 0,
+    "retransmitted_segments": 0,
     "zero_windows": 0,
     "rtt_samples": 0,
     "ip_fragments": 0,
@@ -171,11 +173,11 @@ def _two_flows() -> SmallTrace:
     rtts = {"rtt_samples": 20, "rtt_min_ms": 40.0, "rtt_p50_ms": 42.0, "rtt_p95_ms": 55.0, "rtt_max_ms": 60.0}
     back = {"direction": "rev", "src": "10.0.0.2", "src_port": 80, "dst": "10.0.0.1", "dst_port": 40000}
     trace.flow(1, wire_bytes=40_000, throughput_bps=320e3, goodput_bps=290e3, **rtts, vantage="sender")
-    trace.flow(1, wire_bytes=1_000, data_packets=0, **back)
-    trace.flow(2, wire_bytes=10_000, retransmitted_packets=1, goodput_bps=60e3, **rtts)
-    trace.flow(
-        3, wire_bytes=10_000, transport="udp", state=None, retransmitted_packets=None, rtt_samples=None
-    )
+    trace.flow(1, wire_bytes=1_000, data_packets=0, data_segments=0, **back)
+    again = {"retransmitted_packets": 1, "retransmitted_segments": 1}
+    trace.flow(2, wire_bytes=10_000, goodput_bps=60e3, **again, **rtts)
+    of_tcp = ("state", "retransmitted_packets", "data_segments", "retransmitted_segments", "rtt_samples")
+    trace.flow(3, wire_bytes=10_000, transport="udp", **dict.fromkeys(of_tcp))
     for place in range(10):
         rtt = {"rtt_samples": 2, "rtt_min_ms": 40.0, "rtt_mean_ms": 42.0 + place, "rtt_max_ms": 60.0}
         trace.bin(1, place, wire_bytes=4_000, **rtt)

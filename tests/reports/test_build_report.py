@@ -85,21 +85,21 @@ def test_the_largest_flow_counts_both_directions(two_flows):
     )
 
 
-def test_retransmissions_are_a_share_of_tcp_data_packets_only(two_flows):
-    # flow 1 and 2 have 10 data packets each, UDP has no say
-    assert "1 of 20 TCP data packets was retransmitted (5.00 %)" in findings(report_on(two_flows))
+def test_retransmissions_are_a_share_of_tcp_data_segments_only(two_flows):
+    # flow 1 and 2 have 10 data segments each, UDP has no say
+    assert "1 of 20 TCP data segments was retransmitted (5.00 %)" in findings(report_on(two_flows))
 
 
 def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_trace):
     trace = small_trace().source()
-    trace.flow(1, data_packets=10, retransmitted_packets=5)
-    trace.flow(2, data_packets=1000, retransmitted_packets=20)
-    trace.flow(3, data_packets=1000, retransmitted_packets=10)
+    trace.flow(1, data_segments=10, retransmitted_segments=5)
+    trace.flow(2, data_segments=1000, retransmitted_segments=20)
+    trace.flow(3, data_segments=1000, retransmitted_segments=10)
     assert "most in flow 2 (2.00 %)" in findings(report_on(trace))
 
 
 def test_no_retransmission_is_put_in_words(small_trace):
-    assert "None of the 10 TCP data packets was retransmitted." in findings(
+    assert "None of the 10 TCP data segments was retransmitted." in findings(
         report_on(small_trace().source().flow(1))
     )
 
@@ -155,6 +155,16 @@ def test_closed_windows_and_icmp_errors_are_mentioned(small_trace):
     text = findings(report_on(small_trace().source().flow(1, zero_windows=3, icmp_errors=1)))
     assert "3 packets advertised a zero window, in 1 flow." in text
     assert "1 ICMP error returned" in text
+
+
+def test_offload_is_told_with_what_it_does_to_counts(small_trace):
+    trace = small_trace().source().flow(1, data_packets=279, data_segments=2214, super_segments=195)
+    ((severity, text),) = notes(report_on(trace))
+    assert (severity, text.split(" (")[0]) == (
+        "info",
+        "195 of 279 data packets are longer than the wire carries",
+    )
+    assert "These flows have 2,214 data segments on the wire." in text
 
 
 def test_a_clean_capture_has_no_caveats(small_trace):

@@ -85,7 +85,7 @@ class LinkScores:
         self, name: str, needed: Requirement, row: Mapping[str, Any], largest_bps: float | None
     ) -> Score:
         delays = {delay.percentile: row[f"p{delay.percentile:g}"] for delay in needed.delays}
-        loss = min(row["lost"] / row["shown"], 1.0) if row["shown"] else None
+        loss = row["lost"] / row["shown"] if row["shown"] else None
         found = quality_of_outcome(needed, Conditions(delays, row["n"], loss, largest_bps))
         reason = ""
         if found.score is None:
@@ -107,7 +107,7 @@ class LinkScores:
             inputs={
                 **{f"p{percent:g}_ms": value for percent, value in delays.items()},
                 "loss": loss,
-                "loss_packets": row["shown"],
+                "loss_segments": row["shown"],
                 "largest_bps": largest_bps,
             },
         )
@@ -130,7 +130,7 @@ class LinkScores:
         return pl.concat([halves, hosts])
 
     def _losses(self) -> pl.DataFrame:
-        """Return lost packets and those of which losses show, of the same groups."""
+        """Return lost segments and those of which losses show, of the same groups."""
         import polars as pl
 
         behind = {"lost": "lost_behind_capture", "shown": "losses_shown"}

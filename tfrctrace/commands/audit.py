@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.console import NOT_READ, Console
+from tfrctrace.base.errors import Message, UsageError
+from tfrctrace.commands.console import INTERNAL_ERROR, NOT_READ, Console, print_message
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Jobs
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
@@ -112,6 +112,7 @@ def audit(
     from tfrctrace.gate.limits_file import read_objectives
     from tfrctrace.profiles.profile_file import read_profiles
     from tfrctrace.reports.output import check_folder
+    from tfrctrace.reports.units import enumerated
     from tfrctrace.runs.workers import processes
 
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -140,8 +141,11 @@ def audit(
         written = write_incident_pages(
             found, output, paths, results_of=opening, on_problems=console.print_problems, zone=zone
         )
-    _write(found, output, title or _title(found), zone, written)
+    left_out = _write(found, output, title or _title(found), zone, written)
     _report(found, output, console)
+    if left_out:
+        print_message(Message("error", f"left out of the page, which names why: {enumerated(left_out)}"))
+        return INTERNAL_ERROR
     problems = [problem for one in found.evidence for problem in one.problems]
     errors = [one for one in problems if one["severity"] == "error"]
     warned = [one for one in problems if one["severity"] == "warning"]
@@ -217,9 +221,10 @@ def _title(found: Audit) -> str:
     )
 
 
-def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping[int, str]) -> None:
+def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping[int, str]) -> list[str]:
+    """Write the files of an audit; return the titles of the parts that could not be made."""
     from tfrctrace.reports.audit.audit_json import write_audit_json, write_scores
-    from tfrctrace.reports.audit.page import audit_report, summary_report
+    from tfrctrace.reports.audit.page import FAILED, audit_report, summary_report
     from tfrctrace.reports.files.markdown import markdown
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.page.html import write_page
@@ -228,7 +233,9 @@ def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping
     write_scores(os.path.join(folder, "scores.parquet"), found)
     with open_text_output(os.path.join(folder, "summary.md")) as file:
         file.write(markdown(summary_report(found, title=title, zone=zone), {}))
-    write_page(os.path.join(folder, PAGE), audit_report(found, title=title, zone=zone, pages=pages))
+    page = audit_report(found, title=title, zone=zone, pages=pages)
+    write_page(os.path.join(folder, PAGE), page)
+    return [section.title for section in page.sections if section.key.startswith(FAILED)]
 
 
 def _report(found: Audit, output: str, console: Console) -> None:

@@ -158,7 +158,7 @@ _KEYS: Final[Mapping[SortKey, tuple[str, bool]]] = {
     "bytes": ("wire_bytes", True),
     "packets": ("packets", True),
     "goodput": ("goodput_bps", False),
-    "retransmissions": ("retransmitted_packets", True),
+    "retransmissions": ("retransmitted_segments", True),
     "rtt": ("rtt_p50_ms", False),
 }
 """The column of an order, and whether it is summed over both directions."""

@@ -65,7 +65,7 @@ def usual(direction: str, *, is_client: bool) -> dict:
     """Return what a host shows in five minutes: 5 ms to clients, 30 ms to servers."""
     is_own_side = direction == "received"
     counts = {name: 0 for name in EVIDENCE_COLUMNS if name not in EVIDENCE_MEDIANS}
-    counts |= {"packets": 100, "wire_bytes": 100_000, "payload_bytes": 90_000, "tcp_data_packets": 80}
+    counts |= {"packets": 100, "wire_bytes": 100_000, "payload_bytes": 90_000, "tcp_data_segments": 80}
     counts |= {"arrivals_shown": 80, "losses_shown": 80, "rtt_samples": 40, "response_samples": 5}
     counts |= {"wifi_frames": 100, "wifi_signal_samples": 100, "wifi_signal_sum_dbm": -5_500}
     if is_client != is_own_side:
@@ -161,7 +161,7 @@ def test_delay_of_all_with_more_load_is_that_of_load():
 
 
 def test_losses_of_one_host_are_on_its_side():
-    lossy = {"received": {"lost_behind_capture": 8, "retransmitted_packets": 8}}
+    lossy = {"received": {"lost_behind_capture": 8}}
     found = cause("loss", CLIENTS[:1], lossy, groups=CLIENTS[:1])
     assert (found.place, found.scope, found.hosts) == ("client side", "one host", ("10.0.0.1",))
     assert found.confidence == "high"

@@ -66,7 +66,14 @@ def test_indices_with_and_without_sparse_flows_are_those_of_the_sinks(name):
 
 
 def row(**facts):
-    return {"transport": "udp", "packets": 100, "data_packets": 100, "duration_s": 60.0, **facts}
+    return {
+        "transport": "udp",
+        "packets": 100,
+        "data_packets": 100,
+        "data_segments": 100,
+        "duration_s": 60.0,
+        **facts,
+    }
 
 
 EVEN = np.ones(60, dtype=np.uint64)
@@ -90,7 +97,7 @@ BURSTS = np.concatenate([np.full(10, 6), np.zeros(50)])
         ({"sent_packets": 100, "lost_packets": 30}, EVEN, True),
         ({"transport": "tcp", "app_limited_share": 0.9}, None, True),
         ({"transport": "tcp", "app_limited_share": 0.3}, EVEN, False),
-        ({"transport": "tcp", "app_limited_share": 0.9, "retransmitted_packets": 8}, None, False),
+        ({"transport": "tcp", "app_limited_share": 0.9, "retransmitted_segments": 8}, None, False),
         # 100 packets a minute of 200 ms: a third of one is outstanding on average
         ({"transport": "tcp", "vantage": "both", "rtt_mean_ms": 200.0}, None, True),
         ({"transport": "tcp", "vantage": "both", "rtt_mean_ms": 400.0}, None, False),

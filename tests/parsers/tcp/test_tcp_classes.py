@@ -58,7 +58,20 @@ def test_classes_at_the_sender_are_the_kernels(kernel: Row) -> None:
     # The rest are probes, which the kernel counts together with those that carry new data; and FIN.
     repeated = total(rows, *RETRANSMISSIONS, "syn_retransmissions", "fin_retransmissions")
     assert repeated == sender["retransmitted_segments"]
+    assert total(rows, "retransmitted_segments") == total(rows, *RETRANSMISSIONS)
     assert total(rows, "unexplained_retransmissions") == 0
+
+
+def test_shares_at_a_sender_with_offload_are_those_of_the_kernel() -> None:
+    kernel = json.loads((DATA / "offload" / "counters.json").read_text())
+    sent, again = kernel["tcp_info"]["data_segs_out"], kernel["nstat"]["TcpRetransSegs"]
+    trace = tfrctrace.open(DATA / "offload" / "losses-snd.pcap.gz")
+    row = main_flow(trace.flows.to_dicts())
+    assert (row["data_packets"], row["retransmitted_packets"]) == (279, 86)
+    assert (row["data_segments"], row["retransmitted_segments"]) == (sent, again) == (2214, 142)
+    (group,) = trace.groups("link").rows.filter(direction=row["direction"]).to_dicts()
+    assert (group["lost_behind_capture"], group["losses_shown"]) == (again, sent)
+    assert group["retransmission_ratio"] == pytest.approx(again / sent)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(kernel["capture"]))
@@ -87,7 +100,7 @@ def test_a_router_that_shows_each_packet_twice_has_the_classes_of_the_sender() -
         "retransmitted_packets",
         "unique_bytes",
         "lost_behind_capture",
-        "wire_segments",
+        "data_segments",
         "packets",
         "payload_bytes",
     ]:
@@ -112,7 +125,7 @@ def test_without_a_syn_long_segments_show_how_many_packets_they_were(tmp_path: P
     (tmp_path / "midstream.pcap").write_bytes(kept)
     row = main_flow(tfrctrace.open(tmp_path / "midstream.pcap").flows.to_dicts())
     assert row["super_segments"] == whole["super_segments"] > 0
-    assert row["wire_segments"] == whole["wire_segments"]
+    assert row["data_segments"] == whole["data_segments"]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,9 @@ def test_packets_are_those_that_the_agents_counted(
 ) -> None:
     row = row_of(analysed[trace], flow)
     assert row["sent_packets"] == flow["sent_packets"]
+    # ndatapack_ has the SYN, which has a number and no payload
+    assert row["data_segments"] in {None, flow["sent_packets"]}
+    assert (row["data_segments"] is None) == (row["transport"] != "tcp")
     # a sink of TCP counts what is new, the trace also what was sent again for nothing
     twice = row["received_packets"] - flow["received_once"]
     assert 0 <= twice <= (row["retransmitted_packets"] or 0)

@@ -230,8 +230,8 @@ def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, tw
 def test_the_table_sorts_and_filters_with_unknown_values_last(show, small_trace, tmp_path):
     trace = small_trace().source()
     for flow, again in ((1, 3), (2, 20), (3, 0), (4, 100), (5, 5), (6, 6), (7, 7)):
-        trace.flow(flow, wire_bytes=1000 - flow, src=f"10.0.0.{10 - flow}", retransmitted_packets=again)
-    trace.flow(8, wire_bytes=1, transport="udp", src="10.0.0.10", retransmitted_packets=None)
+        trace.flow(flow, wire_bytes=1000 - flow, src=f"10.0.0.{10 - flow}", retransmitted_segments=again)
+    trace.flow(8, wire_bytes=1, transport="udp", src="10.0.0.10", retransmitted_segments=None)
     page = show(written(trace, tmp_path))
     table = page.locator("#flows table")
 

@@ -21,7 +21,7 @@ ROW = {
     "packets": 12345,
     "wire_bytes": 17_800_000,
     "goodput_bps": 4_910_000.0,
-    "retransmitted_packets": 28,
+    "retransmitted_segments": 28,
     "rtt_p50_ms": 32.1,
     "rtt_p95_ms": 45.0,
     "handshake_rtt_ms": 30.0,
@@ -39,7 +39,7 @@ BACK = ROW | {
     "packets": 6210,
     "wire_bytes": 414_000,
     "goodput_bps": None,
-    "retransmitted_packets": 0,
+    "retransmitted_segments": 0,
     "rtt_p50_ms": None,
     "rtt_p95_ms": None,
 }

@@ -90,9 +90,9 @@ def test_ratios_are_sums_over_all_flows(drawn):
     states = tcp.unique("flow")["state"]
     failed = states.is_in(["attempted", "refused"]).sum()
     assert facts["Failed connections"].detail.startswith(f"{failed:,} of ")
-    data = tcp["data_packets"].sum()
+    data = tcp["data_segments"].sum()
     assert facts["TCP retransmissions"].detail.startswith(
-        f"{tcp['retransmitted_packets'].sum():,} of {data:,} TCP data packets"
+        f"{tcp['retransmitted_segments'].sum():,} of {data:,} TCP data segments"
     )
 
 

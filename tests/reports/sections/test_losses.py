@@ -177,7 +177,7 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
     assert "At least 27 TCP packets were lost before the capture point." in finding
     assert not any(words.startswith("None of the") for words in finding)
     (fact,) = (fact for fact in summary.facts if fact.label == "TCP retransmissions")
-    assert fact.detail == "0 of 10 TCP data packets, as captured"
+    assert fact.detail == "0 of 10 TCP data segments, as captured"
 
 
 @pytest.mark.parametrize(

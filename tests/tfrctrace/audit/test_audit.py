@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -395,3 +396,53 @@ def test_results_with_a_damaged_table_are_named(audited, run, tmp_path, damage):
     assert "`group_buckets.parquet`" in outcome.err
     assert ("has no column `samples`" in outcome.err) == (damage == "other columns")
     assert "internal error" not in outcome.err
+
+
+def lossy_end(folder: Path) -> Path:
+    """Write what a receiver saw until a burst was lost: six segments, and eight behind 22 lost ones."""
+    client, server, mss = 0x0A010002, 0x0A020002, 1448
+    steps = [(client, 0, 0x02), (server, 0, 0x12)]
+    steps += [(client, 1 + place * mss, 0x10) for place in (*range(6), *range(28, 36))]
+    records = [struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 101)]
+    for number, (source, seq, flags) in enumerate(steps):
+        is_syn, is_client = bool(flags & 2), source == client
+        ends = (source, server if is_client else client)
+        ports, ttl = ((40_000, 443), 50) if is_client else ((443, 40_000), 64)
+        options = struct.pack(">BBH", 2, 4, mss) if is_syn else b""
+        payload = 0 if is_syn else mss
+        tcp = struct.pack(
+            ">HHIIBBHHH", *ports, seq, int(flags != 2), (5 + len(options) // 4) << 4, flags, 60_000, 0, 0
+        )
+        length = 20 + len(tcp) + len(options) + payload
+        packet = struct.pack(">BBHHHBBHII", 0x45, 0, length, number, 0x4000, ttl, 6, 0, *ends) + tcp + options
+        records.append(struct.pack("<IIII", 1_767_571_200, number * 1_000, len(packet), length) + packet)
+    (folder / "end.pcap").write_bytes(b"".join(records))
+    return folder / "end.pcap"
+
+
+def test_a_capture_that_ends_in_a_burst_of_losses_loses_no_more_than_was_sent(run, tmp_path):
+    capture = lossy_end(tmp_path)
+    total = tfrctrace.open(capture).groups("link", "1s").rows.filter(direction="fwd")
+    counts = ("tcp_data_segments", "lost_before_capture", "arrivals_shown")
+    assert total.select(counts).rows() == [(14, 22, 36)]
+    assert run("report", capture, "-o", tmp_path / "report.md").status == 0
+    assert "22 of 36 TCP segments" in (tmp_path / "report.md").read_text()
+    done = run("audit", capture, "-o", tmp_path / "audit", "--profile", "quality-of-outcome")
+    assert (done.status, "internal error" in done.err) == (0, False)
+    page = (tmp_path / "audit" / "index.html").read_text()
+    assert "61.1" in page
+
+
+def test_a_part_of_the_page_that_fails_is_named_and_the_page_stands(audited, run, tmp_path, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ValueError("math domain error")
+
+    monkeypatch.setattr("tfrctrace.reports.audit.page._host_rows", broken)
+    limits = audited / "limits.toml"
+    done = run("audit", audited / "audit", "-o", tmp_path / "audit", "--limits", limits)
+    assert done.status == 70
+    assert "error: left out of the page, which names why: Hosts" in done.err
+    page = (tmp_path / "audit" / "index.html").read_text()
+    assert "This part could not be made (ValueError: math domain error)." in page
+    assert "incident-1" in page
+    assert (tmp_path / "audit" / "audit.json").exists()

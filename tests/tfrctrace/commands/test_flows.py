@@ -35,7 +35,7 @@ def test_in_order_of_first_packet_the_first_flows_are_shown(flow_pass):
         ("bytes", pl.col("wire_bytes").sum()),
         ("packets", pl.col("packets").sum()),
         ("goodput", pl.col("goodput_bps").max()),
-        ("retransmissions", pl.col("retransmitted_packets").sum()),
+        ("retransmissions", pl.col("retransmitted_segments").sum()),
         ("rtt", pl.col("rtt_p50_ms").max()),
     ],
 )
@@ -45,7 +45,7 @@ def test_the_largest_come_first_and_equal_ones_in_order_of_their_first_packet(fl
     known = pl.col("_value").is_not_null()
     ordered = (
         flows.group_by("flow")
-        .agg(value.alias("_value"), retransmitted=pl.col("retransmitted_packets").count())
+        .agg(value.alias("_value"), retransmitted=pl.col("retransmitted_segments").count())
         # the sum of nothing is unknown
         .with_columns(
             pl.when(known & ((pl.col("retransmitted") > 0) | (sort != "retransmissions"))).then("_value")

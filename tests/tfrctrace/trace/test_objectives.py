@@ -35,9 +35,11 @@ def table(grouping, cells):
         start_ns = DAY + minute * MINUTE_NS
         key = {"group": group, "direction": direction, "start_ns": start_ns}
         counts = {"packets": packets, "tcp_packets": packets, "tcp_data_packets": packets}
+        counts |= {"retransmitted_packets": retransmitted, "retransmitted_segments": retransmitted}
+        counts["tcp_data_segments"] = packets
         times = {"end_ns": start_ns + MINUTE_NS, "rtt_samples": len(rtts_ms)}
         goodput = {"goodput_bytes": packets * 1000}
-        rows.append({**ROW, **key, **counts, **times, **goodput, "retransmitted_packets": retransmitted})
+        rows.append({**ROW, **key, **counts, **times, **goodput})
         for rtt_ms in sorted(set(rtts_ms)):
             edges = {"measure": "rtt", "from_ns": rtt_ms * 10**6, "to_ns": rtt_ms * 10**6}
             buckets.append({**key, **edges, "samples": rtts_ms.count(rtt_ms)})

@@ -148,19 +148,8 @@ impl<'a> FlowRow<'a> {
             "packets longer than the wire carries: captured before segmentation offload cut them, or \
              after it joined them",
         )
-        .null_when(
-            "as retransmitted_packets, or neither a SYN nor long segments show the length \
-            of packets",
-        )
-        .u64(FlowRow::super_segments),
-        column(
-            "wire_segments",
-            "",
-            "data packets as the wire carried them: a super-segment counts as many full packets as \
-             it holds",
-        )
-        .null_when("as super_segments")
-        .u64(|row| row.half?.wire_segments()),
+        .null_when("as data_segments")
+        .u64(|row| row.segmented().map(|half| half.rare_counts().super_segments.into())),
         column(
             "capture_gap_bytes",
             "bytes",
@@ -207,9 +196,13 @@ impl<'a> FlowRow<'a> {
         is_known.then_some(self.flow.rarities(self.side).copies.into())
     }
 
-    fn super_segments(&self) -> Option<u64> {
-        let half = self.half?;
-        half.wire_segments().map(|_| half.rare_counts().super_segments.into())
+    /// The half-connection, if it is known how many segments each of its packets holds.
+    pub(super) fn segmented(&self) -> Option<&'a HalfConnection> {
+        self.half.filter(|half| !half.hides_segments())
+    }
+
+    pub(super) fn data_segments(&self) -> Option<u64> {
+        self.segmented().map(HalfConnection::data_segments)
     }
 
     /// Loss events of TCP.
@@ -217,9 +210,10 @@ impl<'a> FlowRow<'a> {
         self.half.and_then(HalfConnection::loss_events).map(u64::from)
     }
 
-    /// Loss events of all data segments sent.
+    /// Loss events of all data segments sent: those that the capture has, and those lost before it.
     pub(super) fn tcp_loss_event_rate(&self) -> Option<f64> {
-        let segments = self.half?.wire_segments().unwrap_or(self.direction.data_packets);
+        let half = self.half?;
+        let segments = half.data_segments().saturating_add(half.lost_before().segments().into());
         let events = self.tcp_loss_events().filter(|_| segments > 0)?;
         Some(events as f64 / segments as f64)
     }

@@ -23,15 +23,18 @@ named_enum! {
         DataPackets = "data_packets",
         TcpPackets = "tcp_packets",
         TcpDataPackets = "tcp_data_packets",
-        /// Data packets of TCP whose losses before the capture would be seen.
+        /// Data segments of TCP whose losses before the capture would be seen: what arrived and what was lost.
         ArrivalsShown = "arrivals_shown",
-        /// Data packets of TCP whose losses beyond the capture would be seen.
+        /// Data segments of TCP that passed the capture and whose losses beyond it would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
         /// Time in rounds that nothing but the network limited.
         NetworkLimitedNs = "network_limited_ns",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
+        /// Data segments of TCP less its data packets.
+        ExtraSegments = "extra_segments",
+        RetransmittedSegments = "retransmitted_segments",
         RetransmittedPackets = "retransmitted_packets",
         RetransmittedBytes = "retransmitted_bytes",
         SpuriousRetransmissions = "spurious_retransmissions",
@@ -115,6 +118,9 @@ impl Counts {
             Some(delivery) => (delivery.unique_bytes, delivery.repeated_bytes),
             None => (half.sent.unique_bytes, half.tally().retransmitted_bytes),
         };
+        let packets = i64::try_from(flow.direction(side).data_packets).unwrap_or(i64::MAX);
+        let segments = i64::try_from(half.data_segments()).unwrap_or(i64::MAX);
+        self.change(Count::ExtraSegments, segments.saturating_sub(packets));
         self.add(Count::GoodputBytes, unique);
         self.add(Count::RetransmittedBytes, repeated);
         self.add(Count::DuplicateAcks, connection.half(side.other()).acknowledged.duplicates);
@@ -139,6 +145,7 @@ impl Counts {
     fn add_recovery(&mut self, half: &HalfConnection, counts_bytes: bool) {
         use crate::flow::tcp::classify::class::Class;
         let (tally, classes) = (half.tally(), half.classes());
+        self.add(Count::RetransmittedSegments, half.retransmitted_segments());
         self.add(Count::RetransmittedPackets, tally.retransmitted_packets);
         self.add(Count::SpuriousRetransmissions, tally.spurious);
         self.add(Count::ReorderedPackets, classes.of(Class::Reordered));
@@ -158,6 +165,11 @@ impl Counts {
             None => self.usual.get(count as usize).copied().unwrap_or_default(),
             Some(rare) => self.rare.as_ref().and_then(|counts| counts.get(rare).copied()).unwrap_or_default(),
         }
+    }
+
+    /// Data segments of TCP as the wire carried them.
+    pub fn tcp_data_segments(&self) -> i64 {
+        self.get(Count::TcpDataPackets).saturating_add(self.get(Count::ExtraSegments))
     }
 
     /// Add to one count; documents may have any number.

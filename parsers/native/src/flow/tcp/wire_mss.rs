@@ -86,6 +86,11 @@ pub struct MssEstimator {
 }
 
 impl MssEstimator {
+    /// Whether there were segments longer than usual.
+    pub(super) fn has_samples(&self) -> bool {
+        self.segments > 0
+    }
+
     /// Add a segment of `payload`; returns what is known now.
     pub(super) fn add(&mut self, payload: u32) -> Option<LearnedLength> {
         let longest = self.length_with(payload)?;

@@ -533,6 +533,24 @@ impl<'a> FlowRow<'a> {
 
     const SEQUENCE_NUMBERS: &'a [Column<Self>] = &[
         column(
+            "data_segments",
+            "",
+            "segments that carry payload, as the wire carried them: a packet that offload cuts after the capture, \
+             or joined before it, counts as many full segments as it holds; any other is one",
+        )
+        .null_when(
+            "as retransmitted_packets, or packets are longer than the wire carries and neither a SYN nor they \
+             show the length of segments",
+        )
+        .u64(FlowRow::data_segments),
+        column(
+            "retransmitted_segments",
+            "",
+            "those of data_segments with bytes that the capture had already shown",
+        )
+        .null_when("as data_segments")
+        .u64(|row| row.segmented().map(|half| half.retransmitted_segments().into())),
+        column(
             "retransmitted_packets",
             "",
             "data packets with at least one byte that the capture had already shown",

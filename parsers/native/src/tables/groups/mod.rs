@@ -100,8 +100,14 @@ impl<'a> GroupTableRow<'a> {
         Some(bytes as f64 * 8.0 * 1e9 / duration_ns as f64)
     }
 
+    fn tcp_data_segments(&self) -> Option<u64> {
+        self.of_tcp(Count::TcpDataPackets)?;
+        Some(u64::try_from(self.row.counts.tcp_data_segments()).unwrap_or_default())
+    }
+
     fn retransmission_ratio(&self) -> Option<f64> {
-        self.ratio(Count::RetransmittedPackets, Count::TcpDataPackets)
+        let segments = self.tcp_data_segments().filter(|&segments| segments > 0)?;
+        Some(self.count(Count::RetransmittedSegments)? as f64 / segments as f64)
     }
 
     /// The samples of a histogram, if the trace has times.
@@ -187,6 +193,21 @@ impl<'a> GroupTableRow<'a> {
             .null_when("no packets of TCP")
             .u64(|row| row.of_tcp(Count::TcpDataPackets)),
         column(
+            "tcp_data_segments",
+            "",
+            "their segments as the wire carried them: a packet that offload cuts after the capture, or joined \
+             before it, is several",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(Self::tcp_data_segments),
+        column(
+            "retransmitted_segments",
+            "",
+            "those of tcp_data_segments with bytes that the capture had already shown",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::RetransmittedSegments)),
+        column(
             "retransmitted_packets",
             "",
             "data packets with at least one byte that the capture had already shown",
@@ -196,7 +217,7 @@ impl<'a> GroupTableRow<'a> {
         column("retransmitted_bytes", "bytes", "payload bytes already captured")
             .null_when("as tcp_data_packets")
             .u64(|row| row.of_tcp(Count::RetransmittedBytes)),
-        column("retransmission_ratio", "", "retransmitted_packets of all tcp_data_packets")
+        column("retransmission_ratio", "", "retransmitted_segments of all tcp_data_segments")
             .null_when("no data packets of TCP")
             .f64(Self::retransmission_ratio),
         column(
@@ -209,15 +230,15 @@ impl<'a> GroupTableRow<'a> {
         column(
             "arrivals_shown",
             "",
-            "data packets of TCP that were not captured at their sender, so that losses before the \
-             capture and reordering would be seen",
+            "data segments of TCP sent towards the capture, where it was not at their sender, so that losses \
+             before it and reordering would be seen: those that arrived, and lost_before_capture",
         )
         .null_when("as tcp_data_packets")
         .u64(|row| row.of_tcp(Count::ArrivalsShown)),
         column(
             "lost_before_capture",
             "",
-            "segments lost before the capture: retransmitted later, or never seen",
+            "of arrivals_shown, segments lost before the capture: retransmitted later, or never seen",
         )
         .null_when("arrivals_shown is 0")
         .u64(|row| row.if_any(Count::ArrivalsShown, Count::LostBefore)),
@@ -227,15 +248,16 @@ impl<'a> GroupTableRow<'a> {
         column(
             "losses_shown",
             "",
-            "data packets of TCP that were not captured at their receiver, so that losses beyond the \
-             capture would be seen",
+            "data segments of TCP that passed the capture, where it was not at their receiver, so that losses \
+             beyond it would be seen",
         )
         .null_when("as tcp_data_packets")
         .u64(|row| row.of_tcp(Count::LossesShown)),
         column(
             "lost_behind_capture",
             "",
-            "segments seen and retransmitted, less spurious retransmissions: lost beyond the capture",
+            "of losses_shown, segments that were retransmitted, less spurious retransmissions: lost beyond the \
+             capture",
         )
         .null_when("losses_shown is 0")
         .u64(|row| row.if_any(Count::LossesShown, Count::LostBehind)),

@@ -70,10 +70,19 @@ impl HalfConnection {
         self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.gap_bytes())
     }
 
-    /// Data segments as the wire carried them; None if their length is unknown.
-    pub fn wire_segments(&self) -> Option<u64> {
-        self.on_wire.known_longest()?;
-        Some(u64::from(self.sent.segments).saturating_add(self.rare_counts().extra_segments))
+    /// Data segments as the wire carried them; in a trace that numbers packets, those with a number.
+    pub fn data_segments(&self) -> u64 {
+        u64::from(self.sent.segments).saturating_add(self.rare_counts().extra_segments)
+    }
+
+    /// Retransmissions as the wire carried them.
+    pub fn retransmitted_segments(&self) -> u32 {
+        self.tally().retransmitted_segments()
+    }
+
+    /// Whether packets are longer than the wire carries and nothing shows the length of its segments.
+    pub fn hides_segments(&self) -> bool {
+        self.on_wire.known_longest().is_none() && self.rare_counts().learning.has_samples()
     }
 
     /// Evidence that retransmission `number` was spurious.

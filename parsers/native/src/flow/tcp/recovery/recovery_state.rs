@@ -32,6 +32,13 @@ pub struct RetransmissionCounts {
     pub spurious: u32,
 }
 
+impl RetransmissionCounts {
+    /// Segments on the wire, of all classes of retransmissions.
+    pub fn retransmitted_segments(&self) -> u32 {
+        self.retransmissions.iter().fold(0, |sum, segments| sum.saturating_add(*segments))
+    }
+}
+
 /// Counters that are zero for most directions with losses.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RareRecoveryCounts {

@@ -367,7 +367,7 @@ fn test_a_super_segment_counts_as_the_packets_of_the_wire() {
     }
     script.data(10, 1, 1460);
     script.data(10, 1461, 3 * 1460 + 1);
-    assert_eq!((script.sender().rare_counts().super_segments, script.sender().wire_segments()), (1, Some(5)));
+    assert_eq!((script.sender().rare_counts().super_segments, script.sender().data_segments()), (1, 5));
     script.data(1_500, 1461, 3 * 1460 + 1);
     assert_eq!((script.count(Class::TailLossProbe), script.count(Class::Rto)), (4, 0));
 }

@@ -127,12 +127,12 @@ impl GroupStage {
 /// Leave out counts that are not visible where the flow was captured, as far as that is known.
 fn hide_unseen(piece: &mut Piece, vantage: Option<Vantage>) {
     let counts = &mut piece.counts;
-    let data_packets = counts.get(Count::TcpDataPackets);
+    let segments = counts.tcp_data_segments();
     if vantage == Some(Vantage::Sender) {
         counts.clear(Count::LostBefore);
         counts.clear(Count::ReorderedPackets);
     } else {
-        counts.change(Count::ArrivalsShown, data_packets);
+        counts.change(Count::ArrivalsShown, segments.saturating_add(counts.get(Count::LostBefore)));
     }
     if vantage.is_some_and(|vantage| vantage != Vantage::Sender) {
         counts.clear(Count::NetworkLimitedNs);
@@ -140,6 +140,6 @@ fn hide_unseen(piece: &mut Piece, vantage: Option<Vantage>) {
     if vantage == Some(Vantage::Receiver) {
         counts.clear(Count::LostBehind);
     } else {
-        counts.change(Count::LossesShown, data_packets);
+        counts.change(Count::LossesShown, segments);
     }
 }
