@@ -142,6 +142,14 @@ impl Transport {
         }
     }
 
+    /// A packet of `side` that left without a congestion mark arrived with one.
+    pub(super) fn note_mark_on_way(&mut self, side: Side) {
+        match &mut self.tcp {
+            Some(connection) => connection.half_mut(side).note_mark_on_way(),
+            None => self.non_tcp_mut().ecn[side as usize].note_mark_on_way(),
+        }
+    }
+
     /// Round-trip times by what receivers report, of other flows than TCP.
     pub fn rtt_of_reports(&self, side: Side) -> Option<(&RttStatistics, &LogHistogram)> {
         if let Some(dccp) = self.dccp() {
