@@ -137,7 +137,7 @@ def _rtts(trace: Tables, recording: Recording) -> pl.DataFrame:
         return reported.select(pl.col("received_ns").alias("time_ns"), "rtt_ms").sort("time_ns")
     return (
         _rows_of_flow(trace.rtt, recording)
-        .filter(pl.col("method") == "ack", pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
+        .filter(pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
         .select("time_ns", (pl.col("rtt_ns") / NS_PER_MS).alias("rtt_ms"))
         .sort("time_ns")
     )

@@ -122,7 +122,7 @@ impl HalfConnection {
         let is_duplicate = outcome.finding.is_some_and(|finding| finding.class == Class::NetworkDuplicate);
         if outcome.position < known.end && !is_duplicate {
             let until = self.sent.next;
-            self.recovery_mut().mark_ambiguous(outcome.position, until);
+            self.recovery_mut().mark_ambiguous((outcome.position, occupied), until);
         }
     }
 
