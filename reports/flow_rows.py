@@ -131,6 +131,11 @@ class FlowRow(NamedTuple):
             return False
         return self.rtt_p50_ms * 10 < self.handshake_rtt_ms
 
+    @property
+    def shows_path_rtt(self) -> bool:
+        """Whether its RTT samples are those of data over the path, not of what opens and ends it alone."""
+        return self.goodput_bps != 0 and not self.is_near_receiver
+
 
 def known(value: float | None) -> float:
     """Return a value that the choice of its row ensures."""

@@ -37,7 +37,7 @@ def path_of(entry: dict[str, Any]) -> Path:
 def control_of(entry: dict[str, Any], profile: Profile = "rfc5348") -> Controller:
     """Return the algorithm of a run."""
     if entry["algorithm"] == "vegas":
-        return Vegas(START, alpha=1, beta=3)  # as ns-2's agent has them
+        return Vegas(START, agent="ns2")
     if entry["algorithm"] == "tfrc":
         return Tfrc(START, TfrcVariant(profile=profile))
     return algorithm_named(entry["algorithm"]).make(START)

@@ -20,18 +20,17 @@ BETA: Final = 1 / 4
 K: Final = 4
 
 
-def rto_series(rtt: pl.DataFrame, *, method: str = "ack", min_rto_ms: float = RFC_MIN_RTO_MS) -> pl.DataFrame:
-    """Return SRTT, RTTVAR and RTO in ms after each RTT sample of `method`, for each flow and direction.
+def rto_series(rtt: pl.DataFrame, *, min_rto_ms: float = RFC_MIN_RTO_MS) -> pl.DataFrame:
+    """Return SRTT, RTTVAR and RTO in ms after each RTT sample, for each flow and direction.
 
     `rtt` has the columns of the table of RTT samples. The clock has no granularity (G = 0) and the timeout is
-    that without backoff. A direction without samples of `method` has no row.
+    that without backoff. A direction without samples has no row.
     """
     import polars as pl
 
-    samples = rtt.filter(pl.col("method") == method)
-    timers = [_of_direction(direction, min_rto_ms) for direction in _directions(samples)]
+    timers = [_of_direction(direction, min_rto_ms) for direction in _directions(rtt)]
     columns = ("srtt_ms", "rttvar_ms", "rto_ms")
-    keys = samples.select("flow", "direction", "time_ns").clear()
+    keys = rtt.select("flow", "direction", "time_ns").clear()
     empty = keys.with_columns(pl.lit(None, dtype=pl.Float64).alias(column) for column in columns)
     return pl.concat([empty, *timers])
 

@@ -53,7 +53,7 @@ _MEANINGS: Final = {
     "Largest rate": "of payload in an interval and direction: less proves nothing",
 }
 _METHOD: Final = {
-    "method": "round-trip times of data and acknowledgements (Karn's rule), of reports of RTCP and DCCP",
+    "method": "round-trip times of data and acknowledgements, of reports of RTCP and DCCP",
     "class": "passive (RFC 7799)",
     "layer": "transport: TCP, DCCP, RTP",
     "packet_size": "that of the traffic",

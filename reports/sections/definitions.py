@@ -33,9 +33,10 @@ _DEFINITIONS: Final = (
     *LOSS_TERMS,
     Term(
         "Round-trip time",
-        "From a data packet to the acknowledgement that covers it, both at the capture point. Retransmitted "
-        "data gives no sample, as either copy may have been acknowledged (Karn's rule, RFC 6298 section 3). "
-        "Delayed acknowledgements are included.",
+        "From a data packet to the acknowledgement that covers it, or to the first SACK block that reports "
+        "it, both at the capture point. Of retransmitted data, either copy may have been acknowledged "
+        "(Karn's rule, RFC 6298 section 3): only the echo of a timestamp gives a sample. Delayed "
+        "acknowledgements are included.",
     ),
     Term(
         "Flight and rounds",

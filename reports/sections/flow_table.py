@@ -37,11 +37,11 @@ _HEADINGS: Final = (
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Throughput", meaning="bytes on the wire over the duration of the direction"),
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
+    Heading("Retransmitted", meaning="data segments with bytes that the capture already has, and their share of all"),
     Heading(
-        "Retransmitted",
-        meaning="data segments with bytes that the capture already has, and their share of all",
+        "RTT median",
+        meaning="median of the round-trip times of the data of the direction; none beside their receiver",
     ),
-    Heading("RTT median", meaning="median of the round-trip times of the data of the direction"),
     Heading("RTT 95\u00a0%", meaning="95th percentile of the round-trip times"),
 )
 
@@ -103,8 +103,8 @@ def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], *, several: bo
         _both_directions(pair, "throughput_bps", format_rate_bps),
         _both_directions(pair, "goodput_bps", format_rate_bps),
         Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead.retransmitted_segments)),
-        _both_directions(pair, "rtt_p50_ms", format_ms),
-        _both_directions(pair, "rtt_p95_ms", format_ms),
+        _path_rtts(pair, "rtt_p50_ms"),
+        _path_rtts(pair, "rtt_p95_ms"),
     )
 
 
@@ -115,6 +115,12 @@ def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
         _both_directions(pair, "delay_mean_ms", format_ms),
         _both_directions(pair, "delay_p95_ms", format_ms),
     )
+
+
+def _path_rtts(pair: Conversation, column: str) -> Cell:
+    """Return the same of round-trip times, of the directions that show that of the path."""
+    lead, *back = (getattr(row, column) if row.shows_path_rtt else None for row in pair.directions)
+    return Cell(format_ms(lead), "".join(map(format_ms, back)), _number(lead))
 
 
 def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.link import ALL, worst_stretch
 from tfrctrace.reports.elements import Fact, Name
 from tfrctrace.reports.link_facts import LinkHost, LinkSide, both_sides, hosts_with_most, path_sides
@@ -75,7 +76,7 @@ def other_rtts(flows: pl.DataFrame, feedback: pl.DataFrame | None) -> Iterator[F
         known = None if values is None else values.drop_nulls()
         if known is None or known.is_empty():
             continue
-        middle, high, highest = (known.quantile(share, "nearest") for share in (0.5, 0.95, 0.99))
+        middle, high, highest = (nearest_rank(known, share) for share in (0.5, 0.95, 0.99))
         yield Fact(
             label,
             format_ms(middle),

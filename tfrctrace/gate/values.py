@@ -146,6 +146,4 @@ class _Source:
     def _rtts(self) -> pl.DataFrame:
         import polars as pl
 
-        # of the kind that the columns of flows count
-        samples = self._trace.rtt.filter(pl.col("method") == "ack")
-        return samples.select("flow", "direction", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
+        return self._trace.rtt.select("flow", "direction", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))

@@ -30,6 +30,11 @@ NS_PER_MS: Final = 1_000_000
 TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "losses")
 """Tables that are read besides what is spooled."""
 
+IGNORED_MARKS: Final = (
+    "its packets got congestion marks (ECN), which a sender takes for losses (RFC 3168 section 6.1.2) and a "
+    "replay of TCP does not: windows and rates are too large"
+)
+
 _FACTS: Final = (
     "flow",
     "direction",
@@ -43,6 +48,8 @@ _FACTS: Final = (
     "handshake_rtt_ms",
     "vantage",
     "notes",
+    "ce_packets",
+    "reported_ce_packets",
 )
 """Columns of the table of flows that recordings need."""
 
@@ -85,6 +92,9 @@ class FlowRecordings:
 
         self._reading = reading = trace.read_spooled(*TABLES)
         self._flows = reading.table("flows")
+        echoes = self._flows.rows(("flow", "direction", "ece_packets"))
+        self._echoing = {(row["flow"], row["direction"]) for row in echoes if row["ece_packets"]}
+        """Directions of TCP that echo congestion marks of the other one."""
         self._losses = DirectionRows(reading.table("losses").frame(LOSSES))
         self._reports = DirectionRows(reading.table("feedback").frame())
 
@@ -112,13 +122,19 @@ class FlowRecordings:
             if packets.height < least:
                 yield _too_few(facts, packets.height, least)
                 continue
-            flow = _DataFlow(facts, packets, spool)
+            flow = _DataFlow(facts, packets, spool, is_marked=self._is_marked(facts))
             del packets
             made = self._of_flow(flow, choice, receivers)
             del flow
             yield made
             # the next direction takes its place in memory
             del made
+
+    def _is_marked(self, facts: Mapping[str, Any]) -> bool:
+        """Return whether any packet of a direction got a congestion mark: it shows, or is reported."""
+        back = "rev" if facts["direction"] == "fwd" else "fwd"
+        is_echoed = (facts["flow"], back) in self._echoing
+        return bool(is_echoed or facts["ce_packets"] or facts["reported_ce_packets"])
 
     def _few_packets(self, facts: Mapping[str, Any], least: int) -> int | None:
         """Return how many data packets a direction has if that is known to be fewer than `least`."""
@@ -214,8 +230,11 @@ class FlowRecordings:
 class _DataFlow:
     """One direction of a flow with its packets."""
 
-    def __init__(self, facts: Mapping[str, Any], packets: pl.DataFrame, spool: DirectionSpool) -> None:
+    def __init__(
+        self, facts: Mapping[str, Any], packets: pl.DataFrame, spool: DirectionSpool, *, is_marked: bool
+    ) -> None:
         self.facts = facts
+        self._is_marked = is_marked
         self.packets = packets
         self._spool = spool
         self.key = (facts["flow"], facts["direction"])
@@ -294,7 +313,9 @@ class _DataFlow:
         return pl.lit(None, dtype=pl.Boolean)
 
     def _notes_of_flow(self) -> tuple[str, ...]:
-        """Return what the table of flows notes on a TFRC flow, such as rates that times leave open."""
+        """Return what a replay of TCP ignores, or what the table of flows notes on a TFRC flow."""
+        if self.transport == "tcp":
+            return (IGNORED_MARKS,) if self._is_marked else ()
         notes = self.facts["notes"]
         return (notes,) if self.transport == "tfrc" and isinstance(notes, str) else ()
 

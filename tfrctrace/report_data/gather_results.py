@@ -250,7 +250,7 @@ def _samples(trace: Tables, reading: PassResult, *, is_replayed: bool) -> PassRe
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
-    """Return the RTT samples of the drawn directions, of the kind that the flow table counts."""
+    """Return the RTT samples of the drawn directions."""
     import polars as pl
 
     most = (
@@ -259,8 +259,7 @@ def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
         .group_by("source", maintain_order=True)
         .head(STYLES)
     )
-    own = samples.table("rtt").frame().filter(pl.col("method") == "ack")
-    return own.join(most, on=["flow", "direction"], how="semi")
+    return samples.table("rtt").frame().join(most, on=["flow", "direction"], how="semi")
 
 
 def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> pl.DataFrame:

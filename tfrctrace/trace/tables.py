@@ -138,14 +138,14 @@ class Tables(Passes):
 
         return throughput_series(self._bins_of_width(parse_duration_ns(width, "width")))
 
-    def retransmission_timeout(self, *, method: str = "ack", min_rto_ms: float = 1000) -> pl.DataFrame:
+    def retransmission_timeout(self, *, min_rto_ms: float = 1000) -> pl.DataFrame:
         """Return SRTT, RTTVAR and RTO (RFC 6298, ms) after each RTT sample of each flow and direction.
 
-        `method` is `ack` or `timestamp`. RFC 6298 has a smallest RTO of a second, Linux one of 200 ms.
+        RFC 6298 has a smallest RTO of a second, Linux one of 200 ms.
         """
         from tfrctrace.metrics.flow.rto import rto_series
 
-        return rto_series(self.rtt, method=method, min_rto_ms=min_rto_ms)
+        return rto_series(self.rtt, min_rto_ms=min_rto_ms)
 
     def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
         """Return the bins of `width_ns` with the bytes of the rate that `basis` selects."""

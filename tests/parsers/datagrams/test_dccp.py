@@ -6,6 +6,7 @@ import csv
 import io
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -27,8 +28,8 @@ import tfrctrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+SAMPLES = Path(__file__).resolve().parents[3] / "sample_traces"
 WRAP = 1 << 48
 
 
@@ -146,3 +147,11 @@ def test_every_header_reads_as_tshark_reads_it(capture: Path) -> None:
         assert (row["packet"], row["kind"]) == (int(number), Kind(int(kind)).name)
         assert (row["sequence"], row["acknowledged"]) == (int(seq), int(ack) if ack else None)
         assert row["wire_bytes"] - 14 - 20 - 4 * int(offset) == row["payload_bytes"]
+
+
+def test_what_acknowledges_an_acknowledgement_gives_no_round_trip() -> None:
+    # the delay line of this connection holds packets for 20 ms each way, and queues the data
+    forward, back = tfrctrace.open(SAMPLES / "dccp-ccid3.pcap.gz").flows.to_dicts()
+    # the Response; the Close acknowledges an Ack of a second before
+    assert (back["rtt_samples"], back["rtt_max_ms"]) == (1, 40.0)
+    assert forward["rtt_samples"] == 91

@@ -296,9 +296,6 @@ def test_a_missing_packet_without_data_is_no_loss(
 def test_the_window_counter_gives_the_round_trip_time(opened: Callable[..., Any]) -> None:
     # a quarter of a round-trip time each 20 ms
     trace = opened([*(data(seq) for seq in range(2, 80)), report(79)])
-    samples = trace.rtt.filter(pl.col("method") == "ccval")["rtt_ns"]
-    assert samples.len() > 5
-    assert samples.unique().to_list() == [80_000_000]
     (row,) = trace.feedback.to_dicts()
     assert (row["rtt_method"], row["rtt_ms"]) == ("ccval", pytest.approx(80))
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -226,3 +227,42 @@ def test_the_address_of_all_nodes_is_printed_as_ns2_does(tmp_path: Path) -> None
     trace.write_text("s " + line.format(1) + "r " + line.format(2))
     rows = [row for row in analyse(trace)["flows"] if row["packets"]]
     assert [(row["src"], row["dst"], row["dst_port"]) for row in rows] == [("1", "-1", 99)]
+
+
+MARKED_ON_ITS_WAY = """\
++ 1.0 0 1 tcp 1040 ------N 2 0.0 2.0 1 10
+- 1.0 0 1 tcp 1040 ------N 2 0.0 2.0 1 10
+r 1.1 0 1 tcp 1040 ------N 2 0.0 2.0 1 10
++ 1.1 1 2 tcp 1040 ------N 2 0.0 2.0 1 10
+- 1.1 1 2 tcp 1040 {flags} 2 0.0 2.0 1 10
+r 1.2 1 2 tcp 1040 {flags} 2 0.0 2.0 1 10
++ 1.2 2 1 ack 40 {echo} 2 2.0 0.0 1 11
+- 1.2 2 1 ack 40 {echo} 2 2.0 0.0 1 11
+r 1.3 2 1 ack 40 {echo} 2 2.0 0.0 1 11
++ 1.3 1 0 ack 40 {echo} 2 2.0 0.0 1 11
+- 1.3 1 0 ack 40 {echo} 2 2.0 0.0 1 11
+r 1.4 1 0 ack 40 {echo} 2 2.0 0.0 1 11
++ 1.5 0 1 tcp 1040 ------N 2 0.0 2.0 2 12
+- 1.5 0 1 tcp 1040 ------N 2 0.0 2.0 2 12
+r 1.6 0 1 tcp 1040 ------N 2 0.0 2.0 2 12
+"""
+"""A queue of RED marks what it forwards: `E` stands where the packet leaves it, `C` in the answer."""
+
+
+@pytest.mark.parametrize(("flags", "echo", "marked"), [("----E-N", "C------", 1), ("------N", "-------", 0)])
+def test_packets_that_a_queue_marked_are_counted_where_they_arrive(
+    tmp_path: Path, flags: str, echo: str, marked: int
+) -> None:
+    (tmp_path / "red.tr").write_text(MARKED_ON_ITS_WAY.format(flags=flags, echo=echo))
+    forward, back = tfrctrace.open(tmp_path / "red.tr").flows.to_dicts()
+    assert (forward["ect_packets"], forward["ect0_packets"], forward["ce_packets"]) == (2, 2 - marked, marked)
+    assert back["ece_packets"] == marked
+
+
+def test_packets_of_tfrc_that_a_queue_marked_are_counted_too() -> None:
+    text = lzma.decompress((DATA / "tfrc" / "ecn.tr.xz").read_bytes()).decode()
+    lines = [line.split() for line in text.splitlines()]
+    arrived = [line[6] for line in lines if line[0] == "r" and line[4] == "tcpFriend"]
+    (forward,) = tfrctrace.open(DATA / "tfrc" / "ecn.tr.xz").flows.filter(direction="fwd").to_dicts()
+    assert forward["ce_packets"] == arrived.count("----E-N") == 6
+    assert forward["ect_packets"] == forward["sent_packets"]

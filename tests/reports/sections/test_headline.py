@@ -54,7 +54,7 @@ def test_percentiles_of_the_rtt_are_those_of_all_samples_behind_the_capture(name
     trace = tfrctrace.open(str(SAMPLES / name))
     hosts = trace.flows.select("flow", "direction", group="dst")
     sides = trace.results().link.hosts.select("group", "side")
-    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    samples = trace.rtt.join(hosts, on=["flow", "direction"])
     facts = {label: fact for label, fact in facts_of(trace).items() if label.startswith("RTT")}
     assert facts
     for label, fact in facts.items():
@@ -73,7 +73,7 @@ def test_each_side_of_a_link_has_the_samples_of_its_hosts(drawn):
     trace, link = drawn
     clients = {host.address for host in link.hosts}
     hosts = trace.flows.select("flow", "direction", "dst")
-    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    samples = trace.rtt.join(hosts, on=["flow", "direction"])
     facts = facts_of(trace)
     for label, is_client in (("RTT to clients, p50", True), ("RTT to servers, p50", False)):
         own = (samples.filter(pl.col("dst").is_in(clients) == is_client)["rtt_ns"] / 1e6).to_list()
@@ -136,7 +136,7 @@ def test_inputs_without_a_common_time_have_a_headline_over_all_samples():
     assert trace.name == "2 traces"
     hosts = trace.flows.select("flow", "direction", group="dst")
     servers = trace.results().link.hosts.filter(side="servers").select("group")
-    samples = trace.rtt.filter(pl.col("method") == "ack").join(hosts, on=["flow", "direction"])
+    samples = trace.rtt.join(hosts, on=["flow", "direction"])
     to_servers = samples.join(servers, on="group")["rtt_ns"] / 1e6
     fact = facts_of(trace)["RTT to servers, p50"]
     assert milliseconds(fact.value) == [pytest.approx(nearest_rank(to_servers, 0.5), rel=2 * WITHIN)]

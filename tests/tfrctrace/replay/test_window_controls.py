@@ -79,13 +79,22 @@ def test_every_tcp_is_found_by_its_name_and_is_a_controller(name):
     assert name in BUILT_IN
 
 
-@pytest.mark.parametrize("kind", [NewReno, Sack, Veno, Westwood, Cubic, ModifiedVeno])
+@pytest.mark.parametrize("kind", [NewReno, Sack, Vegas, Veno, Westwood, Cubic, ModifiedVeno])
 def test_slow_start_doubles_the_window_in_each_round(kind):
     assert windows(kind(START), [a_round(at) for at in range(3)]) == [6, 12, 24]
 
 
-def test_the_slow_start_of_vegas_doubles_in_every_other_round():
-    assert windows(Vegas(START), [a_round(at) for at in range(4)]) == [3, 6, 6, 12]
+def test_the_slow_start_of_ns2s_vegas_doubles_in_every_other_round():
+    assert windows(Vegas(START, agent="ns2"), [a_round(at) for at in range(4)]) == [3, 6, 6, 12]
+
+
+# TCP_INFO of Linux 6.1's Vegas on a path of 197 ms: tcpi_snd_cwnd once in a round, until the queue is seen
+LINUX_VEGAS_STARTS = (10, 20, 40, 80, 160, 320)
+
+
+def test_the_slow_start_of_linuxs_vegas_doubles_in_every_round():
+    control = Vegas(START, initial_window=LINUX_VEGAS_STARTS[0])
+    assert windows(control, [a_round(at) for at in range(5)]) == list(LINUX_VEGAS_STARTS[1:])
 
 
 def test_a_round_in_two_reports_is_the_same_round():
@@ -175,8 +184,15 @@ def test_vegas_leaves_slow_start_when_more_than_gamma_segments_wait():
     assert control.on_feedback(a_round(1, rtt_s=0.1)).mode == "congestion_avoidance"
 
 
-def test_vegas_keeps_three_quarters_after_a_loss():
-    assert windows(in_avoidance(Vegas(START), 20), [a_round(loss_events=1)]) == [15]
+# TCP_INFO of Linux 6.1's Vegas: tcpi_snd_cwnd before a loss, and tcpi_snd_ssthresh, which it leaves
+@pytest.mark.parametrize(("before", "after"), [(22, 11), (41, 20), (39, 19), (81, 40), (628, 314)])
+def test_linuxs_vegas_halves_its_window_at_a_loss(before, after):
+    [left] = windows(in_avoidance(Vegas(START), before), [a_round(loss_events=1)])
+    assert int(left) == after
+
+
+def test_ns2s_vegas_keeps_three_quarters_after_a_loss():
+    assert windows(in_avoidance(Vegas(START, agent="ns2"), 20), [a_round(loss_events=1)]) == [15]
 
 
 def test_veno_grows_half_as_fast_once_three_segments_wait():

@@ -45,7 +45,7 @@ def test_sums_are_what_the_agents_of_ns2_counted(truth):
 
 def test_percentiles_of_samples_are_those_of_all_flows_together():
     samples = tfrctrace.open(TWO_FLOWS).rtt
-    own = sorted(samples.filter(direction="fwd", method="ack").filter(flow=4)["rtt_ns"].to_list())
+    own = sorted(samples.filter(direction="fwd").filter(flow=4)["rtt_ns"].to_list())
     low, median, high, least = take(
         TWO_FLOWS,
         "p5(rtt_ms) where src port 43256",
@@ -63,7 +63,7 @@ def test_percentiles_of_samples_are_those_of_all_flows_together():
 
 
 def test_the_median_of_an_even_number_is_the_mean_of_the_middle_two():
-    samples = tfrctrace.open(TWO_FLOWS).rtt.filter(direction="fwd", method="ack").filter(flow=4)
+    samples = tfrctrace.open(TWO_FLOWS).rtt.filter(direction="fwd").filter(flow=4)
     rtts_ms = (samples["rtt_ns"] / 1e6).head(samples.height // 2 * 2)
     assert aggregate("median", rtts_ms.to_list()) == pytest.approx(float(np.median(rtts_ms.to_numpy())))
     each, median = take(TWO_FLOWS, "goodput_bps", "median(goodput_bps)", least_packets=20)

@@ -93,7 +93,7 @@ def test_attempts_to_connect_are_those_of_the_flows():
 
 
 def test_round_trip_times_of_an_interval_are_those_of_its_acknowledgements():
-    samples = tfrctrace.open(MIXED).rtt.filter(method="ack")
+    samples = tfrctrace.open(MIXED).rtt
     width_ns = 1_000_000_000
     by_hand = samples.group_by(
         pl.col("flow").cast(pl.String).alias("group"),

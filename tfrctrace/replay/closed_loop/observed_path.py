@@ -53,6 +53,7 @@ class ObservedPath:
     others: pl.DataFrame
     """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
     receive_window_bytes: float | None
+    """Largest window that the receiver announced."""
     outages: tuple[Span, ...] = ()
     """Outages; known only from a trace of both ends."""
     timeouts_s: tuple[float, ...] = ()
@@ -64,6 +65,7 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
     import polars as pl
 
     facts, payload_share = _flow_facts(trace, recording)
+    receive_window = _receive_window_bytes(trace, recording)
     rtts = _rtts(trace, recording)
     smallest_ms = rtts["rtt_ms"].min()
     vantage = facts["vantage"]
@@ -76,7 +78,6 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
         if vantage != BOTH_ENDS:
             rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
-    receive_window = facts["receive_window_max_bytes"]
     return ObservedPath(
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
@@ -88,7 +89,7 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
         windows=_windows(rates, recording, width_ns),
         width_ns=width_ns,
         others=rates.select("time_ns", pl.col("others_bps").alias("bps")),
-        receive_window_bytes=float(receive_window) if isinstance(receive_window, int) else None,
+        receive_window_bytes=receive_window,
         outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
         timeouts_s=_timeouts_s(trace, recording, rtts),
     )
@@ -109,6 +110,15 @@ def _flow_facts(trace: Tables, recording: Recording) -> tuple[Mapping[str, objec
     return facts, payload_bytes / facts["wire_bytes"]
 
 
+def _receive_window_bytes(trace: Tables, recording: Recording) -> float | None:
+    """Return the largest window that the receiver of the data announced, in its own direction."""
+    import polars as pl
+
+    is_receiver = (pl.col("flow") == recording.flow) & (pl.col("direction") != recording.direction)
+    largest = trace.flows.filter(is_receiver)["receive_window_max_bytes"].max()
+    return float(largest) if isinstance(largest, int) else None
+
+
 def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
     import polars as pl
 
@@ -127,7 +137,7 @@ def _rtts(trace: Tables, recording: Recording) -> pl.DataFrame:
         return reported.select(pl.col("received_ns").alias("time_ns"), "rtt_ms").sort("time_ns")
     return (
         _rows_of_flow(trace.rtt, recording)
-        .filter(pl.col("method") == "ack", pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
+        .filter(pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
         .select("time_ns", (pl.col("rtt_ns") / NS_PER_MS).alias("rtt_ms"))
         .sort("time_ns")
     )

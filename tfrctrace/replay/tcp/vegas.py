@@ -21,8 +21,9 @@ THRESHOLDS: Final[dict[Agent, tuple[float, float, float]]] = {"linux": (2, 4, 1)
 _NS2_LEAVES: Final = 7 / 8
 """Factor of the window when slow start of ns-2's agent ends."""
 
-_AFTER_LOSS: Final = 3 / 4
-"""Factor of the window after a fast retransmission, as a single loss does not indicate much congestion."""
+_AFTER_LOSS: Final[dict[Agent, float]] = {"linux": 1 / 2, "ns2": 3 / 4}
+"""Factor of the window after a fast retransmission: Reno's in Linux (`tcp_reno_ssthresh`); the paper's in
+ns-2, as a single loss does not indicate much congestion."""
 
 
 class Vegas(WindowControl):
@@ -40,8 +41,9 @@ class Vegas(WindowControl):
     ) -> None:
         """Set alpha, beta and gamma in segments; the defaults are those of `agent`.
 
-        ns-2's agent rounds diff to whole segments, looks at it in every other round of slow start, and leaves
-        that with seven eighths of the window.
+        ns-2's agent rounds diff to whole segments, doubles in every other round of slow start, looks at
+        diff then, leaves slow start with seven eighths of the window, and a loss with three quarters. Linux
+        doubles in every round, and halves at a loss.
         """
         super().__init__(start, **window)
         if agent not in get_args(Agent):
@@ -52,6 +54,7 @@ class Vegas(WindowControl):
         )
         self._beta = at_least("beta", least_beta, self._alpha)
         self._is_ns2 = agent == "ns2"
+        self._after_loss = _AFTER_LOSS[agent]
         self._rounds = 0.0
 
     @property
@@ -60,10 +63,10 @@ class Vegas(WindowControl):
         return math.floor(self.queued + 0.5) if self._is_ns2 else self.queued
 
     def slow_start(self, share: float) -> None:
-        """Double in every other round, so that the queue can be measured in the rounds between."""
+        """Double until the queue is long; ns-2 in every other round, to measure the queue in between."""
         self._rounds += share
-        doubles = self._rounds % 2 < 1
-        if self._diff > self._gamma and self.rtt_s is not None and (doubles or not self._is_ns2):
+        doubles = not self._is_ns2 or self._rounds % 2 < 1
+        if self._diff > self._gamma and self.rtt_s is not None and doubles:
             # Linux: no more than the path holds without a queue, and one segment
             at_path = min(self.cwnd, self.cwnd * self.base_rtt_s / self.rtt_s + 1)
             self.cwnd = max(self.cwnd * _NS2_LEAVES if self._is_ns2 else at_path, MIN_WINDOW)
@@ -80,4 +83,4 @@ class Vegas(WindowControl):
             self._reason = "queue"
 
     def after_loss(self) -> float:  # noqa: D102
-        return self.cwnd * _AFTER_LOSS
+        return self.cwnd * self._after_loss

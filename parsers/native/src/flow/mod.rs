@@ -154,8 +154,10 @@ impl Flow {
             return half.map(|half| half.ecn());
         }
         // A text without IP headers has neither a TTL nor a codepoint of services.
-        let shows_ip_headers = self.deliveries().is_none() || self.is_numbered();
-        self.dscp(side).filter(|_| shows_ip_headers).map(|_| self.transport.ecn(side))
+        let ecn = self.transport.ecn(side);
+        let shows_ip_headers =
+            self.dscp(side).is_some() && (self.deliveries().is_none() || self.is_numbered());
+        (shows_ip_headers || ecn.ect_packets() > 0).then_some(ecn)
     }
 
     /// Delivery of its packets, if the trace shows both ends.

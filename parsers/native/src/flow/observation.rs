@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outstanding::Pool;
+use super::tcp::ecn::CE;
 use super::tcp::{Outcome, Sight};
 use super::volume::Direction;
 use super::{Flow, Seen};
@@ -143,6 +144,9 @@ impl Flow {
             self.watch(seen, pool, outcome);
         } else {
             outcome.new_bytes = network.payload_bytes.unwrap_or(0);
+            if point == PathPoint::Destination && network.ecn == CE {
+                self.transport.note_mark_on_way(side);
+            }
         }
     }
 
@@ -153,8 +157,9 @@ impl Flow {
         let Some(connection) = self.transport.tcp.as_mut().filter(|_| network.transport == Transport::Tcp)
         else {
             outcome.new_bytes = payload;
+            self.transport.note_codepoint(side, network.ecn);
             if network.transport == Transport::Dccp {
-                outcome.ack_rtt_ns = self.transport.non_tcp_mut().on_dccp(seen, pool);
+                outcome.rtt = self.transport.non_tcp_mut().on_dccp(seen, pool);
             }
             return;
         };

@@ -197,6 +197,13 @@ impl Cursor {
     }
 }
 
+/// An entry found before, from which a search for a later number begins.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Bookmark {
+    at: Cursor,
+    number: u32,
+}
+
 /// Send times of numbers, in order. Numbers wrap; those waiting span less than 2^31.
 ///
 /// Invariants: `first` and `last` are nowhere exactly if `count` is 0; the nodes from one to the
@@ -271,6 +278,27 @@ impl Outstanding {
                 if let Some((_, time_ns)) = found {
                     return Some(time_ns);
                 }
+            }
+            at = Cursor::first_of(node.next);
+        }
+        None
+    }
+
+    /// Send time of exactly `number`, which is after that of `bookmark`; None if it is not in the first
+    /// [`MAX_STEPS`] nodes from there. The bookmark moves to it.
+    pub fn sent_ns_after(&self, bookmark: &mut Option<Bookmark>, number: u32, pool: &Pool) -> Option<i64> {
+        let (first, _) = self.entries(pool).next()?;
+        let is_waiting = |mark: &Bookmark| SeqNumber(mark.number).since(SeqNumber(first)) >= 0;
+        let mut at = bookmark.filter(is_waiting).map_or(self.first, |mark| mark.at);
+        for _ in 0..MAX_STEPS {
+            let node = pool.nodes.get(at.node())?;
+            let mut places = (at.place()..ENTRIES).take_while(|&place| node.has(place));
+            let reached = places.find(|&place| SeqNumber(node.entry(place).0).since(SeqNumber(number)) >= 0);
+            if let Some(place) = reached {
+                let (sent, time_ns) = node.entry(place);
+                let first_there = at.0 - at.place() as u32;
+                *bookmark = Some(Bookmark { at: Cursor(first_there + place as u32), number: sent });
+                return (sent == number).then_some(time_ns);
             }
             at = Cursor::first_of(node.next);
         }
@@ -389,6 +417,36 @@ mod tests {
                 prop_assert_eq!(list.count(), queue.len());
             }
             prop_assert!(pool.size() as usize <= 2 * most);
+        }
+    }
+
+    proptest! {
+        /// A search from the last number found finds the same as one through all.
+        #[test]
+        fn test_a_bookmark_finds_what_is_waiting(
+            steps in proptest::collection::vec((any::<bool>(), 0_u32..40, step()), 1..300),
+        ) {
+            let (mut pool, mut list, mut bookmark) = (Pool::default(), Outstanding::default(), None);
+            let mut other = Outstanding::default();
+            let (mut waiting, mut next) = (VecDeque::<(u32, i64)>::new(), u32::MAX - 20);
+            let mut sought = next;
+            for (pops, ahead, (step, step_ns)) in steps {
+                next = next.wrapping_add(step);
+                list.push(next, step_ns, &mut pool);
+                other.push(next, -1, &mut pool);
+                waiting.push_back((next, step_ns));
+                if pops {
+                    let (number, _) = waiting[ahead as usize % waiting.len()];
+                    list.pop_through(number, &mut pool);
+                    other.pop_through(number, &mut pool);
+                    waiting.retain(|&(other, _)| SeqNumber(other).since(SeqNumber(number)) > 0);
+                    continue;
+                }
+                sought = sought.wrapping_add(ahead * step / 8);
+                let expected = waiting.iter().find(|&&(number, _)| number == sought);
+                let found = list.sent_ns_after(&mut bookmark, sought, &pool);
+                prop_assert_eq!(found, expected.map(|&(_, time_ns)| time_ns));
+            }
         }
     }
 

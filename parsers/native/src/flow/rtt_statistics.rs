@@ -2,6 +2,36 @@
 
 use serde::{Deserialize, Serialize};
 
+named_enum! {
+    /// How a round-trip time was measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RttMethod {
+        /// Data and its acknowledgement, by Karn's rule.
+        Ack = "ack",
+        /// Data sent once and the first SACK block with its end.
+        Sack = "sack",
+        /// Timestamp and its echo.
+        Timestamp = "timestamp",
+        /// A value echoed by a receiver's report, less the time it was held.
+        Report = "report",
+        /// Edges of QUIC's spin bit (RFC 9000 section 17.4).
+        SpinBit = "spin",
+    }
+}
+
+/// A measured round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    pub ns: u64,
+    pub method: RttMethod,
+}
+
+impl RoundTrip {
+    pub fn new(ns: u64, method: RttMethod) -> Self {
+        Self { ns, method }
+    }
+}
+
 /// Buckets in each power of two.
 const PER_OCTAVE_BITS: u32 = 6;
 const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;

@@ -66,7 +66,7 @@ impl Flow {
                 outcome.new_bytes = payload;
                 self.transport.note_codepoint(side, network.ecn);
                 if network.transport == Transport::Dccp {
-                    outcome.ack_rtt_ns = self.transport.non_tcp_mut().on_dccp(seen, pool);
+                    outcome.rtt = self.transport.non_tcp_mut().on_dccp(seen, pool);
                 }
             }
             _ => {}

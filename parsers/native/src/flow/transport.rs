@@ -9,6 +9,7 @@ use super::outstanding::Pool;
 use super::quic::QuicFlow;
 use super::rtp::RtpFlow;
 use super::rtt_statistics::{LogHistogram, RttStatistics};
+use super::rtt_statistics::{RoundTrip, RttMethod};
 use super::seen::Seen;
 use super::tcp::ecn::Ecn;
 use super::tcp::vantage::Vantage;
@@ -142,6 +143,14 @@ impl Transport {
         }
     }
 
+    /// A packet of `side` that left without a congestion mark arrived with one.
+    pub(super) fn note_mark_on_way(&mut self, side: Side) {
+        match &mut self.tcp {
+            Some(connection) => connection.half_mut(side).note_mark_on_way(),
+            None => self.non_tcp_mut().ecn[side as usize].note_mark_on_way(),
+        }
+    }
+
     /// Round-trip times by what receivers report, of other flows than TCP.
     pub fn rtt_of_reports(&self, side: Side) -> Option<(&RttStatistics, &LogHistogram)> {
         if let Some(dccp) = self.dccp() {
@@ -174,10 +183,11 @@ impl NonTcpState {
 
     /// Process the DCCP header of a packet; returns the RTT.
     #[inline(never)]
-    pub(super) fn on_dccp(&mut self, seen: &Seen<'_>, pool: &mut Pool) -> Option<u64> {
+    pub(super) fn on_dccp(&mut self, seen: &Seen<'_>, pool: &mut Pool) -> Option<RoundTrip> {
         let Seen { side, packet, extras, .. } = *seen;
         let (header, options) = packet.network.head.and_then(|index| extras.dccp(index))?;
-        self.dccp.get_or_insert_default().on_packet(side, packet, header, options, pool)
+        let rtt_ns = self.dccp.get_or_insert_default().on_packet(side, packet, header, options, pool)?;
+        Some(RoundTrip::new(rtt_ns, RttMethod::Ack))
     }
 
     /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 
 use crate::flow::Found;
 use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::rtt_statistics::RoundTrip;
 use crate::flow::tcp::Outcome;
 use crate::packet::captured::Captured;
 use crate::packet::event::Packet;
@@ -132,25 +133,6 @@ impl PacketSamples {
     }
 }
 
-named_enum! {
-    /// How an RTT was measured.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum RttMethod {
-        /// Data and its acknowledgement, by Karn's rule.
-        Ack = "ack",
-        /// Timestamp and its echo.
-        Timestamp = "timestamp",
-        /// SYN to final ACK.
-        Handshake = "handshake",
-        /// The window counter of CCID 3 (RFC 4342 section 8.1).
-        Counter = "ccval",
-        /// A value echoed by a receiver's report, less the time it was held.
-        Report = "report",
-        /// Edges of QUIC's spin bit (RFC 9000 section 17.4).
-        SpinBit = "spin",
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct RttSample {
     /// Flow, from 0.
@@ -158,8 +140,7 @@ pub struct RttSample {
     /// The side whose data were acknowledged.
     pub side: Side,
     pub time_ns: i64,
-    pub rtt_ns: u64,
-    pub method: RttMethod,
+    pub rtt: RoundTrip,
     /// Whether it seems to have waited for a delayed-acknowledgement timer.
     pub is_delayed_ack: bool,
     /// Number of the acknowledging packet.
@@ -168,9 +149,9 @@ pub struct RttSample {
 
 impl RttSample {
     /// The round-trip time of the data of `data` that a packet of another protocol than TCP shows.
-    pub(super) fn of_packet(data: Found, packet: &Packet, rtt_ns: u64, method: RttMethod) -> Self {
+    pub(super) fn of_packet(data: Found, packet: &Packet, rtt: RoundTrip) -> Self {
         let Found { flow, side } = data;
         let &Packet { time_ns, number: packet, .. } = packet;
-        Self { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet }
+        Self { flow, side, time_ns, rtt, is_delayed_ack: false, packet }
     }
 }

@@ -23,7 +23,7 @@ use crate::input::source_summary::SourceSummary;
 use crate::join::order::{Group, Open, Plan};
 use crate::packet::flow_totals::FlowTotals;
 use crate::pair::Tap;
-pub use collectors::{RttMethod, RttSample};
+pub use collectors::RttSample;
 pub use finish::cut_flows::Cut;
 use joined::JoinedGroup;
 use log_owners::LogFacts;

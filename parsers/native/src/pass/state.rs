@@ -224,8 +224,8 @@ impl Results {
 
     /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
     pub(super) fn collect_rtt(&mut self, found: Found, packet: &Captured, outcome: &Outcome) {
-        if let (Some(bins), Some(rtt_ns)) = (&mut self.bins, outcome.ack_rtt_ns) {
-            bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt_ns);
+        if let (Some(bins), Some(rtt)) = (&mut self.bins, outcome.rtt) {
+            bins.add_rtt(found.flow, found.side.other(), packet.time_ns, rtt.ns);
         }
         self.samples.collect(found, packet, outcome, false);
         if let Some(spool) = &mut self.spool {

@@ -13,7 +13,7 @@ use crate::flow::tcp::Outcome;
 use crate::packet::captured::Captured;
 use crate::packet::key::Side;
 use crate::pass::collectors::PacketSample;
-use crate::pass::{Analysis, RttMethod, RttSample};
+use crate::pass::{Analysis, RttSample};
 
 impl PacketSample for RttSample {
     const NAME: &'static str = "RTT samples";
@@ -21,25 +21,13 @@ impl PacketSample for RttSample {
 
     #[inline(always)]
     fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
-        let found_rtts = [
-            (outcome.ack_rtt_ns, RttMethod::Ack),
-            (outcome.timestamp_rtt_ns, RttMethod::Timestamp),
-            (outcome.handshake_rtt_ns, RttMethod::Handshake),
-        ];
-        for (rtt_ns, method) in found_rtts {
-            let Some(rtt_ns) = rtt_ns else { continue };
-            // The handshake belongs to the side that began it; it also sent the final ACK.
-            let side = match method {
-                RttMethod::Handshake => found.side,
-                _ => found.side.other(),
-            };
+        if let Some(rtt) = outcome.rtt {
             add(RttSample {
                 flow: found.flow,
-                side,
+                side: found.side.other(),
                 time_ns: packet.time_ns,
-                rtt_ns,
-                method,
-                is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
+                rtt,
+                is_delayed_ack: outcome.is_delayed_ack,
                 packet: packet.number,
             });
         }
@@ -57,14 +45,15 @@ impl<'a> Row<'a> for SampleRow<'a, RttSample> {
             .name(|row| Some(row.direction)),
         column("time_ns", "ns", "when the acknowledgement was seen").i64(|row| Some(row.sample.time_ns)),
         column("rtt_ns", "ns", "time since the data was seen")
-            .i64(|row| i64::try_from(row.sample.rtt_ns).ok()),
+            .i64(|row| i64::try_from(row.sample.rtt.ns).ok()),
         column(
             "method",
             "",
-            "how it was measured: `ack` (Karn's rule), `timestamp` (echo, RFC 7323), `handshake`, \
-             `ccval` (window counter, RFC 4342), `report` (RTCP's echo) or `spin` (QUIC's spin bit)",
+            "how it was measured: `ack` (Karn's rule); else `sack` (data sent once that a SACK block is the \
+             first to report); else `timestamp` (echo, RFC 7323: longer than the path by up to a tick of the \
+             sender's clock); `report` (RTCP's echo) or `spin` (QUIC's spin bit)",
         )
-        .name(|row| Some(row.sample.method.name())),
+        .name(|row| Some(row.sample.rtt.method.name())),
         column(
             "delayed_ack",
             "",

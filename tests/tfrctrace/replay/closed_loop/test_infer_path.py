@@ -201,6 +201,20 @@ def test_a_packet_years_later_does_not_take_all_memory(tmp_path):
     assert found.others.height <= MOST_STEPS + 2
 
 
+# tcptrace's max_win_adv of the side that receives; that of the sender of the data is 64512
+@pytest.mark.parametrize(
+    ("capture", "tcptrace_bytes"), [("one-reno-offload-on", 2_051_072), ("relay-loss", 647_168)]
+)
+def test_the_window_of_a_path_is_that_which_the_receiver_announced(capture, tcptrace_bytes):
+    trace = tfrctrace.open(DATA.parent / "captures" / f"linux-{capture}-snd.pcap.gz")
+    (recorded,) = [
+        one
+        for one in FlowRecordings(trace).recordings(RecordingOptions(least_packets=100), [TfrcVariant()])
+        if isinstance(one, dict)
+    ]
+    assert observe_path(trace, recorded[TfrcVariant()]).receive_window_bytes == tcptrace_bytes
+
+
 def test_a_receiver_sees_no_round_trips():
     found = infer_path.infer(observed(vantage="receiver"), BottleneckOverrides()).base_rtt_ms
     assert found.value is None

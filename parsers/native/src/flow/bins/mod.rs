@@ -184,8 +184,8 @@ impl Bins {
         let Found { flow, side } = found;
         let index = self.index(packet.time_ns);
         self.put(lane_index(flow, side), Bin::of_packet(index, packet, outcome));
-        if let Some(rtt_ns) = outcome.ack_rtt_ns {
-            self.add_rtt(flow, side.other(), packet.time_ns, rtt_ns);
+        if let Some(rtt) = outcome.rtt {
+            self.add_rtt(flow, side.other(), packet.time_ns, rtt.ns);
         }
     }
 
@@ -320,8 +320,8 @@ impl BinsOfGroup<'_> {
         let Found { flow, side } = found;
         let index = packet.time_ns.saturating_sub(self.origin_ns).div_euclid(self.width_ns);
         self.put(flow, side, Bin::of_packet(index, packet, outcome), added);
-        if let Some(rtt_ns) = outcome.ack_rtt_ns {
-            self.put(flow, side.other(), Bin::of_rtt(index, rtt_ns), added);
+        if let Some(rtt) = outcome.rtt {
+            self.put(flow, side.other(), Bin::of_rtt(index, rtt.ns), added);
         }
     }
 
@@ -357,6 +357,7 @@ fn lane_index(flow: u32, side: Side) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
     use proptest::prelude::*;
 
     const LOW: Found = Found { flow: 0, side: Side::Low };
@@ -396,7 +397,7 @@ mod tests {
         fn test_widening_keeps_every_sum(
             times in proptest::collection::vec(0_i64..50_000_000_000, 1..5_000),
         ) {
-            let outcome = Outcome { ack_rtt_ns: Some(5), ..Outcome::default() };
+            let outcome = Outcome { rtt: Some(RoundTrip::new(5, RttMethod::Ack)), ..Outcome::default() };
             let mut adaptive = Bins::new(BinWidth::Adaptive, 0);
             for &time in &times {
                 adaptive.add(HIGH, &packet(time, 7), &outcome);

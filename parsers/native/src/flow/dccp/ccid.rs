@@ -62,14 +62,8 @@ impl CcidHalf {
         self.counter_rtt
     }
 
-    /// Process a packet that this side sent. Returns the sample of its window counter.
-    fn on_packet(
-        &mut self,
-        latest: &LatestPacket,
-        header: &DccpHeader,
-        feedback: &FeedbackOptions,
-        time_ns: i64,
-    ) -> Option<f64> {
+    /// Process a packet that this side sent.
+    fn on_packet(&mut self, latest: &LatestPacket, header: &DccpHeader, feedback: &FeedbackOptions, time_ns: i64) {
         if let Some(us) = feedback.estimate.filter(|us| *us > 0) {
             self.estimate = Some(f64::from(us) / 1e6);
         }
@@ -82,14 +76,14 @@ impl CcidHalf {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         // The counter begins with the data, and means nothing where a number is doubtful.
         if !is_data(header) || latest.arrival != Some(NumberArrival::New) {
-            return None;
+            return;
         }
         self.counts |= header.ccval != 0;
         let time = time_ns.saturating_sub(origin_ns) as f64 / 1e9;
-        let sample = self.counter.on_ccval(header.ccval, time)?;
-        let mean = self.counter_rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
-        self.counter_rtt = Some(mean);
-        Some(sample)
+        if let Some(sample) = self.counter.on_ccval(header.ccval, time) {
+            let mean = self.counter_rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
+            self.counter_rtt = Some(mean);
+        }
     }
 
     /// Advance of the counter from the packet before, if larger than allowed.
@@ -116,8 +110,7 @@ fn is_data(header: &DccpHeader) -> bool {
 }
 
 impl Connection {
-    /// Pass the latest packet, sent by `side`, to the TFRC ends that it concerns. Returns the
-    /// round-trip time from its window counter in seconds.
+    /// Pass the latest packet, sent by `side`, to the TFRC ends that it concerns.
     pub fn follow_tfrc(
         &mut self,
         (flow, side): (u32, Side),
@@ -125,10 +118,10 @@ impl Connection {
         (header, after): (&DccpHeader, &[u8]),
         assumed: CcidAssumptions,
         mut tfrc: EndsAndSamples<'_>,
-    ) -> Option<f64> {
+    ) {
         let feedback = FeedbackOptions::read(after, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
-        let sample = half.ccid_half.on_packet(&latest, header, &feedback, packet.time_ns);
+        half.ccid_half.on_packet(&latest, header, &feedback, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
             self.give_data(at(side), packet, (header, &feedback), assumed.profile, &mut tfrc);
@@ -137,7 +130,6 @@ impl Connection {
         if is_about {
             self.give_report(at(side.other()), &feedback, assumed, &mut tfrc);
         }
-        sample
     }
 
     /// Whether the data of `side` use CCID 3 or 4, as negotiated or else as they look.

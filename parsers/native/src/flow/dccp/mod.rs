@@ -41,7 +41,8 @@ pub struct HalfConnection {
     /// Its sequence numbers at the capture point.
     sequences: Sequences,
     received_bytes: u64,
-    /// Packets not acknowledged yet, by the low 32 bits of their numbers.
+    /// Packets not acknowledged yet, by the low 32 bits of their numbers, but no Acks: nobody answers those, and
+    /// what acknowledges one is sent for another reason, at any time.
     outstanding: Outstanding,
     /// Congestion control of its data, once both sides agree.
     pub ccid: Option<u8>,
@@ -286,8 +287,10 @@ impl HalfConnection {
         if self.outstanding.count() == MAX_OUTSTANDING {
             self.outstanding.drop_oldest(pool);
         }
-        // Without space in the pool this packet gives no RTT.
-        let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
+        if header.kind != DccpType::Ack {
+            // Without space in the pool this packet gives no RTT.
+            let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
+        }
         let restarts = self.sequences.stretch();
         LatestPacket {
             seq,

@@ -43,7 +43,7 @@ pub struct Piece {
     /// Start of the interval.
     pub start_ns: i64,
     pub counts: Counts,
-    /// Round-trip times of the data, by Karn's rule.
+    /// Round-trip times of the data.
     pub rtt: LogHistogram,
     /// Further durations.
     pub samples: Option<(Duration, LogHistogram)>,

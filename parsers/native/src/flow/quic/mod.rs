@@ -58,8 +58,6 @@ pub enum AnswerBy {
 #[derive(Debug, Default)]
 pub struct Findings {
     pub answers: SmallVec<[Answer; 1]>,
-    /// The round-trip time of the whole path, when both parts are known, and the client.
-    pub handshake: Option<(Side, u64)>,
     /// Identifiers that sides chose, by which packets on another path are known.
     pub ids: SmallVec<[(Side, ConnectionId); 2]>,
 }
@@ -260,7 +258,6 @@ impl QuicFlow {
         }
         direction.first_rtt_ns = Some(rtt_ns);
         self.on_answer(Answer { side, rtt_ns, by: AnswerBy::Handshake }, findings);
-        findings.handshake = self.client.zip(self.handshake_rtt_ns());
     }
 
     fn on_answer(&mut self, answer: Answer, findings: &mut Findings) {

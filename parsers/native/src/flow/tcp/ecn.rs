@@ -61,6 +61,13 @@ impl Ecn {
         *count = count.saturating_add(1);
     }
 
+    /// Count the mark of a packet that was counted where it left without one.
+    pub fn note_mark_on_way(&mut self) {
+        let sent = if self.ect0_packets > 0 { &mut self.ect0_packets } else { &mut self.ect1_packets };
+        *sent = sent.saturating_sub(1);
+        self.note_codepoint(CE);
+    }
+
     /// Packets of an ECN-capable transport, including marked ones.
     pub fn ect_packets(&self) -> u64 {
         [self.ect0_packets, self.ect1_packets, self.ce_packets].map(u64::from).iter().sum()
@@ -86,7 +93,7 @@ impl RoundMarks {
         let since = |reported: u64| reported.saturating_sub(reported_before);
         Self {
             ect_packets: self.ect_packets - before.ect_packets,
-            ect1_packets: self.ect1_packets - before.ect1_packets,
+            ect1_packets: self.ect1_packets.saturating_sub(before.ect1_packets),
             ce_packets: self.ce_packets - before.ce_packets,
             reported_ce_packets: self.reported_ce_packets.map(since),
         }

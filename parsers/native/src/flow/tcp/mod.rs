@@ -30,6 +30,7 @@ mod wire_mss;
 use std::num::NonZeroU32;
 
 use super::outstanding::Pool;
+use super::rtt_statistics::RoundTrip;
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
@@ -87,13 +88,9 @@ pub struct Outcome {
     pub out_of_order: bool,
     /// Its class, if it repeats others or is late.
     pub finding: Option<Classification>,
-    /// RTT if it acknowledged data of the other side (Karn's rule).
-    pub ack_rtt_ns: Option<u64>,
-    /// RTT if it echoed a timestamp of the other side.
-    pub timestamp_rtt_ns: Option<u64>,
-    /// Duration of the handshake if it completed one.
-    pub handshake_rtt_ns: Option<u64>,
-    /// Whether `ack_rtt_ns` seems to include a delayed-acknowledgement timer.
+    /// Round-trip time of the other side's data that it acknowledged.
+    pub rtt: Option<RoundTrip>,
+    /// Whether that seems to include a delayed-acknowledgement timer.
     pub is_delayed_ack: bool,
     /// The round of the other side's data that it ended.
     pub round: Option<Round>,
@@ -298,7 +295,7 @@ impl Connection {
         receiver.on_acknowledgement(sender, segment, pool, outcome);
         sender.order.note(segment.ip.ip_id);
         if !self.handshake_done {
-            outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
+            self.complete_handshake(side, segment);
         }
     }
 
@@ -335,7 +332,7 @@ impl Connection {
         {
             receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
-                outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
+                self.complete_handshake(side, segment);
             }
         }
         if self.has_ecn_counters {
@@ -462,24 +459,23 @@ impl Connection {
 
     /// Complete the handshake with the opener's first segment that acknowledges the SYN/ACK.
     #[cold]
-    fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) -> Option<u64> {
-        if self.opener != Some(side) || self.syn_ack_ns().is_none() {
+    fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) {
+        let Some(answer_ns) = self.syn_ack_ns().filter(|_| self.opener == Some(side)) else {
             // Data or ACKs of a connection that was open already.
             self.handshake_done |= self.opener.is_none();
-            return None;
-        }
+            return;
+        };
         let answer = self.half(side.other());
         if answer.acknowledged.position < 1 {
-            return None;
+            return;
         }
         self.handshake_done = true;
         let once = self.halves.iter().all(|half| half.syns.count == 1);
-        let since = self.syn_ns().filter(|_| once)?;
+        let Some(since) = self.syn_ns().filter(|_| once) else { return };
         self.handshake_rtt_ns = elapsed(since, segment.time_ns).unwrap_or(UNTIMED);
         let us = |since: i64, until: i64| u32::try_from(until.saturating_sub(since) / 1_000).unwrap_or(0);
-        let (whole, answer_ns) = (us(since, segment.time_ns), self.syn_ack_ns()?);
+        let whole = us(since, segment.time_ns);
         self.halves[side as usize].path.handshake_us = (us(answer_ns, segment.time_ns), whole);
         self.halves[side.other() as usize].path.handshake_us = (us(since, answer_ns), whole);
-        self.handshake_rtt_ns()
     }
 }

@@ -142,7 +142,7 @@ impl Connection {
         let half = self.half(side);
         let path_us = half.path.handshake_us.1;
         let measured = half.path.round_trips.measured();
-        let range = &measured.by_ack.range;
+        let range = &measured.all.range;
         let Some(shortest_ms) = range.min_ms().filter(|_| range.count() > MIN_LOSSES.into()) else {
             return;
         };

@@ -78,7 +78,7 @@ fn as_rtt_source(number: u32, flow: &Flow) -> Option<RttSource> {
     let connection = flow.transport.tcp.as_deref()?;
     let medians = [Side::Low, Side::High].map(|side| {
         let measured = connection.half(side).path.round_trips.measured();
-        let range = &measured.by_ack.range;
+        let range = &measured.all.range;
         Some((measured.sketch.percentile_ms(0.5, range)?, range.count()))
     });
     let handshake_ms = connection.handshake_rtt_ns().map(|ns| ns as f64 / 1e6);

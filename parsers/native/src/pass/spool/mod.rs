@@ -162,7 +162,7 @@ impl Directions {
     /// Keep what a packet of `side` showed of the other direction; return how many bytes that took.
     #[inline]
     fn add_answers(&mut self, side: Side, time_ns: i64, outcome: &Outcome) -> usize {
-        let round_trip = outcome.ack_rtt_ns.filter(|&rtt_ns| rtt_ns > 0);
+        let round_trip = outcome.rtt.map(|rtt| rtt.ns).filter(|&rtt_ns| rtt_ns > 0);
         if round_trip.is_none() && outcome.round.is_none() {
             return 0;
         }
@@ -392,6 +392,7 @@ mod tests {
 
     use super::records::SpooledSighting;
     use super::*;
+    use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
     use crate::flow::tcp::ecn::RoundMarks;
     use crate::flow::tcp::{Limit, Round};
     use crate::packet::event::{Event, NodeLayer, PathPoint};
@@ -475,7 +476,7 @@ mod tests {
                 let side = side(is_high);
                 spool.add_packet(Found { flow, side }, &packet);
                 let outcome = Outcome {
-                    ack_rtt_ns: round_trip.map(|one| one.rtt_ns),
+                    rtt: round_trip.map(|one| RoundTrip::new(one.rtt_ns, RttMethod::Ack)),
                     round: round.map(ended),
                     ..Outcome::default()
                 };

@@ -25,7 +25,12 @@ impl<'a> FlowRow<'a> {
         column("ect1_packets", "", "packets with ECT(1), which asks for the service of L4S (RFC 9331)")
             .null_when("as ect_packets")
             .u64(|row| Some(row.marks()?.ect1_packets.into())),
-        column("ce_packets", "", "ECT packets that arrived at the capture with a congestion mark")
+        column(
+            "ce_packets",
+            "",
+            "ECT packets that arrived at the capture with a congestion mark; where a trace shows both ends, at \
+             their receiver",
+        )
             .null_when("as ect_packets")
             .u64(|row| Some(row.marks()?.ce_packets.into())),
         column("not_ect_share", "", "packets without an ECN-capable transport, of all of this direction")

@@ -188,7 +188,7 @@ impl<'a> FlowRow<'a> {
             return None;
         }
         match &self.round_trips {
-            Some(measured) => Some((&measured.by_ack, &measured.sketch)),
+            Some(measured) => Some((&measured.all, &measured.sketch)),
             None => self.flow.transport.rtt_of_reports(self.side),
         }
     }
@@ -628,12 +628,13 @@ impl<'a> FlowRow<'a> {
         column(
             "rtt_samples",
             "",
-            "data (and SYN, FIN) of this direction whose acknowledgement gave an RTT (Karn's rule: \
-             never of data sent twice or late); of DCCP packets, less the elapsed time that the \
-             receiver reports; of QUIC the first Initial packet, and edges of the spin bit that the other side \
-             answers",
+            "acknowledgements that gave an RTT of data (and SYN, FIN) of this direction, each by the best \
+             method, as the table of RTT samples names it: never of data sent twice, but by timestamps; of DCCP \
+             packets other than pure acknowledgements, less the elapsed time that the receiver reports; of QUIC \
+             the first Initial packet, and edges of the spin bit that the other side answers; of RTP and TFRC \
+             over UDP what receivers report",
         )
-        .null_when("neither TCP, DCCP nor QUIC, QUIC without an answer, or as payload_bytes")
+        .null_when("neither TCP nor DCCP and nothing of this kind, or as payload_bytes")
         .u64(|row| Some(row.rtt_range()?.count())),
         column("rtt_min_ms", "ms", "smallest sample")
             .null_when("no sample")

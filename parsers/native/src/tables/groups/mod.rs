@@ -301,8 +301,7 @@ impl<'a> GroupTableRow<'a> {
         column(
             "rtt_samples",
             "",
-            "round-trip times between the capture and the receiver of this direction: of TCP by Karn's rule, \
-             of DCCP, RTP and TFRC by what receivers report",
+            "round-trip times between the capture and the receiver of this direction, as rtt_samples of flows",
         )
         .null_when("neither samples nor packets of TCP, or all packets of the trace have the same time")
         .u64(Self::rtt_samples),

@@ -177,7 +177,7 @@ impl HalfConnection {
         // The acknowledgement of a duplicated packet is for the first of both.
         if outcome.position < known.end && !outcome.is_network_duplicate() {
             let until = self.sent.next;
-            self.recovery_mut().mark_ambiguous(outcome.position, until);
+            self.recovery_mut().mark_ambiguous((outcome.position, occupied), until);
         }
     }
 

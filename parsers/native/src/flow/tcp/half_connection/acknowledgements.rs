@@ -2,6 +2,7 @@
 
 use super::{HalfConnection, elapsed};
 use crate::flow::outstanding::Pool;
+use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
 use crate::flow::tcp::classify::ip_id_order::RelativeAge;
 use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::recovery::retransmission::Acknowledgement;
@@ -40,14 +41,16 @@ impl HalfConnection {
             self.acknowledged.window_end = acknowledger.window_end_from(position, segment.tcp.window);
         }
         let in_flight = self.outstanding_bytes();
+        let (mut rtt, mut echoed_ns) = (None, None);
         if position > before {
             self.flight.note(in_flight);
-            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
+            let acked_ns = self.on_progress(position, segment.time_ns, pool);
             if let Some((_, echo)) = segment.tcp.options.timestamp {
-                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
+                echoed_ns = self.on_echo(echo, segment.time_ns, pool);
             }
             let bytes = self.acknowledged.position - before;
-            if let Some(rtt_ns) = outcome.ack_rtt_ns
+            rtt = acked_ns.map(|rtt_ns| RoundTrip::new(rtt_ns, RttMethod::Ack));
+            if let Some(rtt_ns) = acked_ns
                 && self.acknowledged.position == self.sent.next
                 && self.is_late(rtt_ns)
             {
@@ -72,11 +75,15 @@ impl HalfConnection {
             let echoes = self.rare_state.get_or_insert_default().echoes.get_or_insert_default();
             echoes.ask(value, segment.time_ns, self.sent.segments, is_busy);
         }
-        self.note_recovery((before, position), acknowledger, segment);
+        let sacked = self.note_recovery((before, position), acknowledger, segment);
+        if rtt.is_none() && (sacked.is_some() || echoed_ns.is_some()) {
+            rtt = self.other_rtt(sacked, echoed_ns, (segment.time_ns, pool));
+        }
+        outcome.rtt = rtt;
         let left = in_flight - self.outstanding_bytes();
         if position > before {
             if self.flight.on_progress(left, self.acknowledged.position, segment.time_ns) {
-                let measured = (in_flight, outcome.ack_rtt_ns);
+                let measured = (in_flight, rtt.map(|rtt| rtt.ns));
                 outcome.round = self.end_round(acknowledger, &segment.apart(), measured);
             }
         } else if left != 0 {
@@ -85,13 +92,39 @@ impl HalfConnection {
         }
     }
 
-    /// Update the recovery state with an acknowledgement.
+    /// The round-trip time of an acknowledgement without one by Karn's rule, in the order of Linux
+    /// (`tcp_ack_update_rtt`): of data up to `sacked`, else by the echo of a timestamp.
+    #[inline(never)]
+    fn other_rtt(
+        &mut self,
+        sacked: Option<i64>,
+        echoed_ns: Option<u64>,
+        (time_ns, pool): (i64, &Pool),
+    ) -> Option<RoundTrip> {
+        let sacked_ns = sacked.and_then(|end| {
+            let recovery = self.recovery.as_mut()?;
+            elapsed(self.sent.outstanding.sent_ns_after(&mut recovery.sacked_at, end as u32, pool)?, time_ns)
+        });
+        let by_sack = sacked_ns.map(|rtt_ns| RoundTrip::new(rtt_ns, RttMethod::Sack));
+        let rtt = by_sack.or(echoed_ns.map(|rtt_ns| RoundTrip::new(rtt_ns, RttMethod::Timestamp)))?;
+        self.path.round_trips.add(rtt.ns);
+        Some(rtt)
+    }
+
+    /// Update the recovery state with an acknowledgement. Returns the end of the data whose SACK gives a round-trip
+    /// time.
     #[inline(always)]
-    fn note_recovery(&mut self, moved: (i64, i64), acknowledger: &HalfConnection, segment: &Segment<'_>) {
+    fn note_recovery(
+        &mut self,
+        moved: (i64, i64),
+        acknowledger: &HalfConnection,
+        segment: &Segment<'_>,
+    ) -> Option<i64> {
         match &mut self.recovery {
-            None if segment.sack.is_empty() => {}
+            None if segment.sack.is_empty() => None,
             Some(recovery) if recovery.is_over && segment.sack.is_empty() => {
-                recovery.last_ack_ns = segment.time_ns
+                recovery.last_ack_ns = segment.time_ns;
+                None
             }
             _ => self.on_acknowledgement_in_recovery(moved, acknowledger, &segment.apart()),
         }
@@ -103,7 +136,7 @@ impl HalfConnection {
         moved: (i64, i64),
         acknowledger: &HalfConnection,
         segment: &Segment<'_>,
-    ) {
+    ) -> Option<i64> {
         let answer = Acknowledgement {
             position: self.acknowledged.position,
             time_ns: segment.time_ns,
@@ -115,7 +148,7 @@ impl HalfConnection {
             earliest_ns: self.path.earliest_ack_ns(&acknowledger.path),
             has_sack: !self.options.refuses_sack,
         };
-        self.recovery_mut().on_acknowledgement(moved, &answer);
+        self.recovery_mut().on_acknowledgement(moved, &answer)
     }
 
     fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
@@ -153,7 +186,7 @@ impl HalfConnection {
             return None;
         }
         let rtt_ns = elapsed(sent_ns?, time_ns)?;
-        self.path.round_trips.add_ack(rtt_ns);
+        self.path.round_trips.add(rtt_ns);
         Some(rtt_ns)
     }
 

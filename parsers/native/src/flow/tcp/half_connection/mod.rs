@@ -187,6 +187,11 @@ impl HalfConnection {
         self.rare_state.get_or_insert_default().ecn.note(segment);
     }
 
+    /// A packet of this side that left without a congestion mark arrived with one.
+    pub(in crate::flow) fn note_mark_on_way(&mut self) {
+        self.rare_state.get_or_insert_default().ecn.note_mark_on_way();
+    }
+
     /// The recovery state, allocated on first use.
     #[inline(never)]
     pub(super) fn recovery_mut(&mut self) -> &mut RecoveryState {

@@ -13,6 +13,7 @@ use super::retransmission::{Acknowledgement, Retransmission, SpuriousRetransmiss
 use super::scoreboard::Scoreboard;
 use super::upstream_loss::UpstreamLoss;
 use crate::flow::holes::HoleOpening;
+use crate::flow::outstanding::Bookmark;
 use crate::flow::tcp::classify::class::{Class, ClassCounts, Evidence};
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::wire_mss::MssEstimator;
@@ -99,6 +100,10 @@ pub struct RecoveryState {
     /// Acknowledgements beyond `.0` while up to `.1` is outstanding give no RTT: data there were
     /// retransmitted or arrived late (Karn's rule).
     ambiguous: (i64, i64),
+    /// End of these data.
+    resent_end: i64,
+    /// Where the newest data in SACK blocks were found among those outstanding.
+    pub sacked_at: Option<Bookmark>,
     /// Whether SACK blocks were seen.
     pub has_sack: bool,
     /// Consecutive duplicate acknowledgements; a saturated count is a lower bound.
@@ -136,6 +141,8 @@ impl Default for RecoveryState {
             upstream_loss: None,
             sacked: Scoreboard::default(),
             ambiguous: (i64::MAX, i64::MIN),
+            resent_end: i64::MIN,
+            sacked_at: None,
             duplicate_acks: 0,
             has_sack: false,
             promptness: Promptness::default(),
@@ -157,14 +164,23 @@ impl Default for RecoveryState {
 }
 
 impl RecoveryState {
-    /// Exclude outstanding data from `position` to `until` from RTT samples.
-    pub fn mark_ambiguous(&mut self, position: i64, until: i64) {
-        self.ambiguous = (self.ambiguous.0.min(position), self.ambiguous.1.max(until));
+    /// Exclude outstanding data up to `until` from RTT samples by acknowledgement: `start..end` was
+    /// retransmitted or late.
+    pub fn mark_ambiguous(&mut self, (start, end): (i64, i64), until: i64) {
+        self.ambiguous = (self.ambiguous.0.min(start), self.ambiguous.1.max(until));
+        self.resent_end = self.resent_end.max(end);
     }
 
-    /// Whether the acknowledgement that advanced from `before` to `position` gives no RTT.
+    /// Whether data that end at `end` are sent once, as all beyond the last retransmission are.
+    pub(super) fn is_sent_once(&self, end: i64) -> bool {
+        end > self.resent_end
+    }
+
+    /// Whether the acknowledgement that advanced from `before` to `position` gives no RTT: for data sent twice, or
+    /// that a SACK block reported before.
     pub fn is_ambiguous(&mut self, before: i64, position: i64, acknowledged: i64) -> bool {
-        let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
+        let is_ambiguous = (before < self.ambiguous.1 && position > self.ambiguous.0)
+            || self.sacked.has(position - 1, position);
         if acknowledged >= self.ambiguous.1 {
             self.ambiguous = (i64::MAX, i64::MIN);
         }

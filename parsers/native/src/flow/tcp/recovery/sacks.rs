@@ -4,8 +4,13 @@ use super::recovery_state::RecoveryState;
 use super::retransmission::Acknowledgement;
 
 impl RecoveryState {
-    /// Process an acknowledgement that advances from `before` to `position`.
-    pub fn on_acknowledgement(&mut self, (before, position): (i64, i64), answer: &Acknowledgement) {
+    /// Process an acknowledgement that advances from `before` to `position`. Returns the end of the data that its
+    /// SACK blocks report as the first, if they are the newest and were sent once.
+    pub fn on_acknowledgement(
+        &mut self,
+        (before, position): (i64, i64),
+        answer: &Acknowledgement,
+    ) -> Option<i64> {
         let Acknowledgement { time_ns, blocks, next, .. } = *answer;
         self.last_ack_ns = time_ns;
         let is_spurious_timeout = answer.has_sack && self.shows_spurious_timeout(before, position, &blocks);
@@ -17,6 +22,7 @@ impl RecoveryState {
             self.undo_timeout();
         }
         self.has_sack |= answer.has_blocks;
+        let known = self.sacked.end();
         for (at, block) in blocks.iter().enumerate() {
             let Some((start, end)) = *block else { continue };
             // RFC 2883 section 4: the first block, below the acknowledgement or within the second.
@@ -35,5 +41,6 @@ impl RecoveryState {
             self.continue_unfinished(time_ns, next);
         }
         self.is_over = self.is_settled();
+        self.sacked.end().filter(|&end| Some(end) > known && self.is_sent_once(end))
     }
 }

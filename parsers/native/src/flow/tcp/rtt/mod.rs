@@ -18,20 +18,20 @@ use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 /// Statistics of the samples.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RttTotals {
-    pub by_ack: RttStatistics,
+    pub all: RttStatistics,
     pub sketch: LogHistogram,
     /// Samples that [`RoundTrips::drain`] took out of `sketch`.
     drained: Option<Box<LogHistogram>>,
     pub by_echo: RttRange,
-    /// The retransmission timer computed from the samples by Karn's rule.
+    /// The retransmission timer computed from the samples.
     timer: RtoTimer,
 }
 
 impl RttTotals {
     #[inline(always)]
-    fn add_ack(&mut self, rtt_ns: u64) {
+    fn add(&mut self, rtt_ns: u64) {
         self.timer.note(rtt_ns);
-        self.by_ack.add(rtt_ns);
+        self.all.add(rtt_ns);
         self.sketch.add(rtt_ns);
     }
 }
@@ -45,7 +45,7 @@ type FirstSamples = [Option<ShortRtt>; 2];
 /// Samples, or their statistics.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum RoundTrips {
-    /// By Karn's rule, and from timestamp echoes.
+    /// By the best method, and from all timestamp echoes.
     Few(FirstSamples, FirstSamples),
     /// More of one kind, or longer ones.
     Many(Box<RttTotals>),
@@ -58,14 +58,14 @@ impl Default for RoundTrips {
 }
 
 impl RoundTrips {
-    /// Add a sample by Karn's rule.
+    /// Add the sample of an acknowledgement by the best method.
     #[inline(always)]
-    pub fn add_ack(&mut self, rtt_ns: u64) {
+    pub fn add(&mut self, rtt_ns: u64) {
         match self {
-            Self::Many(measured) => measured.add_ack(rtt_ns),
+            Self::Many(measured) => measured.add(rtt_ns),
             Self::Few(by_ack, _) => {
                 if !keep(by_ack, rtt_ns) {
-                    self.measure(|measured| measured.add_ack(rtt_ns));
+                    self.measure(|measured| measured.add(rtt_ns));
                 }
             }
         }
@@ -97,7 +97,7 @@ impl RoundTrips {
             },
             Self::Few(by_ack, by_echo) => {
                 let mut measured = RttTotals::default();
-                samples(by_ack).for_each(|rtt_ns| measured.add_ack(rtt_ns));
+                samples(by_ack).for_each(|rtt_ns| measured.add(rtt_ns));
                 samples(by_echo).for_each(|rtt_ns| measured.by_echo.add(rtt_ns));
                 Cow::Owned(measured)
             }
@@ -116,7 +116,7 @@ impl RoundTrips {
         }
     }
 
-    /// Samples by Karn's rule since the last call.
+    /// Samples since the last call, without further echoes.
     pub fn drain(&mut self) -> LogHistogram {
         if let Self::Few(by_ack, _) = self {
             if samples(by_ack).next().is_none() {
@@ -144,18 +144,18 @@ impl RoundTrips {
         }
     }
 
-    /// Sum of the samples by Karn's rule.
+    /// Sum of the samples, without further echoes.
     pub fn sum_ns(&self) -> u64 {
         match self {
-            Self::Many(measured) => measured.by_ack.range.sum_ns(),
+            Self::Many(measured) => measured.all.range.sum_ns(),
             Self::Few(by_ack, _) => samples(by_ack).sum(),
         }
     }
 
-    /// Number of samples by Karn's rule.
+    /// Number of them.
     pub fn count(&self) -> u64 {
         match self {
-            Self::Many(measured) => measured.by_ack.range.count(),
+            Self::Many(measured) => measured.all.range.count(),
             Self::Few(by_ack, _) => samples(by_ack).count() as u64,
         }
     }
@@ -164,7 +164,7 @@ impl RoundTrips {
     #[inline(always)]
     pub fn min_ns(&self) -> u64 {
         match self {
-            Self::Many(measured) => measured.by_ack.range.min_ns(),
+            Self::Many(measured) => measured.all.range.min_ns(),
             Self::Few(by_ack, _) => samples(by_ack).min().unwrap_or(u64::MAX),
         }
     }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(size_of::<RoundTrips>(), 24);
         let mut trips = RoundTrips::default();
         for rtt_ns in [0, u64::from(u32::MAX) - 1] {
-            trips.add_ack(rtt_ns);
+            trips.add(rtt_ns);
             trips.add_echo(rtt_ns);
         }
         assert!(matches!(trips, RoundTrips::Few(..)));
@@ -224,15 +224,15 @@ mod tests {
             let mut expected = RttTotals::default();
             for (is_ack, rtt_ns) in samples {
                 if is_ack {
-                    trips.add_ack(rtt_ns);
-                    expected.add_ack(rtt_ns);
+                    trips.add(rtt_ns);
+                    expected.add(rtt_ns);
                 } else {
                     trips.add_echo(rtt_ns);
                     expected.by_echo.add(rtt_ns);
                 }
                 prop_assert_eq!(format!("{:?}", trips.measured()), format!("{expected:?}"));
-                prop_assert_eq!(trips.count(), expected.by_ack.range.count());
-                prop_assert_eq!(trips.min_ns(), expected.by_ack.range.min_ns());
+                prop_assert_eq!(trips.count(), expected.all.range.count());
+                prop_assert_eq!(trips.min_ns(), expected.all.range.min_ns());
                 prop_assert_eq!(format!("{:?}", trips.timer()), format!("{:?}", expected.timer));
             }
         }

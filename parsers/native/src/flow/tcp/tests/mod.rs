@@ -11,6 +11,7 @@ mod upstream_loss;
 
 use super::half_connection::MAX_OUTSTANDING;
 use super::*;
+use crate::flow::rtt_statistics::RttMethod;
 use crate::packet::event::TcpOptions;
 use proptest::prelude::*;
 
@@ -53,6 +54,16 @@ impl Script {
         self.give(Side::High, time_ms, 0, Tcp { ack, ..header(TcpFlags::ACK) })
     }
 
+    fn sack(&mut self, time_ms: i64, ack: u32, sack: &[(u32, u32)]) -> Outcome {
+        let mut outcome = Outcome::default();
+        let tcp = Tcp { ack, ..header(TcpFlags::ACK) };
+        let time_ns = time_ms * MS;
+        let ip = &IpFields::default();
+        let segment = Segment { time_ns, tcp: &tcp, payload: 0, sack, ecn_counters: None, ip };
+        self.take(Side::High, &segment, &mut outcome);
+        outcome
+    }
+
     pub(super) fn flags(&mut self, side: Side, time_ms: i64, flags: u16, seq: u32, ack: u32) -> Outcome {
         self.give(side, time_ms, 0, Tcp { seq, ack, ..header(flags) })
     }
@@ -77,22 +88,26 @@ pub(super) fn header(flags: u16) -> Tcp {
     Tcp { flags: TcpFlags(flags), window: 100, ..Tcp::default() }
 }
 
+fn by_ack(rtt_ns: u64) -> Option<RoundTrip> {
+    Some(RoundTrip::new(rtt_ns, RttMethod::Ack))
+}
+
 #[test]
 fn test_each_acknowledgement_of_new_data_gives_an_rtt() {
     let mut script = Script::new();
     script.data(0, 1, 1000);
     script.data(1, 1001, 1000);
-    assert_eq!(script.ack(50, 1001).ack_rtt_ns, Some(50_000_000));
-    assert_eq!(script.ack(51, 2001).ack_rtt_ns, Some(50_000_000));
+    assert_eq!(script.ack(50, 1001).rtt, by_ack(50_000_000));
+    assert_eq!(script.ack(51, 2001).rtt, by_ack(50_000_000));
     script.data(52, 2001, 1000);
-    assert_eq!(script.ack(103, 3001).ack_rtt_ns, Some(51_000_000));
+    assert_eq!(script.ack(103, 3001).rtt, by_ack(51_000_000));
 }
 
 #[test]
 fn test_an_acknowledgement_inside_a_segment_gives_none() {
     let mut script = Script::new();
     script.data(0, 1, 1000);
-    assert_eq!(script.ack(50, 501).ack_rtt_ns, None);
+    assert_eq!(script.ack(50, 501).rtt, None);
 }
 
 #[test]
@@ -108,9 +123,40 @@ fn test_retransmitted_data_give_no_rtt_by_karns_rule() {
     }
     let again = script.data(106, 1001, 1000);
     assert_eq!((again.new_bytes, again.repeated_bytes), (0, 1000));
-    assert_eq!(script.ack(156, 6001).ack_rtt_ns, None);
+    assert_eq!(script.ack(156, 6001).rtt, None);
     assert_eq!(script.connection.half(Side::Low).acknowledged.duplicates, 4);
     assert_eq!(script.sender().tally().retransmitted_packets, 1);
+}
+
+/// As Linux takes them (`tcp_sacktag_one`, `tcp_clean_rtx_queue`).
+#[test]
+fn test_data_sent_once_give_an_rtt_when_a_sack_block_is_the_first_to_report_them() {
+    let mut script = Script::new();
+    for segment in 0..6 {
+        script.data(i64::from(segment), 1 + 1000 * segment, 1000);
+    }
+    let by_sack = |ms: u64| Some(RoundTrip::new(ms * 1_000_000, RttMethod::Sack));
+    assert_eq!(script.sack(51, 1, &[(1001, 2001)]).rtt, by_sack(50));
+    assert_eq!(script.sack(53, 1, &[(1001, 3001)]).rtt, by_sack(51));
+    assert_eq!(script.sack(54, 1, &[(1001, 3001)]).rtt, None, "reported before");
+    assert_eq!(script.sack(55, 1, &[(1001, 3501)]).rtt, None, "inside a segment");
+    script.data(56, 1, 1000);
+    script.data(57, 5001, 1000);
+    assert_eq!(script.sack(58, 1, &[(1001, 5001)]).rtt, None, "a probe was sent beyond it");
+    script.data(60, 6001, 1000);
+    assert_eq!(script.sack(112, 1, &[(6001, 7001), (1001, 5001)]).rtt, by_sack(52));
+    assert_eq!(script.ack(120, 7001).rtt, None, "reported before, or sent twice");
+    let all = &script.sender().path.round_trips.measured().all;
+    assert_eq!((all.range.count(), all.range.max_ns()), (3, Some(52_000_000)));
+}
+
+#[test]
+fn test_data_reported_by_a_sack_block_give_no_rtt_again_when_a_late_segment_arrives() {
+    let mut script = Script::new();
+    script.data(0, 1, 1000);
+    script.data(1, 1001, 1000);
+    script.sack(51, 1, &[(1001, 2001)]);
+    assert_eq!(script.ack(90, 2001).rtt, None);
 }
 
 #[test]
@@ -118,9 +164,9 @@ fn test_data_sent_after_a_retransmission_give_an_rtt_again() {
     let mut script = Script::new();
     script.data(0, 1, 1000);
     script.data(300, 1, 1000);
-    assert_eq!(script.ack(350, 1001).ack_rtt_ns, None);
+    assert_eq!(script.ack(350, 1001).rtt, None);
     script.data(360, 1001, 1000);
-    assert_eq!(script.ack(400, 2001).ack_rtt_ns, Some(40_000_000));
+    assert_eq!(script.ack(400, 2001).rtt, by_ack(40_000_000));
 }
 
 #[test]
@@ -134,7 +180,7 @@ fn test_a_late_segment_is_out_of_order_and_not_repeated() {
     assert!(late.out_of_order);
     assert_eq!((late.new_bytes, late.repeated_bytes), (1000, 0));
     assert_eq!(script.sender().missing_bytes(), 0);
-    assert_eq!(script.ack(103, 3001).ack_rtt_ns, None);
+    assert_eq!(script.ack(103, 3001).rtt, None);
 }
 
 #[test]
@@ -143,7 +189,7 @@ fn test_a_partial_retransmission_is_new_behind_what_was_seen() {
     script.data(0, 1, 1000);
     let partial = script.data(150, 1, 2000);
     assert_eq!((partial.new_bytes, partial.repeated_bytes), (1000, 1000));
-    assert_eq!(script.ack(250, 2001).ack_rtt_ns, None);
+    assert_eq!(script.ack(250, 2001).rtt, None);
     assert_eq!(script.sender().sent.unique_bytes, 2000);
 }
 
@@ -157,7 +203,7 @@ fn test_the_stream_goes_on_across_the_wrap() {
     assert_eq!(behind.position, 1001);
     let again = script.data(2, before, 1000);
     assert_eq!(again.repeated_bytes, 1000);
-    assert_eq!(script.ack(30, 1500).ack_rtt_ns, None);
+    assert_eq!(script.ack(30, 1500).rtt, None);
 }
 
 #[test]
@@ -266,11 +312,10 @@ fn test_the_first_echo_of_a_timestamp_gives_an_rtt_even_of_repeated_data() {
     script.give(Side::Low, 0, 1000, stamped(1, 1, 100, 0));
     script.give(Side::Low, 300, 1000, stamped(1, 1, 400, 0));
     let acknowledged = script.give(Side::High, 350, 0, stamped(1, 1001, 9, 400));
-    assert_eq!(acknowledged.ack_rtt_ns, None);
-    assert_eq!(acknowledged.timestamp_rtt_ns, Some(50_000_000));
+    assert_eq!(acknowledged.rtt, Some(RoundTrip::new(50_000_000, RttMethod::Timestamp)));
     script.give(Side::Low, 360, 1000, stamped(1001, 1, 400, 9));
     let second_echo = script.give(Side::High, 900, 0, stamped(1, 2001, 10, 400));
-    assert_eq!(second_echo.timestamp_rtt_ns, None);
+    assert_eq!(second_echo.rtt, None);
 }
 
 #[test]
@@ -279,7 +324,7 @@ fn test_an_acknowledgement_of_what_was_never_seen_does_not_block_later_ones() {
     script.data(0, 1, 1000);
     script.ack(10, 1_000_000_000);
     script.data(20, 1001, 1000);
-    assert_eq!(script.ack(60, 2001).ack_rtt_ns, Some(40_000_000));
+    assert_eq!(script.ack(60, 2001).rtt, by_ack(40_000_000));
 }
 
 #[test]
@@ -298,7 +343,7 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
         script.data(i64::from(round), 1 + 100 * round, 100);
         if round >= 20 {
             let ack = script.ack(i64::from(round), 1 + 100 * (round - 19));
-            assert_eq!(ack.ack_rtt_ns, Some(20_000_000));
+            assert_eq!(ack.rtt, by_ack(20_000_000));
         }
     }
     assert!(script.pool.size() <= 32);

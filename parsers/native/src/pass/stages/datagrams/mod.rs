@@ -7,7 +7,6 @@ use crate::flow::dccp::ccid::{CcidAssumptions, EndsAndSamples};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
-use crate::pass::collectors::{RttMethod, RttSample};
 use crate::pass::datagram_layout::DatagramLayout;
 use crate::pass::options::Options;
 use crate::pass::state::{Carried, Results};
@@ -31,9 +30,7 @@ impl Datagrams<'_> {
         let state = self.carried.flows.get_mut(flow).transport.non_tcp_if_any();
         let Some(NonTcpState { dccp: Some(dccp), tfrc, .. }) = state else { return };
         let ends = EndsAndSamples { ends: tfrc, samples: &mut self.results.tfrc };
-        let Some(rtt) = dccp.follow_tfrc((flow, side), packet, header, assumed, ends) else { return };
-        let rtt_ns = (rtt * 1e9).round() as u64;
-        self.results.samples.offer(RttSample::of_packet(found, packet, rtt_ns, RttMethod::Counter));
+        dccp.follow_tfrc((flow, side), packet, header, assumed, ends);
     }
 
     /// Examine the payload of a datagram.

@@ -2,9 +2,9 @@
 
 use super::Datagrams;
 use crate::flow::quic::{AnswerBy, Datagram, Findings};
+use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::Packet;
-use crate::pass::collectors::{RttMethod, RttSample};
 use crate::wire::quic::may_begin;
 
 impl Datagrams<'_> {
@@ -41,11 +41,8 @@ impl Datagrams<'_> {
                 AnswerBy::Handshake => RttMethod::Ack,
                 AnswerBy::SpinBit => RttMethod::SpinBit,
             };
-            self.collect_answer_rtt(Found { flow, side: answer.side }, packet, answer.rtt_ns, method);
-        }
-        if let Some((side, rtt_ns)) = findings.handshake {
-            let sample = RttSample::of_packet(Found { flow, side }, packet, rtt_ns, RttMethod::Handshake);
-            self.results.samples.offer(sample);
+            let rtt = RoundTrip::new(answer.rtt_ns, method);
+            self.collect_answer_rtt(Found { flow, side: answer.side }, packet, rtt);
         }
     }
 }

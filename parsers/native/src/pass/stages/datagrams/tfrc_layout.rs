@@ -1,6 +1,7 @@
 //! Passes datagrams with a user-defined layout to TFRC's ends.
 
 use super::Datagrams;
+use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
 use crate::flow::sequences::NumberArrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
@@ -10,7 +11,6 @@ use crate::flow::tfrc_layout::EchoedPacket;
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::extras::PacketExtras;
-use crate::pass::collectors::RttMethod;
 use crate::tfrc::DataPacket;
 use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
@@ -129,7 +129,8 @@ impl Datagrams<'_> {
         };
         ends.on_report(at, &reported, &mut self.results.tfrc);
         if let Some((rtt, _)) = sample {
-            self.collect_answer_rtt(of, packet, (rtt * 1e9).round() as u64, RttMethod::Report);
+            let rtt = RoundTrip::new((rtt * 1e9).round() as u64, RttMethod::Report);
+            self.collect_answer_rtt(of, packet, rtt);
         }
     }
 }

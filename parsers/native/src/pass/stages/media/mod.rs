@@ -7,12 +7,13 @@ use super::datagrams::Datagrams;
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
 use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::rtp::{self, GivenRtp};
+use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
 use crate::flow::tfrc::from_capture::packet_outcomes::ReportedOutcomes;
 use crate::flow::tfrc::{FeedbackSample, PacketRef};
 use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::key::Side;
-use crate::pass::collectors::{RttMethod, RttSample};
+use crate::pass::collectors::RttSample;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
 use crate::wire::rtcp::{self as wire_rtcp, Form, ReportBlock, ReportBlocks, Rtcp};
@@ -261,7 +262,7 @@ impl Datagrams<'_> {
                 }
             }
         }
-        self.collect_answer_rtt(media, packet, rtt_ns, RttMethod::Report);
+        self.collect_answer_rtt(media, packet, RoundTrip::new(rtt_ns, RttMethod::Report));
     }
 
     /// Collect the round-trip time of the data of `data` that another packet than TCP's shows.
@@ -269,13 +270,12 @@ impl Datagrams<'_> {
         &mut self,
         data: Found,
         packet: &Packet,
-        rtt_ns: u64,
-        method: RttMethod,
+        rtt: RoundTrip,
     ) {
         if let Some(bins) = &mut self.results.bins {
-            bins.add_rtt(data.flow, data.side, packet.time_ns, rtt_ns);
+            bins.add_rtt(data.flow, data.side, packet.time_ns, rtt.ns);
         }
-        self.results.samples.offer(RttSample::of_packet(data, packet, rtt_ns, method));
+        self.results.samples.offer(RttSample::of_packet(data, packet, rtt));
     }
 }
 
