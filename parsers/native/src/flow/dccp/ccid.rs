@@ -63,7 +63,13 @@ impl CcidHalf {
     }
 
     /// Process a packet that this side sent.
-    fn on_packet(&mut self, latest: &LatestPacket, header: &DccpHeader, feedback: &FeedbackOptions, time_ns: i64) {
+    fn on_packet(
+        &mut self,
+        latest: &LatestPacket,
+        header: &DccpHeader,
+        feedback: &FeedbackOptions,
+        time_ns: i64,
+    ) {
         if let Some(us) = feedback.estimate.filter(|us| *us > 0) {
             self.estimate = Some(f64::from(us) / 1e6);
         }
