@@ -54,16 +54,6 @@ impl Script {
         self.give(Side::High, time_ms, 0, Tcp { ack, ..header(TcpFlags::ACK) })
     }
 
-    fn sack(&mut self, time_ms: i64, ack: u32, sack: &[(u32, u32)]) -> Outcome {
-        let mut outcome = Outcome::default();
-        let tcp = Tcp { ack, ..header(TcpFlags::ACK) };
-        let time_ns = time_ms * MS;
-        let ip = &IpFields::default();
-        let segment = Segment { time_ns, tcp: &tcp, payload: 0, sack, ecn_counters: None, ip };
-        self.take(Side::High, &segment, &mut outcome);
-        outcome
-    }
-
     pub(super) fn flags(&mut self, side: Side, time_ms: i64, flags: u16, seq: u32, ack: u32) -> Outcome {
         self.give(side, time_ms, 0, Tcp { seq, ack, ..header(flags) })
     }
@@ -281,7 +271,7 @@ fn test_a_stream_that_goes_on_far_away_or_is_acknowledged_there_has_missing_data
         script.data(100, far, 1000);
         let later =
             if is_continued { script.data(101, far + 1000, 1000) } else { script.ack(120, far + 1000) };
-        assert_eq!(later.ack_rtt_ns, (!is_continued).then_some(20_000_000));
+        assert_eq!(later.rtt.map(|rtt| rtt.ns), (!is_continued).then_some(20_000_000));
         assert_eq!(script.sender().missing_bytes(), missing);
     }
 }
