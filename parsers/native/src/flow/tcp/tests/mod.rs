@@ -54,16 +54,6 @@ impl Script {
         self.give(Side::High, time_ms, 0, Tcp { ack, ..header(TcpFlags::ACK) })
     }
 
-    fn sack(&mut self, time_ms: i64, ack: u32, sack: &[(u32, u32)]) -> Outcome {
-        let mut outcome = Outcome::default();
-        let tcp = Tcp { ack, ..header(TcpFlags::ACK) };
-        let time_ns = time_ms * MS;
-        let ip = &IpFields::default();
-        let segment = Segment { time_ns, tcp: &tcp, payload: 0, sack, ecn_counters: None, ip };
-        self.take(Side::High, &segment, &mut outcome);
-        outcome
-    }
-
     pub(super) fn flags(&mut self, side: Side, time_ms: i64, flags: u16, seq: u32, ack: u32) -> Outcome {
         self.give(side, time_ms, 0, Tcp { seq, ack, ..header(flags) })
     }
