@@ -56,7 +56,7 @@ def test_percentiles_of_samples_are_those_of_all_flows_together():
     # nearest rank: the smallest sample that at least so many percent do not exceed
     for taken, share in ((low, 0.05), (median, 0.5), (high, 0.95)):
         (value,) = taken.values
-        at_most = sum(one / 1e6 <= value for one in own) / len(own)
+        at_most = sum(one <= round(value * 1e6) for one in own) / len(own)
         assert at_most >= share > at_most - 2 / len(own) - own.count(round(value * 1e6)) / len(own)
     assert median.of == len(own)
     assert least.of > median.of

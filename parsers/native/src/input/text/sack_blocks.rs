@@ -19,6 +19,11 @@ impl PrintedBlocks {
         self.0.push_back(blocks);
     }
 
+    /// Whether no packet that is held back has blocks.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The blocks of the marked packet that is returned.
     pub fn take(&mut self) -> Option<SackBlocks> {
         self.0.pop_front()

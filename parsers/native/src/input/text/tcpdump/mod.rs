@@ -204,8 +204,8 @@ impl Tcpdump {
         let (known, place) = self.recent.find(line.ends, line.hash, &mut self.conversations)?;
         let is_since = matches!(stamp, Stamp::Since(_));
         let is_plain = !is_since && assembly::is_plain(known, header);
-        // Blocks wait with a packet that is held back.
-        if !is_plain && !line.blocks.is_empty() {
+        // Blocks wait with a packet that is held back, which any line may give back.
+        if !is_plain && !(line.blocks.is_empty() && self.sacks.is_empty()) {
             return None;
         }
         let numbers = self.conversations.resolve(place, known.side, header);
