@@ -4,7 +4,7 @@ use super::Placement;
 use super::class::Class;
 use crate::flow::holes::{FilledHoles, HoleOpening};
 use crate::flow::outstanding::Pool;
-use crate::flow::tcp::half_connection::HalfConnection;
+use crate::flow::tcp::half_connection::{FIRST_SEEN, HalfConnection};
 use crate::flow::tcp::{Outcome, Segment};
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
@@ -134,6 +134,12 @@ impl HalfConnection {
             ip_id: segment.ip.ip_id,
             segments: self.sent.segments,
         };
-        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
+        // Until the first data of the capture are acknowledged, what a segment skips may be in flight.
+        let is_sent_before = self.began_before_capture() && self.acknowledged.position <= FIRST_SEEN;
+        let holes = &mut self.recovery_mut().upstream_loss_mut().holes;
+        holes.open(start, end, opening, pool);
+        if is_sent_before {
+            holes.begin_after(end);
+        }
     }
 }
