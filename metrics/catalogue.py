@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
+from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, retransmission_ratio, timeout_share
 from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ SPOILT_BY_SPARSE: Final = {
 
 _N_COLUMNS: Final = {
     "packets": "packets",
+    "data packets": "data_packets",
     "packets sent": "sent_packets",
     "packets received": "received_packets",
     "completed episodes": "rto_episodes",
@@ -380,6 +381,23 @@ _DESCRIPTIONS: Final = (
         source="Lillis et al.",
         columns=("dropped_packets", "sent_packets"),
         function=drop_ratio,
+    ),
+    _of_flows(
+        "retransmission_ratio",
+        "",
+        "retransmitted packets of all data packets, as captured",
+        "data packets",
+        "not TCP, or without data",
+        columns=("retransmitted_packets", "data_packets"),
+        function=retransmission_ratio,
+    ),
+    _of_flows(
+        "loss_event_rate",
+        "",
+        "losses of data packets, where all of one round-trip time are one event",
+        "data packets",
+        "neither TCP nor TFRC, or no round-trip time is known",
+        source="RFC 5348, section 5.2",
     ),
     _of_flows(
         "goodput_share",

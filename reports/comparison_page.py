@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.reports.compared import conclusion_words
 from tfrctrace.reports.elements import Axis, Cell, Curve, Figure, Heading, Report, Row, Section, TableView
 from tfrctrace.reports.figures.drawing import is_wide
-from tfrctrace.reports.printers.comparison import HEADS, change_text, comparison_cells
+from tfrctrace.reports.printers.comparison import HEADS, comparison_cells
 from tfrctrace.reports.units import counted, format_duration_s, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
@@ -20,8 +21,46 @@ if TYPE_CHECKING:
 
 _TIME: Final = Axis("seconds since the start", is_time=True)
 _FAR: Final = " Between the capture and the receivers of the slower direction."
-_SHOWN: Final = 3
-"""Changes in the sentence on top."""
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What is drawn over time and by its distribution over intervals."""
+
+    key: str
+    title: str
+    meaning: str
+    axis: str
+    column: str
+    scale: float
+    """From the column to the unit of the axis."""
+
+    def value(self) -> pl.Expr:
+        """Return the value of an interval in the unit of the axis."""
+        import polars as pl
+
+        return pl.col(self.column).cast(pl.Float64) * self.scale
+
+
+_GOODPUT: Final = _Measure("goodput", "Goodput of all flows", "", "Mbit/s", "goodput_bps", 1e-6)
+_LOSSES: Final = (
+    _Measure(
+        "path-losses",
+        "Packets lost on the path",
+        "Packets sent in an interval that never arrived, of all that the trace shows at both ends",
+        "percent of the packets",
+        "path_loss_ratio",
+        100.0,
+    ),
+    _Measure(
+        "retransmissions",
+        "Retransmitted packets of TCP",
+        "Retransmissions of all data packets of TCP, as captured",
+        "percent of the data packets",
+        "retransmission_ratio",
+        100.0,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +77,9 @@ def comparison_report(
     differences: Sequence[Difference], sides: Sequence[ComparedSide], *, title: str
 ) -> Report:
     """Return the page: `differences` are judged, the most important first."""
-    drawn = [_goodput_figure(sides)]
+    drawn = [_goodput_figure(sides), _intervals_figure(sides, _GOODPUT)]
+    for loss in _LOSSES:
+        drawn += [_loss_figure(sides, loss), _intervals_figure(sides, loss)]
     for measure, what in (("rtt", "Round-trip time"), ("delay", "One-way delay")):
         drawn += [_time_figure(sides, measure, what), _distribution_figure(sides, measure, what)]
     figures = [figure for figure in drawn if figure is not None]
@@ -47,7 +88,7 @@ def comparison_report(
         Section(
             "changes",
             "What changed",
-            headline=(_sentence(differences),),
+            headline=((conclusion_words(differences),),),
             paragraphs=tuple((name,) for name in names),
             tables=(_table(differences),),
         )
@@ -57,35 +98,18 @@ def comparison_report(
     return Report(title, tuple(sections), kind="Comparison")
 
 
-def _sentence(differences: Sequence[Difference]) -> tuple[str, ...]:
-    tested = [found for found in differences if found.verdict in {"better", "worse"}]
-    if not tested:
-        if any(found.verdict == "no test" for found in differences):
-            return ("One run on a side does not show which differences are chance.",)
-        return ("No metric differs by more than chance.",)
-    said = [
-        f"{found.metric} of {found.group or 'all'} is {found.verdict} by {change_text(found).lstrip('+-')}"
-        for found in tested[:_SHOWN]
-    ]
-    more = len(tested) - len(said)
-    return (f"In B {', '.join(said)}{f'; {more} more differ' if more else ''}.",)
-
-
 def _table(differences: Sequence[Difference]) -> TableView:
     headings = tuple(Heading(head, numeric=head in {"A", "B", "change", "p"}) for head in HEADS)
     written = []
     for number, found in enumerate(differences):
-        cells = comparison_cells(found)
-        sort = (None, None, found.mean_a, found.mean_b, found.change, found.p_value, None)
-        written.append(
-            Row(
-                f"change-{number}",
-                tuple(Cell(text, sort=value) for text, value in zip(cells, sort, strict=True)),
-            )
-        )
+        name, *cells = comparison_cells(found)
+        sort = (None, found.mean_a, found.mean_b, found.change, found.tested_p, None)
+        values = (Cell(text, sort=value) for text, value in zip(cells, sort, strict=True))
+        written.append(Row(f"change-{number}", (Cell(name, found.metric), *values)))
     return TableView(
         "changes-table",
-        "B compared with A, most important first; better and worse only where a test (p < 0.05) says so.",
+        "B compared with A: first what users notice, then the rest by verdict. Better and worse are said "
+        "where a test says that it is not chance (p < 0.05).",
         headings,
         tuple(written),
         sortable=True,
@@ -167,6 +191,54 @@ def _goodput_figure(sides: Sequence[ComparedSide]) -> Figure | None:
         lasted_s=max(curve.x[-1] for curve in curves),
         axis=_TIME,
         linked="compared",
+    )
+
+
+def _loss_figure(sides: Sequence[ComparedSide], loss: _Measure) -> Figure | None:
+    """Return the course of losses or retransmissions, if a side has any."""
+    curves = _curves(sides, loss.key, loss.value())
+    if not any(value for curve in curves for value in curve.values):
+        return None
+    tops = ", ".join(
+        f"{curve.label} {max(v or 0 for v in curve.values):.3g} %" for curve in curves if curve.values
+    )
+    return Figure(
+        key=f"compared-{loss.key}",
+        title=loss.title,
+        description=f"{loss.title} over time of both sides; largest {tops}.",
+        caption=f"{loss.meaning}{_of_runs(sides)}, in intervals of {_width(sides)}.",
+        unit="",
+        value_label=loss.axis,
+        curves=curves,
+        lasted_s=max(curve.x[-1] for curve in curves),
+        axis=_TIME,
+        linked="compared",
+    )
+
+
+def _intervals_figure(sides: Sequence[ComparedSide], measure: _Measure) -> Figure | None:
+    """Return how the intervals of each side are distributed by a value."""
+    import polars as pl
+
+    curves = []
+    for style, side in enumerate(sides, start=1):
+        rows = [_far_side(run, measure.key).rows.select(value=measure.value()) for run in side.runs]
+        values = pl.concat(rows)["value"].drop_nulls().sort() if rows else pl.Series(dtype=pl.Float64)
+        if len(values):
+            shares = tuple((rank + 1) / len(values) for rank in range(len(values)))
+            curves.append(Curve(f"{side.called}: {side.name}", style, tuple(values), shares, form="steps"))
+    if not any(x for curve in curves for x in curve.x):
+        return None
+    return Figure(
+        key=f"compared-{measure.key}-cdf",
+        title=f"Distribution: {measure.title[:1].lower()}{measure.title[1:]}",
+        description=f"Share of the intervals at or below each value, of {counted(len(curves), 'side')}.",
+        caption=f"All intervals of {_width(sides)} of a side, each counted once.",
+        unit="",
+        is_share=True,
+        value_label="share of the intervals",
+        curves=tuple(curves),
+        axis=Axis(measure.axis),
     )
 
 

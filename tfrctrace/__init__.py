@@ -11,23 +11,36 @@
 Every column is explained in `tfrctrace.parsers.schema`; times are ns, rates bit/s.
 """
 
-from tfrctrace.api import Trace
-from tfrctrace.base.datetimes import with_datetimes
-from tfrctrace.base.errors import (
-    FilterError,
-    InputError,
-    NotBuiltError,
-    OutputError,
-    ReadOnceError,
-    TfrctraceError,
-    TfrctraceWarning,
-    UsageError,
-)
-from tfrctrace.base.pandas_frames import to_pandas
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from tfrctrace.base.version import VERSION
-from tfrctrace.opening import open
+
+if TYPE_CHECKING:
+    from tfrctrace.api import Trace
+    from tfrctrace.base.datetimes import with_datetimes
+    from tfrctrace.base.errors import (
+        FilterError,
+        InputError,
+        NotBuiltError,
+        OutputError,
+        ReadOnceError,
+        TfrctraceError,
+        TfrctraceWarning,
+        UsageError,
+    )
+    from tfrctrace.base.pandas_frames import to_pandas
+    from tfrctrace.opening import open
 
 __version__ = VERSION
+
+_ELSEWHERE: Final = {
+    "Trace": "api",
+    "open": "opening",
+    "to_pandas": "base.pandas_frames",
+    "with_datetimes": "base.datetimes",
+}
+"""Modules of names that are not errors."""
 
 __all__ = [
     "FilterError",
@@ -44,6 +57,17 @@ __all__ = [
     "to_pandas",
     "with_datetimes",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import what is named: the program begins in this package, and its main handles an interrupt."""
+        if name not in __all__:
+            raise AttributeError(f"module `tfrctrace` has no attribute `{name}`")
+        found = getattr(import_module(f"tfrctrace.{_ELSEWHERE.get(name, 'base.errors')}"), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

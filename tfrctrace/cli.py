@@ -10,6 +10,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -17,6 +18,7 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError, UsageError
+from tfrctrace.base.nearest import proposal
 from tfrctrace.base.shortage import HINTS, shortage
 from tfrctrace.commands.console import (
     DONE,
@@ -78,6 +80,11 @@ def _options(
 ) -> None:
     """Accept the options of the program itself."""
 
+
+_NO_CHOICE: Final = re.compile("'([^']*)' is not one of (.*)")
+"""Typer's words for a value that is none of those an option takes."""
+
+_QUOTED: Final = re.compile("'([^']*)'")
 
 _CANNOT_WRITE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 """Errors of a write; those of named files are `OutputError` already."""
@@ -185,7 +192,10 @@ def _usage_error(error: typer.BadParameter) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "tfrctrace"
     text = " ".join(error.format_message().split())
-    print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=f"see `{command} --help`"))
+    hint = f"see `{command} --help`"
+    if choice := _NO_CHOICE.search(text):
+        hint = f"{proposal(choice[1], _QUOTED.findall(choice[2]))} {hint}".strip()
+    print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=hint))
     return WRONG_USAGE
 
 

@@ -7,7 +7,7 @@ objective. Intervals without data do neither, but a long silence ends a stretch:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.objectives import summed_stretches
@@ -86,6 +86,18 @@ class Incident:
     def is_silence(self) -> bool:
         """Whether the link had no packet at all."""
         return not self.stretches
+
+    def captured(self, first_ns: int, last_ns: int) -> Incident:
+        """Return it from the first packet to the last one: intervals begin before and end after them."""
+
+        def within(time_ns: int) -> int:
+            return min(max(time_ns, first_ns), last_ns)
+
+        stretches = [
+            replace(stretch, begin_ns=within(stretch.begin_ns), end_ns=within(stretch.end_ns))
+            for stretch in self.stretches
+        ]
+        return replace(self, begin_ns=within(self.begin_ns), end_ns=within(self.end_ns), stretches=stretches)
 
     def shared_ns(self, begin_ns: int, end_ns: int) -> int:
         """Return how long it overlaps a time."""

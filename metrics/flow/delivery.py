@@ -24,6 +24,14 @@ def goodput_share(unique_bytes: pl.Expr, wire_bytes: pl.Expr) -> pl.Expr:
     return _share(unique_bytes, wire_bytes)
 
 
+def retransmission_ratio(retransmitted: pl.Expr, data: pl.Expr) -> pl.Expr:
+    """Return the share of `data` packets of TCP that were retransmissions, both as captured.
+
+    Null if there were none.
+    """
+    return _share(retransmitted, data)
+
+
 def timeout_share(rto_ms: pl.Expr, duration_s: pl.Expr) -> pl.Expr:
     """Return the share of a flow's `duration_s` that episodes after retransmission timeouts took.
 

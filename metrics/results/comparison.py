@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 Judgement = Literal["worse", "better", "different", "no test", "unclear", "equal"]
 
+Conclusion = Literal["worse", "better", "mixed", "no difference", "not tested"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -55,5 +57,7 @@ class Comparison:
     window: str
     warmup: str | None
     confidence: float
+    verdict: Conclusion
+    """What B is by rate, delay, losses and retransmissions."""
     differences: tuple[Difference, ...]
-    """The most important first."""
+    """By harm to users: these metrics first."""

@@ -62,6 +62,14 @@ def inter_protocol_normalized(own: pl.Series, others: pl.Series) -> float | None
     return float(of_others / (of_others + of_p))
 
 
+def times_others(normalized: float | None) -> float | None:
+    """Return B_P / B_O, how many times the others' rate P has, of `inter_protocol_normalized`.
+
+    None if that is null, or the others have nothing.
+    """
+    return None if not normalized else (1.0 - normalized) / normalized
+
+
 def inter_protocol_ratio(own: pl.Series, others: pl.Series) -> float | None:
     """Return B_O / B_P, equation 10 as printed: 1 is ideal, above it the protocol P of `own` is conservative.
 

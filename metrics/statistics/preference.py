@@ -40,6 +40,8 @@ _LOWER: Final = frozenset(
         "timeout_share",
         "plr",
         "drop_ratio",
+        "retransmission_ratio",
+        "loss_event_rate",
         "rtt_min_ms",
         "rtt_mean_ms",
         "rtt_p50_ms",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import fields, replace
+import textwrap
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
 from tfrctrace.metrics.results.comparison import Difference
+from tfrctrace.metrics.sets.fairness import times_others
 from tfrctrace.parsers.csv_text import csv_cell
+from tfrctrace.reports.compared import change_text, conclusion_words
 from tfrctrace.reports.files.result_json import write_json
+from tfrctrace.reports.metric_words import SHARES, is_between_groups, metric_name
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.safe_text import markdown_text
 from tfrctrace.reports.units import (
@@ -23,71 +27,35 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tfrctrace.metrics.results.comparison import Comparison, Judgement
+    from tfrctrace.metrics.results.comparison import Comparison
 
 ComparisonFormat = Literal["table", "json", "csv", "markdown", "html"]
 
-COMPARISON_SCHEMA_VERSION: Final = 1
+FORM_OF_SUFFIX: Final[Mapping[str, ComparisonFormat]] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".html": "html",
+    ".htm": "html",
+}
 
-SIGNIFICANT: Final = 0.05
-"""The p value below which a difference is taken for one of the sides, not of chance."""
+COMPARISON_SCHEMA_VERSION: Final = 1
 
 DEFAULT_ROWS: Final = 15
 
 HEADS: Final = ("metric", "group", "A", "B", "change", "p", "B is")
 _COLUMNS: Final = [field.name for field in fields(Difference)]
-_GROUP: Final = 1
-_TEXTS: Final = {0, _GROUP, 6}
-_SHARES: Final = frozenset({"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", "link_utilisation"})
-_RANKS: Final[Mapping[Judgement | None, int]] = {
-    "worse": 0,
-    "better": 0,
-    "different": 1,
-    "no test": 2,
-    "unclear": 3,
-    "equal": 4,
-    None: 5,
+_UNITS: Final[Mapping[str, Callable[[float | None], str]]] = {
+    "bit/s": format_rate_bps,
+    "ms": format_ms,
+    "s": format_duration_s,
 }
-"""What people should read first has the lowest."""
-
-
-def judged(found: Iterable[Difference]) -> list[Difference]:
-    """Return the differences with `change` and `verdict`, the most important first."""
-    return sorted(
-        (replace(one, change=_change(one), verdict=_verdict(one)) for one in found), key=_importance
-    )
-
-
-def _change(found: Difference) -> float | None:
-    return found.difference / abs(found.mean_a) if found.difference is not None and found.mean_a else None
-
-
-def _verdict(found: Difference) -> Judgement | None:
-    """Return what B is, compared with A: better or worse only if a test says that it is not chance."""
-    if found.difference is None:
-        return None
-    if not found.difference:
-        return "equal"
-    if found.tested_p is None:
-        return "no test"
-    if found.tested_p >= SIGNIFICANT:
-        return "unclear"
-    from tfrctrace.metrics.statistics.preference import preference_of
-
-    preferred = preference_of(found.metric)
-    if preferred is None:
-        return "different"
-    return "better" if (found.difference > 0) == (preferred == "higher") else "worse"
-
-
-def _importance(found: Difference) -> tuple[int, bool, float]:
-    """Order by verdict, then metrics that people prefer one way, then the size of the difference."""
-    from tfrctrace.metrics.statistics.preference import preference_of
-
-    size = found.change if found.effect is None else found.effect
-    return _RANKS[found.verdict], preference_of(found.metric) is None, -abs(size or 0.0)
+_GROUP: Final = 1
+_WIDTH: Final = 80
+"""Columns of the lines above the table."""
+_TEXTS: Final = {0, _GROUP, 6}
 
 
 def write_comparison(
@@ -106,16 +74,25 @@ def write_comparison(
     if form == "json":
         write_json(file, comparison)
     elif form == "csv":
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(_COLUMNS)
-        lines.writerows([csv_cell(getattr(one, name), raw=raw) for name in _COLUMNS] for one in found)
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(_COLUMNS)
+        table.writerows([csv_cell(getattr(one, name), raw=raw) for name in _COLUMNS] for one in found)
     else:
         shown = found[:most]
+        words = conclusion_words(found)
+        lines = [markdown_text(words)] if form == "markdown" else _wrapped(words)
+        file.writelines(f"{printable(line)}\n" for line in (*lines, ""))
         cells = [HEADS, *map(comparison_cells, shown)]
         for line in _markdown(cells) if form == "markdown" else aligned(cells, left=_TEXTS):
             file.write(printable(line) + "\n")
         for line in closing_lines(found, len(shown)):
             file.write(f"\n{line}\n")
+
+
+def _wrapped(words: str) -> list[str]:
+    """Return lines in which no number is apart from its percent sign."""
+    lines = textwrap.wrap(words.replace(" %", "\xa0%"), _WIDTH, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def closing_lines(differences: Sequence[Difference], shown: int) -> Iterable[str]:
@@ -124,14 +101,14 @@ def closing_lines(differences: Sequence[Difference], shown: int) -> Iterable[str
     yield from sorted(reasons)
     if shown < len(differences):
         count = f"{format_count(shown)} of {counted(len(differences), 'row')}"
-        yield f"{count}, most important first; `--rows 0` shows all"
+        yield f"{count}; `--rows 0` shows all, `--format csv` has the names of metrics"
 
 
 def comparison_cells(found: Difference) -> tuple[str, ...]:
     """Return the cells of a row for people, as `HEADS` has them."""
     p_value = found.tested_p
     return (
-        found.metric,
+        metric_name(found.metric),
         found.group or "all",
         value_text(found, found.mean_a),
         value_text(found, found.mean_b),
@@ -143,26 +120,15 @@ def comparison_cells(found: Difference) -> tuple[str, ...]:
 
 def value_text(found: Difference, value: float | None) -> str:
     """Return a mean with its unit."""
-    unit = found.unit
+    if is_between_groups(found.metric):
+        times = times_others(value)
+        return MISSING if times is None else f"{times:.3g} times"
     if value is None:
         return MISSING
-    if unit == "bit/s":
-        return format_rate_bps(value)
-    if unit == "ms":
-        return format_ms(value)
-    if unit == "s":
-        return format_duration_s(value)
-    if found.metric in _SHARES:
+    if found.metric in SHARES:
         return format_share(value)
-    return f"{value:.4g} {unit}".rstrip()
-
-
-def change_text(found: Difference) -> str:
-    """Return the difference in percent of A, or as it is where A is 0."""
-    if found.change is not None:
-        percent = 100 * found.change
-        return f"{percent:+.3g} %" if abs(percent) < 1e4 else f"×{1 + found.change:.3g}"
-    return MISSING if found.difference is None else f"{found.difference:+.3g}"
+    written = _UNITS.get(found.unit)
+    return written(value) if written else f"{value:.4g} {found.unit}".rstrip()
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:

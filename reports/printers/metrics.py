@@ -8,8 +8,10 @@ from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME, WITHOUT_SPARSE
 from tfrctrace.metrics.flow_metrics import FlowMetrics, metric_frames, metric_schema
 from tfrctrace.metrics.results.metrics import Metric
+from tfrctrace.metrics.sets.fairness import times_others
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
+from tfrctrace.reports.metric_words import SHARES, is_between_groups
 from tfrctrace.reports.printers.aligned import fitted, noted
 from tfrctrace.reports.units import (
     MISSING,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 METRICS_SCHEMA_VERSION: Final = 1
 
-_SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", "link_utilisation"}
 _FLOWS_SHOWN: Final = 12
 
 
@@ -142,13 +143,14 @@ def _of_set(rows: Sequence[MetricRows], shown: Collection[int], width: int | Non
     alone = [row for row in rows if isinstance(row, FlowMetrics)]
     has_sparse = any(metric.name == "sparse_flows" and metric.value for metric in together)
     names = {metric.name for metric in together}
+    groups = [metric.group for metric in together if metric.name == "mean_rate_bps" and metric.group]
     lines = [
         (
             metric.name,
             metric.group or "all",
             _value(metric.name, metric.value),
             f"n = {metric.n}",
-            metric.reason or "",
+            metric.reason or _who_got_more(metric, groups),
         )
         for metric in together
         # without a sparse flow they are the same numbers again
@@ -158,6 +160,16 @@ def _of_set(rows: Sequence[MetricRows], shown: Collection[int], width: int | Non
     if alone and lines:
         yield ""
     yield from _of_flows(alone, shown, width)
+
+
+def _who_got_more(metric: Metric, groups: Sequence[str]) -> str:
+    """Return who has how many times the mean rate of the others, such as `bbr 1.61 times cubic`."""
+    own, times = metric.group, times_others(metric.value) if is_between_groups(metric.name) else None
+    if not times or own is None:
+        return ""
+    rest = [group for group in groups if group != own]
+    others = rest[0] if len(rest) == 1 else "the others"
+    return f"{own} {times:.3g} times {others}" if times >= 1 else f"{others} {1 / times:.3g} times {own}"
 
 
 def _of_flows(blocks: Sequence[FlowMetrics], shown: Collection[int], width: int | None) -> Iterator[str]:
@@ -196,7 +208,7 @@ def _value(name: str, value: float | None) -> str:
     unit = BY_NAME[name].unit
     if value is None:
         return MISSING
-    if name in _SHARES:
+    if name in SHARES:
         return format_share(value)
     if unit == "bit/s":
         return format_rate_bps(value)

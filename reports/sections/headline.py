@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.elements import Words
 
+LOST_SEGMENTS: Final = "Lost segments"
+
 _FEWEST: Final = {"rtt_samples": 20, "sent_segments": 20, "connection_attempts": 5}
 """Samples, segments and attempts of an interval, and of a host, with which it counts."""
 
@@ -53,7 +55,7 @@ def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
             f"n {format_count(side.rtt_samples)}{worst}",
         )
     for label, part, all_of, noun in (
-        ("Lost segments", "lost_segments", "sent_segments", "TCP segment"),
+        (LOST_SEGMENTS, "lost_segments", "sent_segments", "TCP segment"),
         ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
     ):
         some, every = getattr(whole, part), getattr(whole, all_of)

@@ -243,17 +243,21 @@ def retransmission_causes(flows: pl.DataFrame) -> Words:
         if counts[column]
     ]
     spurious = int(known["spurious_retransmissions"].sum())
-    words = f"{_breakdown(total, named)}{_spurious_words(spurious, total)}."
-    # other directions show the places of losses only, which were retransmitted as well
-    if not flows.select((~shown & (pl.col("lost_before_capture") > 0)).any()).item():
+    # other directions show retransmissions, or the places of losses that were retransmitted, and no cause
+    hidden = ~shown & ((pl.col("lost_before_capture") > 0) | (pl.col("retransmitted_packets") > 0))
+    is_all = not flows.select(hidden.any()).item()
+    words = f"{_breakdown(total, named, is_all=is_all)}{_spurious_words(spurious, total)}."
+    if is_all:
         return (words,)
     return (f"Where the capture shows the cause: {words[:1].lower()}{words[1:]}",)
 
 
-def _breakdown(total: int, named: Sequence[tuple[int, str]]) -> str:
-    """Return how `total` retransmissions are made up of `named` counts."""
+def _breakdown(total: int, named: Sequence[tuple[int, str]], *, is_all: bool) -> str:
+    """Return how `total` retransmissions are made up of `named` counts; there are others unless `is_all`."""
     first, *others = named
     if not others:
+        if not is_all and total == 1:
+            return f"One retransmission was {first[1]}"
         return f"{_all_words(total)} {first[1]}"
     parts = [f"{format_count(first[0])} {_was(first[0])} {first[1]}"]
     parts += [f"{format_count(count)} {words}" for count, words in others]

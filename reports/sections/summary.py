@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.figures.link_overview import link_overview
 from tfrctrace.reports.flow_rows import flow_name
 from tfrctrace.reports.inputs import volume
-from tfrctrace.reports.link_facts import path_sides
+from tfrctrace.reports.link_facts import both_sides, path_sides
 from tfrctrace.reports.sections.flow_table import span_s
-from tfrctrace.reports.sections.headline import link_facts, other_rtts, when_it_was_bad
+from tfrctrace.reports.sections.headline import LOST_SEGMENTS, link_facts, other_rtts, when_it_was_bad
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
 from tfrctrace.reports.sections.objectives import verdicts
 from tfrctrace.reports.sections.rtp import reported_facts, reported_losses
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.link import LinkTables
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.elements import Severity
     from tfrctrace.reports.flow_rows import FlowRow
@@ -189,7 +191,14 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
     if others:
         facts = [*others, *(fact for fact in facts if not fact.label.startswith("RTT"))]
     retransmitted, data = retransmitted_segments(flows)
-    if data:
+    lost_tile = next((place for place, fact in enumerate(facts) if fact.label == LOST_SEGMENTS), None)
+    if link and lost_tile is not None and _are_losses(link, retransmitted, data):
+        # two tiles with one number would read as two facts
+        repaired = "as many" if retransmitted else "none"
+        facts[lost_tile] = replace(
+            facts[lost_tile], detail=f"{facts[lost_tile].detail}; {repaired} retransmitted"
+        )
+    elif data:
         seen = ", as captured" if _hides_repairs(flows) else ""
         detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data segment')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
@@ -207,6 +216,12 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
             f"{counted(flows['flow'].n_unique(), 'flow')}",
         ),
     )
+
+
+def _are_losses(link: LinkTables, retransmitted: int, data: int) -> bool:
+    """Return whether as many segments were lost as were retransmitted, of the same number."""
+    whole = both_sides(link)
+    return (whole.lost_segments, whole.sent_segments) == (retransmitted, data)
 
 
 def _from_when_to_when(covered: Sequence[tuple[int, int]], zone: TimeZone) -> str:

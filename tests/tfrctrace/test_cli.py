@@ -639,3 +639,10 @@ def test_a_shell_that_completion_would_not_heed_is_refused(run, option):
     outcome = run(option, "zsh")
     assert (outcome.status, outcome.out) == (2, "")
     assert f"`{option}` takes no value" in outcome.err
+
+
+def test_an_interrupt_finds_the_program_before_it_imports_what_takes_long():
+    # what is imported before `main` cannot be interrupted without a traceback
+    code = "import sys, tfrctrace.__main__; print(*(name for name in sys.modules if 'tfrctrace.' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"tfrctrace.__main__", "tfrctrace.base", "tfrctrace.base.version"}

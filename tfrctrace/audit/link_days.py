@@ -180,10 +180,11 @@ class LinkDays:
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
         listed = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
         listed.sort(key=lambda one: (one.begin_ns, one.end_ns, not one.is_silence))
+        extent = extent_of(self.pieces)
         return tuple(
             FoundIncident(
                 number,
-                one,
+                one.captured(extent.first_ns, extent.last_ns),
                 cause_of(one, self.objectives, self._around(one), near, bad_ns),
                 self._files_of(one),
             )

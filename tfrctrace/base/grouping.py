@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.nearest import proposal_or_all
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -91,7 +92,8 @@ def parse_grouping(by: str, every: str | timedelta | None = None, inventory: str
     kind, *lengths = by.strip().split("/")
     if kind not in KINDS or (lengths and kind != "prefix"):
         raise UsageError(
-            f"flows cannot be grouped by `{by}`", hint=f"group by {', '.join(KINDS)} or prefix/16"
+            f"flows cannot be grouped by `{by}`",
+            hint=f"{proposal_or_all(kind, KINDS, 'group by')} or prefix/16",
         )
     if (kind == "site") != (inventory is not None):
         raise UsageError(

@@ -10,6 +10,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.nearest import proposal_or_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -117,7 +118,8 @@ def refuse_unknown(table: Table, known: set[str], place: str) -> None:
     """Raise for an unknown key, such as a misspelt one."""
     for name in table:
         if name not in known:
-            raise UsageError(f"{place} has no `{name}`", hint=f"known keys: {', '.join(sorted(known))}")
+            hint = proposal_or_all(name, sorted(known), "known keys:")
+            raise UsageError(f"{place} has no `{name}`", hint=hint)
 
 
 def text(value: object, place: str) -> str:
@@ -141,5 +143,6 @@ def one_of(value: object, known: Collection[str], place: str) -> str:
     """Return a string that is one of `known`."""
     checked = text(value, place)
     if checked not in known:
-        raise UsageError(f"`{place}` cannot be `{checked}`", hint=f"choose one of {', '.join(known)}")
+        hint = proposal_or_all(checked, known, "choose one of")
+        raise UsageError(f"`{place}` cannot be `{checked}`", hint=hint)
     return checked

@@ -147,15 +147,17 @@ def measured_runs(
     Raises `InputError` if none can be read.
     """
     from tfrctrace.gate.values import run_of
+    from tfrctrace.runs.copies import without_copies
     from tfrctrace.runs.engine import measure_runs
     from tfrctrace.runs.problems import merge_problems
 
-    inputs, unread = _inputs(traces, reading)
+    named, unread = _inputs(traces, reading)
+    inputs, copies = without_copies(named)
     # several bars of progress would be drawn over each other
     own = replace(reading, quiet=reading.quiet or min(workers.jobs, len(inputs)) > 1)
     tasks = [CheckTask(names, measuring, own, tuple(quantities), tuple(objectives)) for names in inputs]
     measured = measure_runs(tasks, workers=workers, store=cache)
-    problems = [*merge_problems(measured), *unread]
+    problems = [*merge_problems(measured), *unread, *copies]
     runs = [
         run_of(name, record)
         for name, record in zip(measured.names, measured.records, strict=True)

@@ -21,6 +21,7 @@ from tfrctrace.commands.options.common import (
     Timezone,
     check_output_place,
     check_raw,
+    check_suffix,
     rows_option,
 )
 from tfrctrace.commands.options.completion import metric_names
@@ -29,7 +30,7 @@ from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.metrics.results.comparison import Difference
-from tfrctrace.reports.printers.comparison import DEFAULT_ROWS, ComparisonFormat
+from tfrctrace.reports.printers.comparison import DEFAULT_ROWS, FORM_OF_SUFFIX, ComparisonFormat
 
 if TYPE_CHECKING:
     from tfrctrace.study.results.differences import TestResult
@@ -73,7 +74,7 @@ def compare(
     form: Annotated[
         ComparisonFormat | None,
         output_option(
-            "--format", show_default="table; html for -o FILE.html", help="Output format; html is a page."
+            "--format", show_default="by the suffix of -o, else table", help="Output format; html is a page."
         ),
     ] = None,
     rows: Annotated[
@@ -97,21 +98,24 @@ def compare(
 ) -> int:
     """Compare the metrics of two traces or two sets of runs.
 
-    The table has the most important differences first, and says whether B is better or worse. With at least
-    two runs per side a difference has a confidence interval, an effect size (Hedges' g) and Welch's test;
-    with one run there is only the difference. Cached runs are not measured again.
+    The first sentence says whether B is better or worse for users, and the table has rate, delay, losses and
+    retransmissions first. With at least two runs per side a difference has a confidence interval, an effect
+    size (Hedges' g) and Welch's test; with one run there is only the difference. Runs with equal bytes count
+    once. Cached runs are not measured again.
     """
     from tfrctrace import __version__
     from tfrctrace.metrics.results.comparison import Comparison
     from tfrctrace.metrics.results.document import Tool
+    from tfrctrace.reports.compared import conclusion_of, judged
     from tfrctrace.reports.output import open_text_output
-    from tfrctrace.reports.printers.comparison import COMPARISON_SCHEMA_VERSION, judged, write_comparison
+    from tfrctrace.reports.printers.comparison import COMPARISON_SCHEMA_VERSION, write_comparison
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
-    form = form or ("html" if output.lower().endswith((".html", ".htm")) else "table")
+    check_suffix(output, form, FORM_OF_SUFFIX)
+    form = form or FORM_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table")
     if rows is not None and form not in {"table", "markdown"}:
         raise UsageError(f"`--rows` applies to tables for people, but the format is {form}")
     measuring.check(metric or [])
@@ -162,6 +166,7 @@ def compare(
         window=plan.window,
         warmup=plan.warmup,
         confidence=LEVEL,
+        verdict=conclusion_of(judgements),
         differences=tuple(judgements),
     )
     with open_text_output(output) as file:

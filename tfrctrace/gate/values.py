@@ -81,6 +81,9 @@ class _Source:
 
     def take(self, quantity: Quantity) -> QuantityValues:
         flows = self._chosen(quantity)
+        if quantity.conditions and flows.is_empty():
+            where = quantity.name.partition(" where ")[2]
+            return aggregated((), quantity.term, f"no flow fulfils `where {where}`")
         own = self._take_term(quantity.term, flows)
         if quantity.over is None:
             return own

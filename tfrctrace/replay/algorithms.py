@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.base.user_code import load_class
 
 if TYPE_CHECKING:
@@ -58,9 +59,10 @@ def algorithm_named(name: str, *, others: Sequence[str] = ()) -> Algorithm:
 
     for entry_point in entry_points(group=CONTROLLERS, name=name):
         return Algorithm(name, _controller(name, entry_point.value))
+    known = [*others, *algorithm_names()]
     raise UsageError(
         f"unknown algorithm `{name}`",
-        hint=f"known: {', '.join([*others, *algorithm_names()])}, or your own as `mymodule:MyControl`",
+        hint=f"{proposal_or_all(name, known, 'known:')}, or your own as `mymodule:MyControl`",
     )
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tfrctrace.base.version import VERSION
-from tfrctrace.reports.output import check_folder, open_output, remove_stale_parts
+from tfrctrace.reports.output import check_folder, make_folder, open_output, remove_stale_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,6 +60,7 @@ def chosen_cache(folder: str | None) -> Cache | None:
         return None
     if folder is not None:
         check_folder(folder)
+        make_folder(folder)
     return Cache(folder or default_folder())
 
 

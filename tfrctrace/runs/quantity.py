@@ -62,12 +62,12 @@ _MORE_IS_BETTER: Final = frozenset(
 _LESS_IS_BETTER: Final = re.compile(
     r"(?:.*_)?rtt_(?:.*_)?ms|delay_.*|(?:reported_)?jitter_ms|srtt_ms|plr|reported_plr|drop_ratio"
     r"|(?:lost|dropped|retransmitted)_.*|.*_retransmissions|loss_event.*|missing_bytes|out_of_order_packets"
-    r"|timeouts|timeout_share|.*_episodes|(?:rto|recovery|zero_window)_ms"
+    r"|timeouts|timeout_share|retransmission_ratio|.*_episodes|(?:rto|recovery|zero_window)_ms"
     r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability"
     r"|(?:fairness_settling|convergence|rise|responsiveness)_s"
 )
 _AT_MOST_1: Final = re.compile(
-    r".*_share|pdr|plr|reported_plr|drop_ratio|loss_event_rate|vantage_confidence"
+    r".*_share|pdr|plr|reported_plr|drop_ratio|loss_event_rate|retransmission_ratio|vantage_confidence"
     r"|jain(?:_.*)?|max_min(?:_.*)?|equivalence_ratio|inter_protocol_normalized(?:_.*)?"
 )
 

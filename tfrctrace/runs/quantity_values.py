@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.study import StudyFlow
     from tfrctrace.runs.quantity import Term
 
+_AS_OTHERS: Final = re.compile(
+    rf"(?:see|as) ((?:{'|'.join(sorted(COLUMNS, key=len, reverse=True))})(?: or (?:{'|'.join(COLUMNS)}))*)\b"
+)
+"""The words of a column that is null when others are."""
+
 
 def metric_value(metric: Metric) -> SingleValue:
     """Return the value of a metric."""
     value, flows = _finite(metric.value), metric.flows
-    reason = metric.reason or f"not known if {BY_NAME[metric.name].null_when}"
+    reason = metric.reason or f"null if {BY_NAME[metric.name].null_when}"
     return SingleValue(
         value, metric.n, flows[0] if len(flows) == 1 else None, None if value is not None else reason
     )
@@ -36,7 +42,15 @@ def column_value(flow: StudyFlow, name: str) -> SingleValue:
 
 
 def _unknown(column: str) -> str:
-    return f"not known if {COLUMNS[column].null_when}"
+    return f"null if {_when_null(column)}"
+
+
+def _when_null(column: str) -> str:
+    """Return when a column is null, in the words of the columns that its own words refer to: `as pdr`."""
+    return _AS_OTHERS.sub(
+        lambda found: " or ".join(_when_null(name) for name in found[1].split(" or ")),
+        COLUMNS[column].null_when,
+    )
 
 
 def aggregated(found: Sequence[SingleValue], term: Term, otherwise: str) -> QuantityValues:

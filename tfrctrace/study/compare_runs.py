@@ -11,6 +11,7 @@ from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.remote import is_remote
 from tfrctrace.parsers.sources import find_inputs
+from tfrctrace.runs.copies import without_copies
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.runs.quantity import Quantity, Term
@@ -46,8 +47,8 @@ COV: Final = "cov"
 def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
     """Return the runs that an argument names, and the problems of those that are left out.
 
-    They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
-    none, and `UsageError` for a URL.
+    They are a trace, those below a directory, or those that fit a pattern; copies count once. Raises
+    `InputError` if there are none, and `UsageError` for a URL.
     """
     if is_remote(side):
         raise UsageError(
@@ -63,7 +64,8 @@ def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
         raise InputError(
             problems or [input_problem(side, "no_runs", "is neither a trace nor a pattern that matches one")]
         )
-    return [Run(name, name, {SIDE: called}) for name in names], problems
+    distinct, copies = without_copies([(name,) for name in names])
+    return [Run(name, name, {SIDE: called}) for (name,) in distinct], [*problems, *copies]
 
 
 def parse_groups(text: str) -> tuple[str, str]:
@@ -99,6 +101,9 @@ def differences(
     check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
+    if groups is None:
+        # with groups, both sides may be of the same runs
+        problems += without_copies([(run.path,) for run in runs])[1]
     measured = measure_runs(study_tasks(runs, measuring, ()), workers=workers, store=cache, progress=progress)
     problems += [*more, *merge_problems(measured, needed_once=True)]
     records = list(map(study_record, measured.records))

@@ -34,7 +34,9 @@ def left_out_notes(
         if short:
             least = max(record.least_packets for _, record in read)
             message = f"metrics leave out {_flows(short)} with fewer than {least} data packets"
-            yield _note(short, len(read), message, "`least_packets` sets the limit")
+            yield _note(
+                short, len(read), message, "`--least-packets`, or `least_packets` of a study, sets the limit"
+            )
     if spoilt := sorted(terms & SPOILT_BY_SPARSE):
         sparse = [(name, number) for name, record in read if (number := _sparse_flows(record))]
         if sparse:

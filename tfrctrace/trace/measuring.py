@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.evaluation import DEMAND_COLUMNS
@@ -197,7 +198,7 @@ def check_names(names: Iterable[str], **needed: object) -> None:
     """Raise `UsageError` for a metric that there is not, or that needs what is empty in `needed`."""
     for name in names:
         if name not in BY_NAME:
-            raise UsageError(f"there is no metric `{name}`", hint=f"there are {', '.join(BY_NAME)}")
+            raise UsageError(f"there is no metric `{name}`", hint=proposal_or_all(name, BY_NAME))
         need = BY_NAME[name].needs
         if need is not None and not needed.get(need):
             raise UsageError(f"the metric `{name}` needs a `{need}`, which the trace does not have")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.base.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
 from tfrctrace.base.interruptible import STEP_S
+from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
@@ -245,6 +246,9 @@ class Passes:
 
     def _read_one(self, name: TableName) -> PassResult:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
+        known = get_args(TableName)
+        if name not in known:
+            raise UsageError(f"a trace has no table `{name}`", hint=proposal_or_all(name, known))
         if self._inputs.is_standard_input and not self._readings:
             return self.read(*ONE_PASS)
         return self.read(name)

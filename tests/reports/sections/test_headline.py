@@ -144,6 +144,18 @@ def test_inputs_without_a_common_time_have_a_headline_over_all_samples():
     assert not any(fact.label.startswith("RTT of TFRC") for fact in summary_of(trace).facts)
 
 
+def test_one_number_has_one_tile():
+    # at the sender each retransmission repairs a loss
+    facts = facts_of(tfrctrace.open(str(SAMPLES / "two-flows.pcapng.gz")))
+    assert "TCP retransmissions" not in facts
+    assert facts["Lost segments"].detail.endswith("; as many retransmitted")
+    # the relay's log: nothing dropped; the sender's kernel: one retransmission, undone by D-SACK
+    capture = SAMPLES.parent / "tests/data/captures/linux-relay-reorder-noloss-snd.pcap.gz"
+    both = facts_of(tfrctrace.open(str(capture)))
+    assert both["Lost segments"].value == "0 %"
+    assert both["TCP retransmissions"].detail.startswith("1 of ")
+
+
 def test_losses_of_a_few_numbered_datagrams_do_not_hide_those_of_tcp():
     facts = facts_of(tfrctrace.open(str(SAMPLES / "mixed.pcap.zst")))
     assert "Lost segments" in facts

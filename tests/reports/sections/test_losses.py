@@ -144,6 +144,14 @@ def test_the_causes_of_retransmissions_are_named(small_trace, counts, words):
     assert sentences_of(small_trace().flow(1, **row)).endswith(words)
 
 
+def test_one_known_cause_is_not_called_the_only_retransmission(small_trace):
+    trace = small_trace().flow(1, **SENDER | {"tail_loss_probes": 1})
+    trace.flow(2, **RECEIVER | {"retransmitted_packets": 45})
+    assert (
+        sentences_of(trace) == "Where the capture shows the cause: one retransmission was a tail loss probe."
+    )
+
+
 def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
     trace = small_trace().flow(1, **SENDER | {"tail_loss_probes": 5})
     trace.flow(2, **RECEIVER | {"lost_before_capture": 6})

@@ -92,6 +92,16 @@ def test_the_document_is_as_its_schema_says_and_names_the_incident(audited, capt
     assert hours == set(range(int(fault["since_s"] // 3600), int(fault["until_s"] // 3600) + 1))
 
 
+def test_an_incident_lasts_no_longer_than_the_capture(run, tmp_path):
+    sample = Path(__file__).parents[3] / "sample_traces" / "mixed.pcap.zst"
+    assert run("audit", sample, "-o", "audit").status == 0
+    (incident,) = document(tmp_path)["incidents"]
+    # what capinfos says of this capture, in an interval of half an hour
+    assert incident["end_ns"] - incident["begin_ns"] == 9_377_812_000
+    assert {one["end_ns"] - one["begin_ns"] for one in incident["stretches"]} == {9_377_812_000}
+    assert "(9.38 s in all)" in (tmp_path / "audit" / "summary.md").read_text()
+
+
 def test_another_checker_of_schemas_accepts_the_document_and_nothing_else(audited):
     jsonschema = pytest.importorskip("jsonschema")
     found, schema = document(audited), schema_of(AuditDocument, "tfrctrace audit")

@@ -12,6 +12,7 @@ import pytest
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.results.comparison import Comparison, Difference
 from tfrctrace.metrics.statistics.preference import preference_of
+from tfrctrace.reports.metric_words import metric_name
 from tfrctrace.reports.printers.comparison import write_comparison
 from tfrctrace.study.compared_sides import gather_sides
 from tfrctrace.study.definition import MeasuringPlan
@@ -105,22 +106,41 @@ def test_a_directory_stands_for_its_runs(compare, tmp_path):
 def test_a_person_reads_a_row_for_each_metric_and_group(compare, form):
     sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
     lines = compare(*sides, "--format", form, "--rows", "0").out.splitlines()
-    assert lines[0].replace("|", " ").split()[:4] == ["metric", "group", "A", "B"]
-    assert any("jain" in line and "no test" in line for line in lines)
+    heads, rows = rows_of(lines)
+    assert heads[:4] == ["metric", "group", "A", "B"]
+    assert any("fairness (Jain)" in line and "no test" in line for line in rows)
     assert "a single run does not show how much runs vary" in lines
     # nothing was lost from sight: a metric without a value is there, with a dash
-    assert any("convergence_s" in line for line in lines)
+    assert any("time to a steady rate" in line for line in rows)
 
 
-def test_the_most_important_differences_come_first_and_say_whether_they_are_better(compare):
+def rows_of(lines):
+    """Return the headings of a printed table, and the lines below them."""
+    place = lines.index("") + 1
+    return lines[place].replace("|", " ").split(), lines[place + 1 :]
+
+
+def test_what_users_notice_comes_first_and_says_whether_it_is_better(compare):
     sides = (DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", "--basis", "received")
     lines = compare(*sides).out.splitlines()
-    assert lines[-1].startswith("15 of 80 rows, most important first")
-    verdicts = [line.split("  ")[-1].strip() for line in lines[1:16]]
-    assert verdicts[:7] == ["better"] * 4 + ["worse"] * 3
-    assert set(verdicts[7:]) == {"unclear"}
-    rows = document_of(compare(*sides, "--format", "json"))["differences"]
-    for row in rows:
+    assert max(map(len, lines)) <= 80
+    # RED drops early: it loses more, and queues are short
+    assert " ".join(lines[: lines.index("")]) == (
+        "B is worse: more lost packets of tfrc (+102 %); and better: lower one-way delay p95 of tcp "
+        "(-37.5 %) and lower one-way delay p95 of tfrc (-35.2 %)."
+    )
+    assert lines[-1].startswith("15 of 84 rows;")
+    _, rows = rows_of(lines)
+    assert [line.split("  ")[0] for line in rows[:7]] == [
+        "lost packets",
+        *("one-way delay p95",) * 2,
+        *("rate",) * 2,
+        "lost packets",
+        "retransmitted packets",
+    ]
+    document = document_of(compare(*sides, "--format", "json"))
+    assert document["verdict"] == "mixed"
+    for row in document["differences"]:
         is_tested = row["p_value"] is not None and row["p_value"] < 0.05
         assert (row["verdict"] in {"better", "worse", "different"}) == is_tested
         if row["mean_a"] and row["difference"] is not None:
@@ -129,6 +149,49 @@ def test_the_most_important_differences_come_first_and_say_whether_they_are_bett
             # delays fall, and packets are lost: RED drops early
             assert row["verdict"] == ("better" if "delay" in row["metric"] else "worse")
     assert compare(*sides, "--rows", "3", "--format", "json").status == 2
+
+
+def test_copies_of_a_run_are_no_repetitions(compare, tmp_path):
+    for side, name in (("good", "droptail-n2-1.tr.xz"), ("other", "red-n2-1.tr.xz")):
+        (tmp_path / side).mkdir()
+        for number in range(5):
+            (tmp_path / side / f"{number}.tr.xz").write_bytes((DATA / name).read_bytes())
+    done = compare("good", "other", "--basis", "received", "--format", "json")
+    document = document_of(done)
+    assert {(row["runs_a"], row["runs_b"]) for row in document["differences"] if row["mean_a"]} == {(1, 1)}
+    assert document["verdict"] == "not tested"
+    assert done.err.count("has the same bytes as `good/0.tr.xz`, so both count once") == 4
+    both = compare("good/0.tr.xz", "good/1.tr.xz", "-m", "jain")
+    assert "`good/1.tr.xz`: has the same bytes as `good/0.tr.xz`" in both.err
+    assert both.out.startswith("These metrics do not differ")
+
+
+@pytest.mark.parametrize(("name", "form"), [("a.html", "json"), ("a.csv", "table"), ("a.md", "html")])
+def test_a_format_that_the_name_denies_is_refused(compare, tmp_path, name, form):
+    done = compare(TWO_FLOWS, TWO_FLOWS, "-o", name, "--format", form)
+    assert (done.status, list(tmp_path.glob("a.*"))) == (2, [])
+    assert f"but `--format` is {form}" in done.err
+
+
+def test_the_name_of_the_result_says_its_format(compare, tmp_path):
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz", "-m", "jain")
+    assert compare(*sides, "-o", "a.csv").status == compare(*sides, "-o", "a.json").status == 0
+    assert (tmp_path / "a.csv").read_text().startswith("metric,group,")
+    assert json.loads((tmp_path / "a.json").read_text())["differences"][0]["metric"] == "jain"
+
+
+def test_a_row_says_how_many_times_the_rate_of_others_a_group_has(compare):
+    labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202", "--rows", "0")
+    lines = compare(TWO_FLOWS, TWO_FLOWS, *labels, "-m", "inter_protocol_normalized").out.splitlines()
+    # 3.18 and 1.61 Mbit/s in docs/metrics.md
+    row = next(line for line in lines if line.startswith("rate / that of others") and "cubic" in line)
+    assert row.count("1.97 times") == 2
+
+
+def test_every_metric_has_a_name_for_people():
+    names = {one.name: metric_name(one.name) for one in CATALOGUE}
+    assert [name for name, called in names.items() if name == called] == []
+    assert len(set(names.values())) == len(names)
 
 
 def test_every_metric_has_a_direction_or_none_by_choice():
@@ -144,10 +207,17 @@ def test_a_page_has_both_sides_overlaid(compare, tmp_path):
     sides = (DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", "--basis", "received")
     assert compare(*sides, "-o", "both.html").status == 0
     page = (tmp_path / "both.html").read_text()
-    assert "of tcp is better by 37.5\xa0%" in page.replace(" %", "\xa0%")
+    assert "lower one-way delay p95 of tcp (-37.5\xa0%)" in page.replace(" %", "\xa0%")
     assert "A: droptail-n2-*.xz" in page
     assert str(DATA) not in page
-    for title in ("Goodput of all flows", "One-way delay of all flows, 95th percentile"):
+    for title in (
+        "Goodput of all flows",
+        "Distribution: goodput of all flows",
+        "Packets lost on the path",
+        "Retransmitted packets of TCP",
+        "Distribution: retransmitted packets of TCP",
+        "One-way delay of all flows, 95th percentile",
+    ):
         assert title in page
     assert page.count("better") > 4
 
@@ -177,7 +247,7 @@ def test_a_broken_run_is_named_and_the_others_are_compared(compare, tmp_path):
     done = compare("a", DATA / "red-n2-2.tr.xz", "-m", "jain")
     assert done.status == 3
     assert "error: `a/broken.pcap`" in done.err
-    assert "jain" in done.out
+    assert "fairness (Jain)" in done.out
 
 
 def test_what_no_run_has_is_reported_once(compare):
@@ -241,3 +311,10 @@ def test_an_option_that_fits_no_run_is_wrong_usage(run, jobs):
     outcome = run("compare", runs, runs, "--since", "00:00", "-j", jobs)
     assert outcome.status == 2
     assert outcome.err.startswith("error: a simulation has no time of day\n")
+
+
+def test_a_named_cache_that_cannot_be_made_is_an_error(run):
+    # also for root, whom no permission stops
+    done = run("compare", TWO_FLOWS, TWO_FLOWS, "--cache", "/proc/no/cache")
+    assert (done.status, done.out) == (2, "")
+    assert "cannot write `/proc/no/cache`" in done.err

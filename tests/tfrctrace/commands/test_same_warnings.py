@@ -103,6 +103,15 @@ def test_a_text_of_which_every_line_is_left_out_was_not_read(form, tmp_path, run
     assert "line 1: 2 lines were left out, and no packet was found" in outcome.err
 
 
+def test_no_packet_was_analysed_if_the_filter_left_out_all(conversation, write_capture, run):
+    write_capture("a.pcap", conversation(40_000))
+    outcome = run("flows", "a.pcap", "--filter", "udp")
+    assert "the filter left out all " in outcome.err
+    assert "analysed" not in outcome.err
+    (problem,) = json.loads(run("flows", "a.pcap", "--filter", "udp", "--format", "json").out)["warnings"]
+    assert problem["packets_before"] == 0
+
+
 def test_a_gap_names_its_flows_numbered_through(conversation, write_capture, run):
     whole = write_capture("a.pcap", conversation(40_000))
     frames = conversation(40_001, data_packets=5)

@@ -101,9 +101,11 @@ def test_what_is_not_known_has_a_reason():
         "count(pdr)",
         least_packets=20,
     )
-    assert (flows.values, flows.reason) == ((), "no flow is looked at")
+    assert (flows.values, flows.reason) == ((), "no flow fulfils `where port 9`")
     assert never.values == ()
-    assert never.reason.startswith("not known if ")
+    # what `as pdr` in its words stands for
+    assert never.reason.startswith("null if the trace does not show what the sender sends")
+    assert " as " not in never.reason
     assert ratio.values or ratio.reason == "sum(timeouts) is 0"
     assert count.values == (0,)
     assert (partly.values, partly.known, partly.of) == ((0,), 0, 2)

@@ -56,6 +56,8 @@ pub struct Holes {
     forgotten: u64,
     /// Position up to which acknowledged but unseen bytes were counted.
     checked: i64,
+    /// Position up to which the stream was sent before the capture began; 0 for up to its first byte.
+    sent_before: i64,
     /// Bytes acknowledged and never seen.
     gap_bytes: u64,
 }
@@ -102,7 +104,7 @@ impl Holes {
             let (from, to) = (hole_start.max(start), hole.end.min(end));
             filled.bytes += from.abs_diff(to);
             filled.opening.get_or_insert(hole.opening);
-            let known = (to.min(self.checked) - from).max(0) as u64;
+            let known = (to.min(self.checked) - from.max(self.sent_before())).max(0) as u64;
             filled.acknowledged += known;
             match self.ranges.get_mut(&hole_start) {
                 Some(before) if hole_start < from => before.end = from,
@@ -151,12 +153,23 @@ impl Holes {
         if position <= self.checked {
             return;
         }
-        let around = self.ranges.range(..self.checked).next_back();
+        let (around, sent_before) = (self.ranges.range(..self.checked).next_back(), self.sent_before());
         for (&start, hole) in around.into_iter().chain(self.ranges.range(self.checked..position)) {
-            let start = start.max(self.checked);
+            let start = start.max(self.checked).max(sent_before);
             self.gap_bytes += (hole.end.min(position) - start).max(0) as u64;
         }
         self.checked = position;
+    }
+
+    /// Record that all up to `position` was sent before the capture began: the capture did not lose it.
+    pub fn begin_after(&mut self, position: i64) {
+        self.sent_before = self.sent_before.max(position);
+    }
+
+    /// Position up to which the stream was sent before the capture began. The first byte that it shows, or
+    /// that follows a SYN, is at position 1.
+    pub fn sent_before(&self) -> i64 {
+        self.sent_before.max(1)
     }
 
     pub fn missing(&self) -> u64 {
@@ -265,7 +278,7 @@ mod tests {
     fn test_acknowledged_holes_make_room_for_others() {
         let mut holes = WithPool::default();
         let room = holes.1.room();
-        for i in 0..4 * MAX_ACKNOWLEDGED as i64 {
+        for i in 1..=4 * MAX_ACKNOWLEDGED as i64 {
             holes.open(10 * i, 10 * i + 1);
             holes.0.acknowledge(10 * i + 5);
         }

@@ -367,11 +367,12 @@ impl Reading {
             None if !may_be_empty && errors.is_empty() => errors.extend(no_packets(summary)),
             None => {}
         }
+        let left_out = summary.filtered_packets.saturating_add(summary.outside_packets);
         let place = |error: ReadError| Problem {
             source: self.source.clone(),
             flows: Vec::new(),
             packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),
-            packets_before: self.number,
+            packets_before: self.number.saturating_sub(left_out),
             error,
         };
         errors.into_iter().map(place).collect()

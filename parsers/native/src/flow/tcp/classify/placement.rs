@@ -3,7 +3,7 @@
 use super::Placement;
 use crate::flow::holes::{FilledHoles, HoleOpening};
 use crate::flow::outstanding::Pool;
-use crate::flow::tcp::half_connection::HalfConnection;
+use crate::flow::tcp::half_connection::{FIRST_SEEN, HalfConnection};
 use crate::flow::tcp::kinship::NEAR;
 use crate::flow::tcp::recovery::recovery_state::Leap;
 use crate::flow::tcp::{Outcome, Segment};
@@ -184,7 +184,13 @@ impl HalfConnection {
     /// Open a hole: `segment` shows that `start..end` was skipped.
     fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>, pool: &mut Pool) {
         let opening = self.opening_by(segment);
-        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening, pool);
+        // Until the first data of the capture are acknowledged, what a segment skips may be in flight.
+        let is_sent_before = self.began_before_capture() && self.acknowledged.position <= FIRST_SEEN;
+        let holes = &mut self.recovery_mut().upstream_loss_mut().holes;
+        holes.open(start, end, opening, pool);
+        if is_sent_before {
+            holes.begin_after(end);
+        }
     }
 
     fn opening_by(&self, segment: &Segment<'_>) -> HoleOpening {

@@ -18,6 +18,9 @@ const MANY_SEGMENTS: u32 = 64;
 /// and RFC 5681 section 4.2 allow 500 ms).
 const DELAYED_ACK_NS: u64 = 40_000_000;
 
+/// Position of the first byte that a capture without the SYN shows.
+pub(in crate::flow::tcp) const FIRST_SEEN: i64 = 1;
+
 impl HalfConnection {
     /// Process an acknowledgement: `segment`, sent by `acknowledger`, acknowledges data of this
     /// half.
@@ -148,7 +151,29 @@ impl HalfConnection {
             earliest_ns: self.path.earliest_ack_ns(&acknowledger.path),
             has_sack: !self.options.refuses_sack,
         };
+        if self.began_before_capture() && moved.0 <= FIRST_SEEN {
+            self.note_sent_before(answer.blocks.iter().flatten().map(|block| block.1).max());
+        }
         self.recovery_mut().on_acknowledgement(moved, &answer)
+    }
+
+    /// Whether data may have been sent before the capture began: it shows no SYN.
+    pub(in crate::flow::tcp) fn began_before_capture(&self) -> bool {
+        self.syns.count == 0
+    }
+
+    /// Position up to which the stream was sent before the capture began, as far as it shows.
+    fn sent_before(&self) -> i64 {
+        self.upstream_loss().map_or(FIRST_SEEN, |upstream_loss| upstream_loss.holes.sent_before())
+    }
+
+    /// An acknowledgement reaches `end`, which the capture did not show, before any of the data that it
+    /// shows is acknowledged, or where what was sent before it is: this was sent before, too.
+    #[cold]
+    fn note_sent_before(&mut self, end: Option<i64>) {
+        if let Some(end) = end.filter(|end| *end > self.sent.next) {
+            self.recovery_mut().upstream_loss_mut().holes.begin_after(end);
+        }
     }
 
     fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
@@ -175,6 +200,9 @@ impl HalfConnection {
     #[inline(always)]
     fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
         let before = self.acknowledged.position;
+        if position > self.sent.next && self.began_before_capture() && before <= self.sent_before() {
+            self.note_sent_before(Some(position));
+        }
         let sent_ns = self.sent.outstanding.pop_through(position as u32, pool);
         // An acknowledgement of data that the capture never showed must not advance beyond the data
         // shown.

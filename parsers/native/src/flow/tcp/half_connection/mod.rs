@@ -23,6 +23,7 @@ use super::{Outcome, Segment};
 use crate::flow::outstanding::{Outstanding, Pool};
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
+pub(super) use acknowledgements::FIRST_SEEN;
 use options::Options;
 
 /// Limit of unacknowledged segments in one direction: 90 MB of full-size segments. Those beyond

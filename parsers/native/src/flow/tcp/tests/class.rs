@@ -375,10 +375,35 @@ fn test_a_super_segment_counts_as_the_packets_of_the_wire() {
 #[test]
 fn test_what_was_acknowledged_and_never_seen_was_lost_by_the_capture() {
     let mut script = Script::new();
-    script.data(0, 1, 1000);
-    script.data(1, 2001, 1000);
+    script.open();
+    script.data(20, 1, 1000);
+    script.data(21, 2001, 1000);
     script.ack(50, 3001);
     assert_eq!((script.sender().gap_bytes(), script.sender().lost_before().segments()), (1000, 0));
+}
+
+#[test]
+fn test_what_was_sent_before_the_capture_is_no_gap_of_it() {
+    // The capture begins with a retransmission; three later segments are on their way, one is lost.
+    for sack in [true, false] {
+        let mut script = Script::new();
+        script.data(0, 1, 1000);
+        if sack {
+            script.sack(40, 1, &[(3001, 4001)]);
+            script.sack(50, 2001, &[(3001, 4001)]);
+        } else {
+            script.ack(50, 2001);
+        }
+        script.data(51, 2001, 1000);
+        script.ack(100, 4001);
+        script.data(101, 4001, 1000);
+        script.ack(150, 5001);
+        assert_eq!(script.sender().gap_bytes(), 0);
+        // What the capture misses later is.
+        script.data(151, 6001, 1000);
+        script.ack(200, 7001);
+        assert_eq!(script.sender().gap_bytes(), 1000);
+    }
 }
 
 #[test]
