@@ -111,7 +111,8 @@ def _dask(address: str, jobs: int | None) -> Workers:
         client = Client(address, timeout="20s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(f"no scheduler of Dask answers at `{address}`: {error}") from error
-    threads_there = sum(client.nthreads().values())
+    # without an event loop of one's own there is no coroutine
+    threads_there = sum(client.nthreads().values())  # pyright: ignore[reportAttributeAccessIssue]
     # tasks are pure, so one of a worker that died is performed by another
     executor = client.get_executor(pure=False, retries=2)
     return Workers(jobs or max(threads_there, 1), lambda _: executor, are_here=False)

@@ -155,6 +155,8 @@ pub struct Results {
     pub details: Option<DetailsByFlow>,
     /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
+    /// Whether sources of RTP count what each second brings.
+    pub wants_rtp_intervals: bool,
     pub link_samples: BoundedSamples<LinkSample>,
     /// Variables logged by other programs.
     pub variables: BoundedSamples<VariableSample>,
@@ -185,6 +187,7 @@ impl Results {
                 loss_intervals: options.samples_of("loss_intervals"),
                 findings: options.samples_of("findings"),
             },
+            wants_rtp_intervals: options.collects("rtp_intervals"),
             link_samples: options.samples_of("link_samples"),
             variables: BoundedSamples::new(true, options.max_samples),
             pairing: None,
@@ -203,6 +206,7 @@ impl Results {
             || self.bins.is_some()
             || self.details.is_some()
             || self.left_out().next().is_some()
+            || self.wants_rtp_intervals
             || self.link_samples.wanted
             || !self.variables.kept.is_empty()
             || self.tfrc.wants_any()

@@ -135,6 +135,7 @@ pub(super) struct RtpIntervals {
 pub struct IntervalRow<'a> {
     of: SourceRow<'a>,
     at: usize,
+    width_ns: i64,
     interval: MediaInterval,
 }
 
@@ -146,7 +147,7 @@ impl PassTable for RtpIntervals {
         let count = |(number, side, at): (u32, Side, usize)| {
             let rtp = analysis.carried.flows.get(number).transport.rtp()?;
             let source = rtp.direction(side).sources().get(at)?;
-            Some(source.intervals.all().len())
+            Some(source.intervals.as_ref()?.all().len())
         };
         let intervals = |place: (u32, Side, usize)| {
             let (number, side, at) = place;
@@ -165,7 +166,8 @@ impl PassTable for RtpIntervals {
         let source = flow.transport.rtp()?.direction(side).sources().get(source)?;
         let of =
             SourceRow { flow: number + first_flow, direction: direction_name(side, flow.forward()), source };
-        Some(IntervalRow { of, at, interval: *source.intervals.all().get(at)? })
+        let intervals = source.intervals.as_ref()?;
+        Some(IntervalRow { of, at, width_ns: intervals.width_ns(), interval: *intervals.all().get(at)? })
     }
 }
 
@@ -175,11 +177,10 @@ impl<'a> Row<'a> for IntervalRow<'a> {
         column("direction", "", "`fwd` or `rev`").name(|row| Some(row.of.direction)),
         column("ssrc", "", "synchronisation source (RFC 3550)").u32(|row| Some(row.of.source.ssrc)),
         column("time_ns", "ns", "start of the interval").i64(|row| {
-            let (first_ns, width_ns) = (row.of.source.times_ns.0, row.of.source.intervals.width_ns());
-            Some(first_ns.saturating_add(width_ns.saturating_mul(row.at as i64)))
+            Some(row.of.source.times_ns.0.saturating_add(row.width_ns.saturating_mul(row.at as i64)))
         }),
         column("width_ns", "ns", "width of the source's intervals: 1 s, twice as much each time that 256 are full")
-            .i64(|row| Some(row.of.source.intervals.width_ns())),
+            .i64(|row| Some(row.width_ns)),
         column("received_packets", "", "packets that arrived at the capture, each once")
             .u64(|row| Some(row.interval.received.into())),
         column(

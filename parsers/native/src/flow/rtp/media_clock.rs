@@ -96,7 +96,7 @@ impl MediaClock {
         self.arrivals.on_timestamp(ticks, time_ns as f64 / 1e9);
         let since = ticks.saturating_sub(self.arrivals.first.map_or(ticks, |first| first.0));
         for (rate, jitter) in &mut self.meters {
-            let sent_ns = (since as f64 * 1e9 / f64::from(*rate)).round() as i64;
+            let sent_ns = nearest(since as f64 * 1e9 / f64::from(*rate));
             jitter.add(time_ns.saturating_sub(sent_ns));
         }
     }
@@ -133,6 +133,13 @@ impl MediaClock {
     pub fn seconds(&self, ticks: u32) -> Option<f64> {
         self.rate().map(|(rate, _)| f64::from(ticks) / f64::from(rate))
     }
+}
+
+/// The integer that is nearest to a number. As `round`, which is a call into the C library, ten for each packet.
+fn nearest(number: f64) -> i64 {
+    let whole = number as i64;
+    let rest = number - whole as f64;
+    whole.saturating_add(i64::from(rest >= 0.5)).saturating_sub(i64::from(rest <= -0.5))
 }
 
 #[cfg(test)]
@@ -175,6 +182,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn test_the_nearest_integer_is_that_of_the_standard_library(bits: u64, near in -1e6..1e6, half in -1000_i32..1000) {
+            for number in [f64::from_bits(bits), near, f64::from(half) + 0.5] {
+                prop_assert_eq!(nearest(number), number.round() as i64, "{}", number);
+            }
+        }
+
         #[test]
         fn test_no_times_panic(packets in proptest::collection::vec((any::<u8>(), any::<u32>(), any::<i64>()), 0..60)) {
             let mut clock = MediaClock::new(96, None);

@@ -76,7 +76,8 @@ pub struct MediaSource {
     beyond_first: Option<(u64, i64)>,
     reported_loss: Option<ReportedLoss>,
     pub bursts: LossBursts,
-    pub intervals: MediaIntervals,
+    /// Its intervals, if they are collected.
+    pub intervals: Option<Box<MediaIntervals>>,
     /// Whether a receiver reports losses of captured packets.
     pub lost_behind: bool,
     /// Whether a receiver identifies them.
@@ -91,7 +92,7 @@ pub struct MediaSource {
 
 impl MediaSource {
     /// A source whose first packet is `seen`, not counted yet.
-    pub fn new(seen: &MediaPacket, given_rate: Option<u32>) -> Self {
+    pub fn new(seen: &MediaPacket, given_rate: Option<u32>, wants_intervals: bool) -> Self {
         let Header { ssrc, payload_type, .. } = seen.header;
         Self {
             ssrc,
@@ -110,7 +111,7 @@ impl MediaSource {
             beyond_first: None,
             reported_loss: None,
             bursts: LossBursts::default(),
-            intervals: MediaIntervals::default(),
+            intervals: wants_intervals.then(Box::default),
             lost_behind: false,
             names_losses: false,
             sent: None,
@@ -131,11 +132,13 @@ impl MediaSource {
         self.received_bytes += u64::from(seen.wire_bytes);
         self.payload_bytes += u64::from(seen.payload_bytes);
         self.clock.on_packet(payload_type, timestamp, seen.time_ns);
-        let jitter_ms = self.clock.jitter().and_then(|jitter| jitter.ms());
-        let since_ns = seen.time_ns.saturating_sub(self.times_ns.0);
-        let &Sequences { received, reordered, .. } = &self.sequences;
-        let totals = MediaTotals { sent: self.sequences.sent(), received, reordered };
-        self.intervals.record(since_ns, totals, jitter_ms);
+        if let Some(intervals) = &mut self.intervals {
+            let jitter_ms = self.clock.jitter().and_then(|jitter| jitter.ms());
+            let since_ns = seen.time_ns.saturating_sub(self.times_ns.0);
+            let &Sequences { received, reordered, .. } = &self.sequences;
+            let totals = MediaTotals { sent: self.sequences.sent(), received, reordered };
+            intervals.record(since_ns, totals, jitter_ms);
+        }
         if let Some(sent) = &mut self.sent {
             sent.add(sequence, seen);
         }

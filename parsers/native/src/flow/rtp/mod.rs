@@ -149,12 +149,13 @@ impl RtpDirection {
         sketch.add(rtt_ns);
     }
 
-    /// Process a datagram that may be RTP. Returns the SSRC of a source accepted with it. `follow`
-    /// receives each packet of the first source.
+    /// Process a datagram that may be RTP. Returns the SSRC of a source accepted with it, of which intervals are
+    /// collected if wanted. `follow` receives each packet of the first source.
     pub fn on_packet(
         &mut self,
         seen: &MediaPacket,
         given: Option<GivenRtp>,
+        wants_intervals: bool,
         mut follow: impl FnMut(&MediaSource, &MediaPacket),
     ) -> Option<u32> {
         let ssrc = seen.header.ssrc;
@@ -179,7 +180,8 @@ impl RtpDirection {
         }
         // Most directions have no second source; a vector begins with room for four.
         self.sources.reserve_exact(1);
-        self.sources.push(MediaSource::new(seen.first()?, given.and_then(|given| given.clock_rate)));
+        let given_rate = given.and_then(|given| given.clock_rate);
+        self.sources.push(MediaSource::new(seen.first()?, given_rate, wants_intervals));
         let at = self.sources.len().saturating_sub(1);
         for seen in &seen {
             self.take_at(at, seen, &mut follow);

@@ -23,7 +23,7 @@ fn taken(numbers: &[u32]) -> (RtpDirection, Vec<u16>) {
     let (mut direction, mut followed) = (RtpDirection::default(), Vec::new());
     for (at, number) in (0..).zip(numbers) {
         let seen = seen_at(&packet(7, *number), at * 20 * MS);
-        direction.on_packet(&seen, None, |_, seen| followed.push(seen.header.sequence));
+        direction.on_packet(&seen, None, false, |_, seen| followed.push(seen.header.sequence));
     }
     (direction, followed)
 }
@@ -46,17 +46,29 @@ fn test_several_sources_are_distinguished_and_bounded() {
     for number in 0..8 {
         // Four at a time, the limit of candidates.
         for ssrc in 0..4 {
-            direction.on_packet(&seen_at(&packet(ssrc, number), 0), None, |_, _| {});
+            direction.on_packet(&seen_at(&packet(ssrc, number), 0), None, false, |_, _| {});
         }
     }
     for ssrc in 4..sources {
         for number in 0..8 {
-            direction.on_packet(&seen_at(&packet(ssrc, number), 0), None, |_, _| {});
+            direction.on_packet(&seen_at(&packet(ssrc, number), 0), None, false, |_, _| {});
         }
     }
     assert_eq!(direction.sources().len(), MOST_SOURCES);
     assert_eq!(direction.strange, 2 * 8);
     assert_eq!(direction.delivery().unwrap().received, 8 * MOST_SOURCES as u64);
+}
+
+#[test]
+fn test_intervals_are_counted_if_they_are_wanted_and_from_the_first_packet() {
+    for is_wanted in [false, true] {
+        let mut direction = RtpDirection::default();
+        for number in 0..8 {
+            direction.on_packet(&seen_at(&packet(7, number), 0), None, is_wanted, |_, _| {});
+        }
+        let intervals = direction.main_source().and_then(|source| source.intervals.as_ref());
+        assert_eq!(intervals.map(|intervals| intervals.all()[0].received), is_wanted.then_some(8));
+    }
 }
 
 #[test]
@@ -74,7 +86,7 @@ fn test_other_protocols_are_not_taken_for_it() {
         for number in 0..100 {
             let packet = Packet { time_ns: i64::from(number) * MS, ..Packet::default() };
             if let Some(seen) = seen(&packet, &make(number)) {
-                direction.on_packet(&seen, None, |_, _| {});
+                direction.on_packet(&seen, None, false, |_, _| {});
             }
         }
         assert!(!direction.has_media());
@@ -86,7 +98,7 @@ fn test_other_protocols_are_not_taken_for_it() {
 fn test_the_users_word_counts_from_the_first_packet() {
     let mut direction = RtpDirection::default();
     let given = Some(GivenRtp { clock_rate: Some(48_000) });
-    assert_eq!(direction.on_packet(&seen_at(&packet(7, 3), 0), given, |_, _| {}), Some(7));
+    assert_eq!(direction.on_packet(&seen_at(&packet(7, 3), 0), given, false, |_, _| {}), Some(7));
     assert_eq!(direction.main_source().and_then(|source| source.clock.rate()), Some((48_000, RateBy::User)));
 }
 
@@ -101,7 +113,7 @@ proptest! {
             let mut payload = packet(*ssrc, if in_order { at } else { u32::from(*number) });
             payload[4..8].copy_from_slice(&timestamp.to_be_bytes());
             let time_ns = if in_order { i64::from(at) } else { *time_ns };
-            direction.on_packet(&seen_at(&payload, time_ns), None, |_, _| {});
+            direction.on_packet(&seen_at(&payload, time_ns), None, false, |_, _| {});
         }
         let of_sources: u64 = direction.sources().iter().map(|source| {
             let numbers = &source.sequences;

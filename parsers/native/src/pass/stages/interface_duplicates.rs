@@ -49,9 +49,13 @@ impl InterfaceDuplicates {
     pub fn is_copy(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
         let capture_point = IpFields::capture_point(packet);
         self.has_several |= *self.capture_point.get_or_insert(capture_point) != capture_point;
-        if !self.has_several && self.order.len() >= FIRST {
-            return false;
-        }
+        (self.has_several || self.order.len() < FIRST) && self.is_known(packet, network, extras)
+    }
+
+    /// Whether the first sighting of a packet was at another point; remembered if this is the first.
+    #[inline(never)]
+    fn is_known(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
+        let capture_point = IpFields::capture_point(packet);
         let head = payload_head(network, extras);
         let network = &whole_datagram(network, extras);
         let identity = match network.transport {
@@ -62,7 +66,6 @@ impl InterfaceDuplicates {
         identity.is_some_and(|identity| self.see(identity, shown))
     }
 
-    #[inline(never)]
     fn see(&mut self, identity: u64, packet: FirstSighting) -> bool {
         if let Some(shown) = self.shown.get(&identity) {
             let is_at_once = packet.time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS;

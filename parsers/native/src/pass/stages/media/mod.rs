@@ -14,6 +14,7 @@ use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::key::Side;
 use crate::pass::collectors::RttSample;
+use crate::pass::state::Results;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
 use crate::wire::rtcp::{self as wire_rtcp, Form, ReportBlock, ReportBlocks, Rtcp};
@@ -57,9 +58,9 @@ impl Datagrams<'_> {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
         let NonTcpState { rtp, tfrc, .. } = self.carried.flows.get_mut(found.flow).transport.non_tcp_mut();
-        let samples = &mut self.results.tfrc;
+        let Results { tfrc: samples, wants_rtp_intervals, .. } = &mut *self.results;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
-        let believed = direction.on_packet(&seen, given, |source, seen| {
+        let believed = direction.on_packet(&seen, given, *wants_rtp_intervals, |source, seen| {
             follower.follow(tfrc.get_or_insert_default(), source, seen, samples);
         });
         if let Some(ssrc) = believed {
