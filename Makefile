@@ -31,7 +31,7 @@ BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || co
 # What is no package and has types, a run of mypy for each: programs of two folders may share a name.
 PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
 	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
-	'evaluation/dumbbells/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
+	'evaluation/dumbbells/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
 	sample_traces/make.py 'tests/data/*.py' tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
 
 # A list of requirements in pyproject.toml, one in a line.
@@ -76,7 +76,8 @@ properties: $(STAMPS)/tfrctrace $(STAMPS)/test ## check each property with thous
 	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --target-dir target/properties
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist worksteal $$(grep -rl 'from hypothesis import' tests)
 
-fuzz: ## run each fuzz target until it covers no more code (options: make fuzz FUZZ='pair ns2 --seconds 600')
+fuzz: $(STAMPS)/tfrctrace ## attack the commands, then run each fuzz target until it covers no more (make fuzz FUZZ='pair --seconds 600' HOSTILE='files --seconds 600')
+	$(BIN)/python evaluation/hostile/run.py $(HOSTILE)
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
 
 agreement: $(STAMPS)/tfrctrace ## compare each packet of your captures with tshark (make agreement CAPTURES='FOLDER... --tcptrace')

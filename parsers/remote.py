@@ -216,13 +216,14 @@ class RemoteFile:
         for _ in range(_TRIES - 1):
             try:
                 return b"".join(self._answer(options, end - start))
-            except GenericError:
+            except (GenericError, _CutError):
                 continue
         return b"".join(self._answer(options, end - start))
 
     def _answer(self, options: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401  obstore's
-        """Give one answer of `size` bytes in parts. Raises `_SlowError` if they come below the least rate.
+        """Give one answer of `size` bytes in parts.
 
+        Raises `_CutError` if they are fewer, and `_SlowError` if they come below the least rate.
         The time between two bytes is not enough: a server that sends one each second would never end.
         """
         period_s = _seconds("TFRCTRACE_STORE_TIMEOUT", 60)
@@ -232,6 +233,8 @@ class RemoteFile:
             asked = time.monotonic()
             part = next(parts, None)
             if part is None:
+                if received < size:
+                    raise _CutError
                 return
             # only the time of waiting: between the parts they are analysed
             waited_s += time.monotonic() - asked
@@ -242,6 +245,10 @@ class RemoteFile:
                     raise _SlowError
                 waited_s, in_period = 0.0, 0
             yield bytes(part)
+
+
+class _CutError(OSError):
+    """An answer has fewer bytes than it is about: what comes next would stand at a wrong place."""
 
 
 class _SlowError(OSError):

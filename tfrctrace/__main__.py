@@ -28,6 +28,7 @@ def main() -> NoReturn:
         status = end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         status = 130  # the shells' status of a program ended by SIGINT
+        print("interrupted", file=sys.stderr)
     _exit(status)
 
 
@@ -46,8 +47,12 @@ def _open_closed_streams() -> None:
 
 def _run() -> int:
     from tfrctrace.cli import run
+    from tfrctrace.commands.console import INTERRUPTED
 
-    return run(sys.argv[1:])
+    status = run(sys.argv[1:])
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt  # reported as one that comes before
+    return status
 
 
 def _run_limited() -> int:

@@ -38,6 +38,8 @@ class Store:
     stalls: bool = False
     drips: bool = False
     """Answers come a byte at a time, each before a client loses its patience."""
+    shortens: bool = False
+    """Answers have half of their range, with the length of that half."""
     requests: list[str] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -95,6 +97,8 @@ class Handler(BaseHTTPRequestHandler):
         more = {"ETag": etag} if store.has_etag else {}
         if status == 206:
             more["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
+        if store.shortens and self.command == "GET":
+            content = content[: (start + stop) // 2]
         return self.send(status, content[start:stop], more)
 
     def send(self, status, content, more=None):
@@ -196,6 +200,8 @@ def test_ranges_are_fetched_in_order_under_one_etag(run, store, monkeypatch, exp
         ({"etags": ["one", "one", "two"]}, "changed while it was read: its ETag is another"),
         ({"denies": True}, "the store denies access"),
         ({"cuts": 1_000}, "the store did not answer as it should"),
+        ({"shortens": True}, "the store did not answer as it should"),
+        ({"shortens": True, "has_ranges": False}, "the store did not answer as it should"),
         ({"stalls": True}, "the store did not answer as it should"),
         ({"drips": True}, "the store sends fewer than 1,000 bytes a second"),
         ({"objects": {}}, "there is no such object"),

@@ -357,7 +357,49 @@ def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arg
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE_S) == INTERRUPTED
         writer.close()
-        assert running.communicate() == (b"", b"")
+        assert running.communicate() == (b"", b"interrupted\n")
+
+
+AT_IMPORT = """
+import os, signal, sys
+from itertools import count
+imports, moment = count(), int(sys.argv.pop(1))
+def watch(event, arguments):
+    if event == "import" and next(imports) == moment:
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(watch)
+from tfrctrace.__main__ import main
+main()
+"""
+
+
+# before the twelfth the interpreter imports what it needs to catch an interrupt
+@pytest.mark.parametrize("moment", [12, 20, 40, 60, 80, 100])
+@pytest.mark.parametrize(
+    "arguments", [["flows"], ["check", "--require", "packets > 0"]], ids=lambda words: words[0]
+)
+def test_an_interrupt_while_modules_are_imported_is_one_line(moment, arguments):
+    line = [sys.executable, "-c", AT_IMPORT, str(moment), *arguments, str(TWO_FLOWS)]
+    ended = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (INTERRUPTED, "interrupted\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("after_s", [0.1, 0.2, 0.4])
+def test_an_interrupt_by_a_terminal_while_workers_start_is_one_line(tmp_path, after_s):
+    shutil.copy(TWO_FLOWS, tmp_path / "other.pcapng.gz")
+    line = [sys.executable, "-m", "tfrctrace", "report", str(TWO_FLOWS), "other.pcapng.gz", "-j", "2"]
+    with subprocess.Popen(
+        [*line, "--pages", "pages"], stderr=subprocess.PIPE, cwd=tmp_path, start_new_session=True
+    ) as running:
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        # the first one tracks resources of `multiprocessing`
+        while running.poll() is None and len(children.read_text().split()) < 2:
+            time.sleep(0.001)
+        time.sleep(after_s)
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(PATIENCE_S) == INTERRUPTED
+        assert running.stderr.read() == b"interrupted\n"
 
 
 @pytest.fixture

@@ -6,11 +6,13 @@ import contextlib
 import importlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
@@ -45,9 +47,24 @@ def threads(jobs: int | None = None) -> Workers:
     return Workers(jobs or default_jobs(), ThreadPoolExecutor)
 
 
+class _Worker(SpawnProcess):
+    """A process that Ctrl-C of a terminal does not interrupt: its parent hears it, too, and ends."""
+
+    def start(self) -> None:
+        """Start it with SIGINT blocked, also while it imports what it does."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Spawning(SpawnContext):
+    Process = _Worker
+
+
 def _process_pool(jobs: int) -> Executor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+    return ProcessPoolExecutor(jobs, mp_context=_Spawning(), initializer=_end_with_parent)
 
 
 def _end_with_parent() -> None:
