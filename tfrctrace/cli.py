@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "report": "tfrctrace report link.pcapng -o link.html",
     "plot": "tfrctrace plot link.pcapng --kind rtt -o rtt.pdf",
     "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
+    "why": "tfrctrace why link.pcapng --flow 3",
     "groups": "tfrctrace groups link.pcapng --by host --every 5min --sort rtt",
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
@@ -185,7 +186,8 @@ def _usage_error(error: typer.BadParameter) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "tfrctrace"
     text = " ".join(error.format_message().split())
-    print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=f"see `{command} --help`"))
+    hint = "`tfrctrace why` says why flows were no faster" if "--why" in text else f"see `{command} --help`"
+    print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=hint))
     return WRONG_USAGE
 
 

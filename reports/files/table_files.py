@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TextIO
 
+import msgspec
+
 from tfrctrace.base.errors import describe
 from tfrctrace.parsers._native import write_arrow, write_parquet
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.why import FlowCauses
     from tfrctrace.parsers._native import ArrowStream
 
 TableFormat = Literal["csv", "parquet", "arrow"]
@@ -107,6 +110,22 @@ def write_groups_json(
         "groups": map(_encode, groups.iter_rows(named=True)),
         "buckets": map(_encode, buckets.iter_rows(named=True)),
         **({"objectives": map(_encode, objectives)} if objectives else {}),
+        "warnings": map(_encode, map(_with_text, problems)),
+    }
+    _write_document(file, parts, schema_version=schema_version, version=version)
+
+
+def write_why_json(
+    file: TextIO,
+    flows: Iterable[FlowCauses],
+    problems: Sequence[Problem],
+    *,
+    schema_version: int,
+    version: str,
+) -> None:
+    """Write the document of `why --format json`, a line for each direction with data."""
+    parts = {
+        "flows": (_encode(msgspec.to_builtins(flow)) for flow in flows),
         "warnings": map(_encode, map(_with_text, problems)),
     }
     _write_document(file, parts, schema_version=schema_version, version=version)
