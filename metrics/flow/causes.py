@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, get_args
 
-import msgspec
-import polars as pl
-
 from tfrctrace.metrics.results.why import Cause, FlowCauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
@@ -31,6 +30,8 @@ def cause_shares(causes: pl.DataFrame) -> pl.DataFrame:
 
     Directions whose packets all have the same time have none.
     """
+    import polars as pl
+
     length = pl.col("end_ns") - pl.col("start_ns")
     shares = [
         (length.filter(pl.col("cause") == cause).sum() / length.sum()).alias(f"{cause}_share")
@@ -44,6 +45,8 @@ def cause_shares(causes: pl.DataFrame) -> pl.DataFrame:
 
 def main_causes(causes: pl.DataFrame) -> pl.DataFrame:
     """Return the cause with most time of each flow and direction, and what decided for it."""
+    import polars as pl
+
     length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
     order = pl.col("cause").replace_strict(CAUSES, range(len(CAUSES)), return_dtype=pl.UInt8)
     by_cause = causes.group_by(*_OF_DIRECTION, "cause").agg(
@@ -60,6 +63,8 @@ def main_causes(causes: pl.DataFrame) -> pl.DataFrame:
 
 def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCauses]:
     """Give why each direction with data of a table of flows was no faster, in order."""
+    import msgspec
+
     names = {"cause": "main_cause", "sign": "main_sign"}
     main = main_causes(causes).rename(names)
     wanted = cause_shares(causes).join(main, on=_OF_DIRECTION)

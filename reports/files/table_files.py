@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TextIO
 
-import msgspec
-
 from tfrctrace.base.errors import describe
 from tfrctrace.parsers._native import write_arrow, write_parquet
 
@@ -124,6 +122,8 @@ def write_why_json(
     version: str,
 ) -> None:
     """Write the document of `why --format json`, a line for each direction with data."""
+    import msgspec
+
     parts = {
         "flows": (_encode(msgspec.to_builtins(flow)) for flow in flows),
         "warnings": map(_encode, map(_with_text, problems)),

@@ -41,7 +41,7 @@ def why(
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Say why TCP flows were no faster: application, receiver, buffers or network.
+    """Say what kept TCP flows from being faster.
 
     The text describes the slowest flows among those with a hundredth of all payload, or the named ones; the
     other formats have all flows, with the share of their time by cause.
