@@ -62,6 +62,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "away_from_sender": "it was captured away from the sender: use a capture at the sender",
     "no_bytes": "sequence numbers of this trace count packets",
     "missing_data": "the capture lacks data that the receiver got",
+    "clock_step": "the clock of the capture went back",
     "no_acknowledgements": "the capture has no packets of the other direction",
     "unknown_window": "the scale of the receive window is not known: the capture has no SYN",
     "no_sign": "neither round-trip times nor losses tell what limited its window",

@@ -90,6 +90,13 @@ def test_away_from_the_sender_the_cause_is_unknown_with_the_reason():
     assert data["rtt_ms"].null_count() == len(data)
 
 
+def test_after_a_clock_has_gone_back_the_cause_is_unknown_with_the_reason():
+    _, rows = causes(CAPTURES / "variant-clock-step-back.pcap.gz")
+    stepped = rows.filter(pl.col("sign") == "clock_step")
+    assert set(stepped["cause"]) == {"unknown"}
+    assert (rows["start_ns"] < rows["end_ns"]).all()
+
+
 def test_causes_are_collected_only_if_wanted():
     trace = tfrctrace.open(RUNS / "0006-interactive-illinois" / "sender.pcap.gz")
     trace.read("flows")

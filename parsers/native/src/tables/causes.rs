@@ -41,12 +41,8 @@ impl PassTable for Causes {
                 let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
                     let Some(waits) = ledgers.get(flow, side) else { continue };
-                    add(
-                        &mut rows,
-                        (flow, direction_name(side, forward)),
-                        waits,
-                        hidden_by(shown, flow, side),
-                    );
+                    let hides = hidden_by(shown, flow, side).or(waits.has_stepped.then_some(Sign::ClockStep));
+                    add(&mut rows, (flow, direction_name(side, forward)), waits, hides);
                 }
             })?;
         }

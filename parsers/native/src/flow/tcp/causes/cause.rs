@@ -63,6 +63,8 @@ named_enum! {
         NoBytes = "no_bytes",
         /// The capture lacks data that the receiver got.
         MissingData = "missing_data",
+        /// The clock of the capture went back.
+        ClockStep = "clock_step",
         NoAcknowledgements = "no_acknowledgements",
         UnknownWindow = "unknown_window",
         NoSign = "no_sign",

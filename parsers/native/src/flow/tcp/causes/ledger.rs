@@ -12,8 +12,8 @@ use super::waits::{Span, Wait, Waits};
 /// Waits for data that are judged together, and the longest time that they may take.
 const TOGETHER: u32 = 48;
 const TOGETHER_NS: i64 = 8_000_000_000;
-/// The send buffer is always refilled by an acknowledgement: so many refills to a write.
-const REFILLS_TO_A_WRITE: u32 = 3;
+/// A full send buffer is refilled by acknowledgements: so much more time than with writes of themselves.
+const REFILLS_TO_WRITES: i64 = 3;
 /// Flight below this part of the largest one since the window was last reduced.
 const BELOW_EARLIER: f64 = 0.75;
 /// Waits for data below this part of the time are not the application's: timers are coarse, and an
@@ -95,54 +95,48 @@ fn together(spans: &[Span], start_ns: i64) -> &[Span] {
     spans
 }
 
-/// What several waits show together.
+/// What several waits show together, in nanoseconds.
+#[derive(Default)]
 struct Sums {
-    /// Waits for data that came of themselves, and that came with an acknowledgement.
-    writes: u32,
-    refills: u32,
-    /// Time without data, with data in flight; and that of the window.
-    missing_ns: i64,
-    window_ns: i64,
-    idle_ns: i64,
+    /// Without data but with data in flight, until data came of themselves, and until they came with
+    /// an acknowledgement that let others pass.
+    writes: i64,
+    refills: i64,
+    /// Both, and by chance.
+    missing: i64,
+    window: i64,
+    idle: i64,
 }
 
 impl Sums {
     fn of(group: &[Span], start_ns: i64) -> Self {
-        let mut sums = Self { writes: 0, refills: 0, missing_ns: 0, window_ns: 0, idle_ns: 0 };
+        let mut sums = Self::default();
         let mut before_ns = start_ns;
         for span in group {
             let ns = span.end_ns - before_ns;
             before_ns = span.end_ns;
             match span.wait {
-                Wait::Data => {
-                    sums.writes += span.count;
-                    sums.missing_ns += ns;
-                }
-                Wait::Refill => {
-                    sums.refills += span.count;
-                    sums.missing_ns += ns;
-                }
-                Wait::DataWithAck => sums.missing_ns += ns,
-                Wait::Window | Wait::Receiver => sums.window_ns += ns,
-                Wait::Idle | Wait::Answer => sums.idle_ns += ns,
+                Wait::Data => sums.writes += ns,
+                Wait::Refill => sums.refills += ns,
+                Wait::Window | Wait::Receiver => sums.window += ns,
+                Wait::Idle | Wait::Answer => sums.idle += ns,
                 _ => {}
+            }
+            if matches!(span.wait, Wait::Data | Wait::DataWithAck | Wait::Refill) {
+                sums.missing += ns;
             }
         }
         sums
     }
 
     fn are_refills(&self) -> bool {
-        self.refills >= REFILLS_TO_A_WRITE * self.writes.max(1)
-    }
-
-    fn is_send_buffer(&self) -> bool {
-        self.idle_ns == 0 && self.are_refills()
+        self.refills > 0 && self.refills >= REFILLS_TO_WRITES * self.writes
     }
 
     /// Whether missing data are too rare to mean something.
     fn is_chance(&self) -> bool {
-        let all_ns = self.missing_ns + self.window_ns + self.idle_ns;
-        (self.missing_ns as f64) < CHANCE * all_ns as f64 && self.idle_ns == 0
+        let all = self.missing + self.window + self.idle;
+        (self.missing as f64) < CHANCE * all as f64 && self.idle == 0
     }
 }
 
@@ -195,8 +189,8 @@ impl Ledger<'_> {
     /// What a wait for data or for the window shows among its neighbours; None if that is the window.
     fn shown_together(&self, wait: Wait, sums: &Sums, is_below: bool, is_quiet: bool) -> Option<Found> {
         let send_buffer = (Cause::SendBuffer, Sign::Refills, Some(Cause::Application));
-        let is_send_buffer = self.has_refills && sums.is_send_buffer();
-        let is_missing = sums.missing_ns + sums.idle_ns > sums.window_ns;
+        let is_send_buffer = self.has_refills && sums.idle == 0 && sums.are_refills();
+        let is_missing = sums.missing + sums.idle > sums.window;
         match wait {
             Wait::Window if is_send_buffer && is_missing && !is_below => Some(send_buffer),
             Wait::Window if is_missing && is_below && is_quiet => {

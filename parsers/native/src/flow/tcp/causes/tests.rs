@@ -192,5 +192,6 @@ fn test_a_clock_that_steps_back_leaves_no_overlap() {
         sender.send(now_ms, MSS, true);
         sender.acknowledge(now_ms - 10, MSS, 5);
     }
+    assert!(sender.waits.has_stepped);
     assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(400 * MS));
 }

@@ -24,6 +24,8 @@ const USUAL: u32 = 3;
 /// Paced packets in a row that show a pace, and how far apart times for each byte may be (1/n).
 const PACED: u8 = 3;
 const PACE_TOLERANCE: i64 = 4;
+/// Segments that a pacing sender lets go at a time (Linux's least `tso_segs`).
+const PACED_SEGMENTS: u32 = 2;
 /// Room for a burst, as a part (1/n) of the flight.
 const SLACK_PART: i64 = 8;
 
@@ -71,7 +73,8 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, Default)]
 struct LastSent {
     time_ns: i64,
-    payload: u32,
+    /// Segments of its burst, and their bytes.
+    burst: (u32, u32),
     flight: i64,
     /// Space that they left in the receive window; None if its scale is unknown.
     room: Option<i64>,
@@ -79,8 +82,6 @@ struct LastSent {
     /// Whether the newest segment is full, or several that segmentation offload has not yet split.
     is_whole: bool,
     is_pushed: bool,
-    /// Whether it left by itself, not in a burst.
-    is_alone: bool,
 }
 
 /// What came from the other side since the newest data.
@@ -130,15 +131,18 @@ pub struct Waits {
     /// Nanoseconds for 1024 bytes between packets that left alone, and how many in a row agreed.
     pace: (i64, u8),
     is_opener: bool,
+    /// Whether the clock of the capture went back by more than what these decisions resolve.
+    pub has_stepped: bool,
 }
 
 impl Waits {
     /// Take what a packet shows.
     pub fn take(&mut self, moment: &Moment) {
         if self.start_ns.is_none() {
-            self.start_ns = Some(moment.time_ns);
             (self.decided_ns, self.last_ns) = (moment.time_ns, moment.time_ns);
         }
+        self.start_ns = Some(self.start_ns.map_or(moment.time_ns, |ns| ns.min(moment.time_ns)));
+        self.has_stepped |= self.last_ns.saturating_sub(moment.time_ns) > PROMPT_NS.1;
         self.last_ns = self.last_ns.max(moment.time_ns);
         self.is_opener = moment.is_opener;
         match moment.event {
@@ -153,6 +157,11 @@ impl Waits {
 
     /// The flow ends.
     pub fn finish(&mut self) {
+        // Data that are all acknowledged were the last.
+        if let Some(sent) = &mut self.sent {
+            sent.is_pushed |= self.answers.emptied_ns.is_some();
+        }
+        self.answers.last_ns = None;
         self.close(self.last_ns);
     }
 
@@ -176,16 +185,18 @@ impl Waits {
         self.note_size(moment);
         self.has_pushes |= is_pushed;
         self.close(moment.time_ns);
-        let before_ns = self.sent.map(|sent| sent.time_ns);
+        let (segments, bytes) = self
+            .sent
+            .filter(|sent| moment.time_ns.saturating_sub(sent.time_ns) <= BURST_NS)
+            .map_or((0, 0), |sent| sent.burst);
         self.sent = Some(LastSent {
             time_ns: moment.time_ns,
-            payload: moment.payload,
+            burst: (segments.saturating_add(1), bytes.saturating_add(moment.payload)),
             flight: moment.flight(),
             room: moment.window_end.map(|end| end.saturating_sub(moment.next)),
             window: moment.window_end.map(|end| saturated(end.saturating_sub(moment.delivered))),
             is_whole: self.is_whole(moment),
             is_pushed,
-            is_alone: before_ns.is_some_and(|ns| moment.time_ns.saturating_sub(ns) > BURST_NS),
         });
         self.answers = Answers::default();
     }
@@ -315,26 +326,31 @@ impl Waits {
         (sent.flight / SLACK_PART).max(2 * i64::from(self.full_size))
     }
 
-    /// Whether full segments leave one by one, each after a time that is proportional to the one
-    /// before: a pace. An application that writes at times sends bursts, or segments that are not
+    /// Whether full segments leave one or two at a time, each after a time that is proportional to the
+    /// ones before: a pace. An application that writes at times sends bursts, or segments that are not
     /// full.
     fn is_paced(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> bool {
         let gap_ns = end_ns - sent.time_ns;
-        if !sent.is_whole || sent.payload == 0 || gap_ns <= BURST_NS {
+        let (segments, bytes) = sent.burst;
+        if !sent.is_whole || bytes == 0 || gap_ns <= BURST_NS {
             return false;
         }
-        let pace = gap_ns.saturating_mul(1024) / i64::from(sent.payload);
+        let pace = gap_ns.saturating_mul(1024) / i64::from(bytes);
         let (known, agreed) = &mut self.pace;
+        let is_within = pace <= *known + *known / PACE_TOLERANCE;
         if !ends_write {
             // There were more data.
-            (*known, *agreed) = (pace, agreed.saturating_add(1));
-        } else if (pace - *known).abs() <= *known / PACE_TOLERANCE && sent.is_alone {
+            (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
+            return true;
+        }
+        if is_within && pace >= *known - *known / PACE_TOLERANCE && segments <= PACED_SEGMENTS {
             *agreed = agreed.saturating_add(1).min(2 * PACED);
-        } else {
+        } else if !is_within {
             *agreed = agreed.saturating_sub(1);
             *known = if *agreed == 0 { pace } else { *known };
         }
-        *agreed >= PACED
+        // A sender that had to wait for something else makes up for it: less is a pace, too.
+        *agreed >= PACED && is_within
     }
 
     /// The same, with the time in which one side served a request of the other.
