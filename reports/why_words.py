@@ -90,7 +90,10 @@ def sentences(flow: FlowCauses) -> list[str]:
     share = format_share(flow.main_cause_share)
     lasted = format_duration_s(flow.duration_s)
     found = [f"For {share} of {lasted} {CAUSE_WORDS[flow.main_cause]}."]
-    found.append(f"Evidence: {SIGN_WORDS[flow.main_sign]} ({', '.join(_facts(flow))}).")
+    sign = SIGN_WORDS[flow.main_sign]
+    if flow.main_cause == "unknown":
+        return [*found, f"Reason: {sign}."]
+    found.append(f"Evidence: {sign} ({', '.join(_facts(flow))}).")
     if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout"}:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)

@@ -60,9 +60,8 @@ def why(
     def write_text(file: TextIO) -> None:
         from tfrctrace.reports.printers.why import write_why
 
-        most = len(found) if flow else DEFAULT_LIMIT if limit is None else limit or None
-        slowest = found if flow else _slowest_first(found)
-        write_why(file, slowest[:most], total=len(found), width=terminal_width(file))
+        shown = found if flow else _slowest_first(found, DEFAULT_LIMIT if limit is None else limit)
+        write_why(file, shown, total=len(found), width=terminal_width(file))
 
     result.write(
         table=write_text,
@@ -84,10 +83,11 @@ def _of_flows(found: Sequence[FlowCauses], numbers: list[int] | None) -> Sequenc
     return [one for one in found if one.flow in numbers]
 
 
-def _slowest_first(found: Sequence[FlowCauses]) -> Sequence[FlowCauses]:
+def _slowest_first(found: Sequence[FlowCauses], limit: int) -> Sequence[FlowCauses]:
+    """Return so many of the slowest that are not small; all flows if it is 0."""
+    ordered = sorted(found, key=lambda one: one.goodput_bps or 0.0)
     least = SMALL * sum(one.payload_bytes or 0 for one in found)
-    large = [one for one in found if (one.payload_bytes or 0) >= least]
-    return sorted(large, key=lambda one: one.goodput_bps or 0.0)
+    return [one for one in ordered if (one.payload_bytes or 0) >= least][:limit] if limit else ordered
 
 
 def _write_json(file: TextIO, found: Sequence[FlowCauses], trace: Trace) -> None:

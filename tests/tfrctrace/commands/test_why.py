@@ -56,6 +56,16 @@ def test_a_trace_without_tcp_says_so(run, tmp_path):
     assert "no TCP connection with data" in done.out or "the capture does not show" in done.out
 
 
+def test_the_slowest_large_flows_are_described_unless_all_are_wanted(run):
+    trace = str(ROOT / "sample_traces" / "two-flows.pcapng.gz")
+    slowest = run("why", trace).out
+    assert slowest.index("192.0.2.2:5202") < slowest.index("192.0.2.2:5201")
+    assert "2 of 6 directions with data, slowest first" in slowest
+    # both flows share one bottleneck: iperf3's, in sample_traces/make.py
+    assert slowest.count("it shared the rate of the path with others.") == 2
+    assert run("why", trace, "--limit", "0").out.count("flow ") == 6
+
+
 def test_flows_names_the_command_when_asked_why(run):
     asked = run("flows", RECEIVER, "--why")
     assert asked.status == 2
