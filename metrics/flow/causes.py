@@ -32,7 +32,7 @@ def cause_shares(causes: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    length = pl.col("end_ns") - pl.col("start_ns")
+    length = _length_ns()
     shares = [
         (length.filter(pl.col("cause") == cause).sum() / length.sum()).alias(f"{cause}_share")
         for cause in CAUSES
@@ -43,11 +43,19 @@ def cause_shares(causes: pl.DataFrame) -> pl.DataFrame:
     return lasts.filter(pl.col("duration_s") > 0)
 
 
+def _length_ns() -> pl.Expr:
+    """Return how long a stretch lasts, also between times at both ends of 64 bits."""
+    import polars as pl
+
+    wrapped = pl.col("end_ns") - pl.col("start_ns")
+    return wrapped.cast(pl.UInt64, wrap_numerical=True).cast(pl.Float64)
+
+
 def main_causes(causes: pl.DataFrame) -> pl.DataFrame:
     """Return the cause with most time of each flow and direction, and what decided for it."""
     import polars as pl
 
-    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("ns")
+    length = _length_ns().sum().alias("ns")
     order = pl.col("cause").replace_strict(CAUSES, range(len(CAUSES)), return_dtype=pl.UInt8)
     by_cause = causes.group_by(*_OF_DIRECTION, "cause").agg(
         length,

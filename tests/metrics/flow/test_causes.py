@@ -73,6 +73,18 @@ def test_a_flow_without_duration_has_no_shares():
     assert cause_shares(rows.clear()).is_empty()
 
 
+def test_shares_between_times_at_both_ends_of_64_bits():
+    rows = table_of(
+        "causes",
+        [
+            {"flow": 1, "direction": "fwd", "cause": cause, "start_ns": start_ns, "end_ns": end_ns}
+            for cause, start_ns, end_ns in (("server", -(2**63), -1), ("loss", -1, 2**63 - 1))
+        ],
+    )
+    shares = cause_shares(rows).row(0, named=True)
+    assert (shares["server_share"], shares["loss_share"]) == pytest.approx((0.5, 0.5))
+
+
 def test_a_receiver_limited_flow_is_told_what_its_window_holds(receiver_limited):
     assert receiver_limited.main_cause_share == 0.8
     # 64 kB in each 200 ms are 2.56 Mbit/s

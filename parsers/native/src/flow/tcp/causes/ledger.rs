@@ -110,33 +110,33 @@ struct Sums {
 
 impl Sums {
     fn of(group: &[Span], start_ns: i64) -> Self {
+        let add = |sum: &mut i64, ns| *sum = sum.saturating_add(ns);
         let mut sums = Self::default();
         let mut before_ns = start_ns;
         for span in group {
-            let ns = span.end_ns - before_ns;
+            let ns = span.end_ns.saturating_sub(before_ns);
             before_ns = span.end_ns;
             match span.wait {
-                Wait::Data => sums.writes += ns,
-                Wait::Refill => sums.refills += ns,
-                Wait::Window | Wait::Receiver => sums.window += ns,
-                Wait::Idle | Wait::Answer => sums.idle += ns,
+                Wait::Data => add(&mut sums.writes, ns),
+                Wait::Refill => add(&mut sums.refills, ns),
+                Wait::Window | Wait::Receiver => add(&mut sums.window, ns),
+                Wait::Idle | Wait::Answer => add(&mut sums.idle, ns),
                 _ => {}
             }
             if matches!(span.wait, Wait::Data | Wait::DataWithAck | Wait::Refill) {
-                sums.missing += ns;
+                add(&mut sums.missing, ns);
             }
         }
         sums
     }
 
     fn are_refills(&self) -> bool {
-        self.refills > 0 && self.refills >= REFILLS_TO_WRITES * self.writes
+        self.refills > 0 && self.refills / REFILLS_TO_WRITES >= self.writes
     }
 
     /// Whether missing data are too rare to mean something.
     fn is_chance(&self) -> bool {
-        let all = self.missing + self.window + self.idle;
-        (self.missing as f64) < CHANCE * all as f64 && self.idle == 0
+        self.idle == 0 && (self.missing as f64) < CHANCE * (self.missing as f64 + self.window as f64)
     }
 }
 
@@ -190,7 +190,7 @@ impl Ledger<'_> {
     fn shown_together(&self, wait: Wait, sums: &Sums, is_below: bool, is_quiet: bool) -> Option<Found> {
         let send_buffer = (Cause::SendBuffer, Sign::Refills, Some(Cause::Application));
         let is_send_buffer = self.has_refills && sums.idle == 0 && sums.are_refills();
-        let is_missing = sums.missing + sums.idle > sums.window;
+        let is_missing = sums.missing.saturating_add(sums.idle) > sums.window;
         match wait {
             Wait::Window if is_send_buffer && is_missing && !is_below => Some(send_buffer),
             Wait::Window if is_missing && is_below && is_quiet => {
@@ -209,7 +209,7 @@ impl Ledger<'_> {
         let mut at_ns = since_ns;
         while at_ns < span.end_ns {
             let (until_ns, found) = self.network.limit_at(at_ns);
-            at_ns = until_ns.min(span.end_ns).max(at_ns + 1);
+            at_ns = until_ns.min(span.end_ns).max(at_ns.saturating_add(1));
             self.add(span, at_ns, found);
         }
     }

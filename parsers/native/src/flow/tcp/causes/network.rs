@@ -79,8 +79,8 @@ impl<'a> Network<'a> {
         let rates: Vec<f64> = losses
             .windows(2)
             .filter_map(|pair| {
-                let ns = pair[1].time_ns - pair[0].time_ns;
-                (ns > 2 * self.base_ns).then(|| (pair[1].delivered - pair[0].delivered) as f64 / ns as f64)
+                let ns = pair[1].time_ns.saturating_sub(pair[0].time_ns);
+                (ns / 2 > self.base_ns).then(|| (pair[1].delivered - pair[0].delivered) as f64 / ns as f64)
             })
             .collect();
         rates.len() + 1 >= LOSSES && spread(&rates) < EQUAL
@@ -138,9 +138,10 @@ impl<'a> Network<'a> {
         let mut blocks = Vec::new();
         let mut rest = self.path.laps.as_slice();
         while let Some(first) = rest.first() {
-            let begin_ns = first.end_ns - first.duration_ns;
-            let is_enough =
-                |(index, lap): (usize, &Lap)| index + 1 >= BLOCK_LAPS && lap.end_ns - begin_ns >= BLOCK_NS;
+            let begin_ns = first.end_ns.saturating_sub(first.duration_ns);
+            let is_enough = |(index, lap): (usize, &Lap)| {
+                index + 1 >= BLOCK_LAPS && lap.end_ns.saturating_sub(begin_ns) >= BLOCK_NS
+            };
             let count = 1 + rest.iter().enumerate().position(is_enough).unwrap_or(rest.len() - 1);
             let (laps, after) = rest.split_at(count);
             rest = after;

@@ -195,3 +195,34 @@ fn test_a_clock_that_steps_back_leaves_no_overlap() {
     assert!(sender.waits.has_stepped);
     assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(400 * MS));
 }
+
+#[test]
+fn test_times_at_both_ends_of_64_bits_do_no_harm() {
+    let mut sender = Sender::new(60 * MSS);
+    for time_ns in [i64::MIN, -1, 0, 1, i64::MAX - 1, i64::MAX, 5] {
+        for event in [
+            Event::Data { is_pushed: false, cuts_window: true },
+            Event::Acknowledgement { echoes_mark: false, carries_data: true },
+            Event::Repair { is_timeout: time_ns > 0 },
+        ] {
+            sender.next += MSS;
+            let (next, delivered) = (sender.next, sender.next - MSS / 2);
+            let rtt_ns = Some(u64::MAX >> (time_ns & 3));
+            let (window_end, full_size) = (Some(i64::MAX - 1), 1);
+            let payload = MSS as u32;
+            let moment = Moment {
+                time_ns,
+                event,
+                payload,
+                next,
+                delivered,
+                window_end,
+                full_size,
+                rtt_ns,
+                is_opener: false,
+            };
+            sender.waits.take(&moment);
+        }
+    }
+    assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(i64::MAX));
+}

@@ -303,7 +303,7 @@ impl Waits {
 
     fn wait_for_data_or_window(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> Wait {
         let prompt_ns = self.prompt_ns();
-        let follows = |time_ns: Option<i64>| time_ns.is_some_and(|ns| end_ns - ns <= prompt_ns);
+        let follows = |time_ns: Option<i64>| time_ns.is_some_and(|ns| end_ns.saturating_sub(ns) <= prompt_ns);
         let Answers { first_ns, last_ns, freed, freed_last, .. } = self.answers;
         let unused = freed - freed_last;
         let is_answer = follows(last_ns);
@@ -315,7 +315,7 @@ impl Waits {
             _ if !ends_write || is_paced => Wait::Window,
             (true, true) => Wait::DataWithAck,
             (true, false) => Wait::Window,
-            (false, _) if end_ns - sent.time_ns <= BURST_NS => {
+            (false, _) if end_ns.saturating_sub(sent.time_ns) <= BURST_NS => {
                 self.spans.last().map_or(Wait::Window, |last| last.wait)
             }
             (false, _) => Wait::Data,
@@ -330,14 +330,14 @@ impl Waits {
     /// ones before: a pace. An application that writes at times sends bursts, or segments that are not
     /// full.
     fn is_paced(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> bool {
-        let gap_ns = end_ns - sent.time_ns;
+        let gap_ns = end_ns.saturating_sub(sent.time_ns);
         let (segments, bytes) = sent.burst;
         if !sent.is_whole || bytes == 0 || gap_ns <= BURST_NS {
             return false;
         }
         let pace = gap_ns.saturating_mul(1024) / i64::from(bytes);
         let (known, agreed) = &mut self.pace;
-        let is_within = pace <= *known + *known / PACE_TOLERANCE;
+        let is_within = pace <= known.saturating_add(*known / PACE_TOLERANCE);
         if !ends_write {
             // There were more data.
             (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
