@@ -13,7 +13,7 @@ pub enum Event {
     /// Data that were sent before.
     Repair { is_timeout: bool },
     /// The other side acknowledges, perhaps nothing new.
-    Acknowledgement { echoes_mark: bool, carries_data: bool },
+    Acknowledgement { carries_data: bool },
     /// Nothing of these.
     Other,
 }
@@ -89,5 +89,5 @@ fn acknowledgement_event(tcp: &Tcp, payload: u32) -> Event {
     if !flags.has(TcpFlags::ACK) || flags.has(TcpFlags::SYN | TcpFlags::RST) {
         return Event::Other;
     }
-    Event::Acknowledgement { echoes_mark: flags.has(TcpFlags::ECE), carries_data: payload > 0 }
+    Event::Acknowledgement { carries_data: payload > 0 }
 }

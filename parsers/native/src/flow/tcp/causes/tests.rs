@@ -44,12 +44,12 @@ impl Sender {
 
     fn acknowledge(&mut self, time_ms: i64, bytes: i64, rtt_ms: i64) {
         self.delivered += bytes;
-        let event = Event::Acknowledgement { echoes_mark: false, carries_data: false };
+        let event = Event::Acknowledgement { carries_data: false };
         self.show(time_ms, event, 0, Some(rtt_ms));
     }
 
     fn hear(&mut self, time_ms: i64) {
-        let event = Event::Acknowledgement { echoes_mark: false, carries_data: true };
+        let event = Event::Acknowledgement { carries_data: true };
         self.show(time_ms, event, 0, None);
     }
 
@@ -202,7 +202,7 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
     for time_ns in [i64::MIN, -1, 0, 1, i64::MAX - 1, i64::MAX, 5] {
         for event in [
             Event::Data { is_pushed: false, cuts_window: true },
-            Event::Acknowledgement { echoes_mark: false, carries_data: true },
+            Event::Acknowledgement { carries_data: true },
             Event::Repair { is_timeout: time_ns > 0 },
         ] {
             sender.next += MSS;

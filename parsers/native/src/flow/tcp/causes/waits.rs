@@ -21,9 +21,10 @@ const BURST_NS: i64 = 1_000_000;
 const SHORTEST_FULL_SIZE: u32 = 536;
 /// Segments in a row of one size that is the full one of the path.
 const USUAL: u32 = 3;
-/// Paced packets in a row that show a pace, and how far apart times for each byte may be (1/n).
+/// Paced packets in a row that show a pace, and by which factor it may change from one to the next: BBR
+/// paces at 5/4 and 3/4 of its rate in turns.
 const PACED: u8 = 3;
-const PACE_TOLERANCE: i64 = 4;
+const PACE_CHANGE: i64 = 2;
 /// Segments that a pacing sender lets go at a time (Linux's least `tso_segs`).
 const PACED_SEGMENTS: u32 = 2;
 /// Room for a burst, as a part (1/n) of the flight.
@@ -337,14 +338,14 @@ impl Waits {
         }
         let pace = gap_ns.saturating_mul(1024) / i64::from(bytes);
         let (known, agreed) = &mut self.pace;
-        let is_within = pace <= known.saturating_add(*known / PACE_TOLERANCE);
+        let is_within = pace / PACE_CHANGE <= *known;
         if !ends_write {
             // There were more data.
             (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
             return true;
         }
-        if is_within && pace >= *known - *known / PACE_TOLERANCE && segments <= PACED_SEGMENTS {
-            *agreed = agreed.saturating_add(1).min(2 * PACED);
+        if is_within && pace >= *known / PACE_CHANGE && segments <= PACED_SEGMENTS {
+            (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
         } else if !is_within {
             *agreed = agreed.saturating_sub(1);
             *known = if *agreed == 0 { pace } else { *known };
