@@ -48,7 +48,7 @@ def write_why(file: TextIO, flows: Sequence[FlowCauses], *, total: int, width: i
         shown = f"{format_count(len(flows))} of {format_count(total)}"
         file.write(f"{shown} directions with data, slowest first; `--limit 0` shows all\n")
     elif not flows:
-        file.write("no TCP connection with data\n")
+        file.write("no captured TCP connection with data\n")
 
 
 def _bars(flow: FlowCauses) -> Iterable[str]:

@@ -78,7 +78,8 @@ def _of_flows(found: Sequence[FlowCauses], numbers: list[int] | None) -> Sequenc
     missing = sorted(set(numbers) - {one.flow for one in found})
     if missing:
         raise UsageError(
-            f"flow {missing[0]} is no TCP connection with data", hint="`tfrctrace flows` numbers all flows"
+            f"flow {missing[0]} is no captured TCP connection with data",
+            hint="`tfrctrace flows` numbers all flows",
         )
     return [one for one in found if one.flow in numbers]
 

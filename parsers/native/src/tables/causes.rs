@@ -3,12 +3,11 @@
 use std::io;
 
 use super::column::column;
-use super::rounds::sees_limits;
+use super::rounds::{ms, sees_limits};
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
 use crate::flow::tcp::causes::{Cause, Sign, Stretch, Waits, hidden, ledger};
-use crate::packet::event::Numbering;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
@@ -62,11 +61,8 @@ impl PassTable for Causes {
 /// Why the waits of a side show nothing, if so.
 fn hidden_by(shown: Shown<'_>, number: u32, side: Side) -> Option<Sign> {
     let flow = shown.flow(number);
-    let counts_packets = flow.deliveries().is_some_and(|both| both.numbering == Numbering::Packets);
     let half = flow.transport.tcp.as_deref()?.half(side);
-    if counts_packets {
-        Some(Sign::NoBytes)
-    } else if !sees_limits(shown.analysis, flow, side) {
+    if !sees_limits(shown.analysis, flow, side) {
         Some(Sign::AwayFromSender)
     } else if half.gap_bytes() > 0 {
         Some(Sign::MissingData)
@@ -85,10 +81,6 @@ fn add(rows: &mut Vec<OfFlow>, (flow, direction): (u32, &'static str), waits: &W
         rows.push(OfFlow { flow, direction, start_ns, base_rtt_ns, stretch });
         start_ns = stretch.end_ns;
     }
-}
-
-fn ms(ns: i64) -> f64 {
-    ns as f64 / 1e6
 }
 
 impl<'a> Row<'a> for CauseRow<'a> {

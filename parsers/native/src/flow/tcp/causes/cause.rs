@@ -59,8 +59,6 @@ named_enum! {
         Retransmission = "retransmission",
         RetransmissionTimer = "retransmission_timer",
         AwayFromSender = "away_from_sender",
-        /// Sequence numbers count packets.
-        NoBytes = "no_bytes",
         /// The capture lacks data that the receiver got.
         MissingData = "missing_data",
         /// The clock of the capture went back.
