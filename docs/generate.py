@@ -1,6 +1,6 @@
 """Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
-`results.schema.json`, `audit.schema.json`, the manual pages, the output in the README, and what a trace has
-in `python.md`.
+`results.schema.json`, `why.schema.json`, `audit.schema.json`, the manual pages, the output in the README, and
+what a trace has in `python.md`.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -154,6 +154,14 @@ def results_schema() -> str:
     return json.dumps(schema_of(SavedResults, "tfrctrace results"), indent=1, ensure_ascii=False) + "\n"
 
 
+def why_schema() -> str:
+    """Return the JSON schema of `tfrctrace why --format json`."""
+    from tfrctrace.metrics.results.schemas import schema_of
+    from tfrctrace.metrics.results.why import WhyDocument
+
+    return json.dumps(schema_of(WhyDocument, "tfrctrace why"), indent=1, ensure_ascii=False) + "\n"
+
+
 def audit_schema() -> str:
     """Return the JSON schema of audits."""
     from tfrctrace.metrics.results.audit import AuditDocument
@@ -220,6 +228,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
     "docs/results.schema.json": results_schema,
+    "docs/why.schema.json": why_schema,
     "docs/audit.schema.json": audit_schema,
     "docs/all-metrics.md": metrics_page,
     "README.md": readme,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
+    from tfrctrace.metrics.results.why import FlowCauses
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
@@ -276,6 +277,13 @@ class Trace(Tables):
         """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
         return self.closed_loops(*names, **options).frame
 
+    def why(self) -> list[FlowCauses]:
+        """Return why each direction with data of a TCP connection was no faster, by shares of its time."""
+        from tfrctrace.metrics.flow.causes import flow_causes
+
+        self.read("flows", "causes")
+        return list(flow_causes(self.causes, self.flows))
+
     def report(
         self,
         path: StrPath,
@@ -410,6 +418,11 @@ class Flow:
     def rounds(self) -> pl.DataFrame:
         """One row for each round of data in flight: flight, window, what limited it."""
         return self.table("rounds")
+
+    @property
+    def causes(self) -> pl.DataFrame:
+        """One row for each stretch of its life: why it was no faster."""
+        return self.table("causes")
 
     @property
     def bins(self) -> pl.DataFrame:

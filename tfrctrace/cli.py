@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "report": "tfrctrace report link.pcapng -o link.html",
     "plot": "tfrctrace plot link.pcapng --kind rtt -o rtt.pdf",
     "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
+    "why": "tfrctrace why link.pcapng --flow 3",
     "groups": "tfrctrace groups link.pcapng --by host --every 5min --sort rtt",
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
@@ -195,6 +196,8 @@ def _usage_error(error: typer.BadParameter) -> int:
     hint = f"see `{command} --help`"
     if choice := _NO_CHOICE.search(text):
         hint = f"{proposal(choice[1], _QUOTED.findall(choice[2]))} {hint}".strip()
+    elif "--why" in text:
+        hint = "`tfrctrace why` says why flows were no faster"
     print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=hint))
     return WRONG_USAGE
 

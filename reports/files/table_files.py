@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.why import FlowCauses
     from tfrctrace.parsers._native import ArrowStream
 
 TableFormat = Literal["csv", "parquet", "arrow"]
@@ -107,6 +108,24 @@ def write_groups_json(
         "groups": map(_encode, groups.iter_rows(named=True)),
         "buckets": map(_encode, buckets.iter_rows(named=True)),
         **({"objectives": map(_encode, objectives)} if objectives else {}),
+        "warnings": map(_encode, map(_with_text, problems)),
+    }
+    _write_document(file, parts, schema_version=schema_version, version=version)
+
+
+def write_why_json(
+    file: TextIO,
+    flows: Iterable[FlowCauses],
+    problems: Sequence[Problem],
+    *,
+    schema_version: int,
+    version: str,
+) -> None:
+    """Write the document of `why --format json`, a line for each direction with data."""
+    import msgspec
+
+    parts = {
+        "flows": (_encode(msgspec.to_builtins(flow)) for flow in flows),
         "warnings": map(_encode, map(_with_text, problems)),
     }
     _write_document(file, parts, schema_version=schema_version, version=version)

@@ -48,7 +48,7 @@ def test_help_fits_into_80_columns_and_shows_repeatable_arguments_with_dots(run,
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(f"Usage: tfrctrace {command} [OPTIONS]")
     assert lines[0].endswith("TRACE...") == (
-        command in {"plot", "flows", "groups", "convert", "metrics", "check", "replay"}
+        command in {"plot", "flows", "why", "groups", "convert", "metrics", "check", "replay"}
     )
 
 

@@ -32,6 +32,7 @@ TableName = Literal[
     "rtt_buckets",
     "losses",
     "rounds",
+    "causes",
     "variables",
     "feedback",
     "loss_events",

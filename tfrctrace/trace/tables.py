@@ -60,6 +60,11 @@ class Tables(Passes):
         return self.table("rounds").frame()
 
     @property
+    def causes(self) -> pl.DataFrame:
+        """One row for each stretch of a direction with data that one cause held back."""
+        return self.table("causes").frame()
+
+    @property
     def feedback(self) -> pl.DataFrame:
         """One row for each report of a TFRC receiver: its values, and the resulting state of the sender."""
         return self.table("feedback").frame()

@@ -21,8 +21,9 @@ use crate::flow::bins::Bins;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::quic::client_hellos::ClientHellos;
 use crate::flow::rtp::sessions::Sessions;
-use crate::flow::tcp::Outcome;
+use crate::flow::tcp::causes::Ledgers;
 use crate::flow::tcp::details::DetailsByFlow;
+use crate::flow::tcp::{Connection, Outcome};
 use crate::flow::tfrc::TfrcSamples;
 use crate::flow::transits::{PathOutcome, Transits};
 use crate::flow::{FlowBatches, FlowTable, Found, Fragments};
@@ -30,6 +31,8 @@ use crate::groups::Groups;
 use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::OutsideFlows;
 use crate::packet::captured::Captured;
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
 use crate::pair::hops::Hops;
 use crate::threads::Threads;
@@ -153,6 +156,8 @@ pub struct Results {
     pub samples: PacketSamples,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
+    /// What held back the senders of TCP connections, if wanted.
+    pub ledgers: Option<Ledgers>,
     /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
     /// Whether sources of RTP count what each second brings.
@@ -177,10 +182,12 @@ pub struct Results {
 impl Results {
     pub fn new(options: &Options) -> Self {
         Self {
-            collects: options.collects("bins") || options.collects("tcp") || !options.collectors.is_empty(),
+            collects: ["bins", "tcp", "causes"].iter().any(|table| options.collects(table))
+                || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             samples: PacketSamples::new(&options.collectors, options.max_samples),
             details: options.collects("tcp").then(DetailsByFlow::default),
+            ledgers: options.collects("causes").then(|| Ledgers::new(options.max_samples)),
             tfrc: TfrcSamples {
                 feedback: options.samples_of("feedback"),
                 loss_events: options.samples_of("loss_events"),
@@ -204,12 +211,33 @@ impl Results {
         self.collects
             || self.spool.is_some()
             || self.bins.is_some()
-            || self.details.is_some()
+            || self.follows_connections()
             || self.left_out().next().is_some()
             || self.wants_rtp_intervals
             || self.link_samples.wanted
             || !self.variables.kept.is_empty()
             || self.tfrc.wants_any()
+    }
+
+    /// Collect what is wanted of a connection whose packet from `side` of a flow had this outcome.
+    pub(super) fn follow_connection(
+        &mut self,
+        place: (u32, Side),
+        connection: &Connection,
+        (packet, sack): (&Packet, &[(u32, u32)]),
+        outcome: &Outcome,
+    ) {
+        if let Some(details) = &mut self.details {
+            details.on_segment(place, connection, packet, sack, outcome);
+        }
+        if let Some(ledgers) = &mut self.ledgers {
+            ledgers.on_segment(place, connection, packet, outcome);
+        }
+    }
+
+    /// Whether anything is collected of connections, for which packets have to come in the order of the file.
+    pub(super) fn follows_connections(&self) -> bool {
+        self.details.is_some() || self.ledgers.is_some()
     }
 
     /// Collect what is wanted of a packet.
@@ -254,6 +282,7 @@ impl Results {
             ("loss intervals", self.tfrc.loss_intervals.left_out),
             ("findings", self.tfrc.findings.left_out),
             ("samples of variables", self.variables.left_out),
+            ("packets in the ledger of causes", self.ledgers.as_ref().map_or(0, |ledgers| ledgers.left_out)),
             ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
         ];
         self.samples.left_out().chain(others).filter(|(_, left_out)| *left_out > 0)

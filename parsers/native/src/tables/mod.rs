@@ -4,6 +4,7 @@
 //! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and
 //! the JSON schema of them.
 
+mod causes;
 mod column;
 pub mod files;
 mod flows;
@@ -87,6 +88,10 @@ pub const TABLES: &[Table] = &[
     Table::of_packets::<rounds::RoundSample>(
         "rounds",
         "each round of data in flight, a round-trip time long",
+    ),
+    Table::of_pass::<causes::Causes>(
+        "causes",
+        "each stretch of a direction with data that one cause held back",
     ),
     Table::of_pass::<variables::Variables>(
         "variables",

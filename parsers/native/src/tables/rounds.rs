@@ -298,6 +298,6 @@ impl SampleRow<'_, RoundSample> {
     }
 }
 
-fn ms(ns: i64) -> f64 {
+pub(super) fn ms(ns: i64) -> f64 {
     ns as f64 / 1e6
 }

@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 pub mod accurate_ecn;
+pub mod causes;
 pub mod classify;
 pub mod details;
 pub mod ecn;

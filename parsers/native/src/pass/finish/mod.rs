@@ -14,6 +14,7 @@ use super::state::{Analysis, Carried};
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::delivery::Deliveries;
 use crate::flow::ends::FlowEnd;
+use crate::flow::tcp::causes::Ledgers;
 use crate::flow::tfrc::{LossEventSample, TfrcSamples};
 use crate::flow::transits::TransitCounters;
 use crate::flow::{Flow, FlowTable};
@@ -42,6 +43,7 @@ impl Analysis {
             groups.finish(&mut carried.flows, options);
         }
         finish_tfrc(&mut carried.flows, &mut results.tfrc, options);
+        results.ledgers.iter_mut().for_each(Ledgers::finish);
         let (rtt_sources, read) = RttSources::find(&carried.flows, options);
         results.rtt_sources = rtt_sources;
         self.note_unread(read);

@@ -165,10 +165,11 @@ impl PairedReading<'_> {
         }
         let flow = carried.flows.get(flow);
         if (end == PathEnd::Near) == (Some(side) == flow.watched())
-            && let (Some(details), Some(connection)) = (&mut results.details, &flow.transport.tcp)
+            && results.follows_connections()
+            && let Some(connection) = &flow.transport.tcp
         {
-            let sack = extras.sack(network.tcp.options.sack);
-            details.on_segment((found.flow, side), connection, packet, sack, outcome);
+            let packet = (packet, extras.sack(network.tcp.options.sack));
+            results.follow_connection((found.flow, side), connection, packet, outcome);
         }
     }
 

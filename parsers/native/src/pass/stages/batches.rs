@@ -92,7 +92,7 @@ impl Analysis {
 
     /// Whether packets have to be followed in the order of the file.
     fn is_in_order(&self, batch: &Batch) -> bool {
-        self.results.details.is_some()
+        self.results.follows_connections()
             || self.results.bins.as_ref().is_some_and(|bins| !bins.takes_any_order(BATCHES * BATCH))
             || self.is_all_sightings(batch)
     }
@@ -193,12 +193,13 @@ impl Analysis {
         let (flow, pool) = self.carried.flows.get_with_pool(found.flow);
         flow.on_plain(found.side, segment, extras, pool, &mut self.working.outcome);
         if COLLECTS {
-            if let (Some(details), Some(connection)) = (&mut self.results.details, &flow.transport.tcp)
+            if self.results.follows_connections()
+                && let Some(connection) = &flow.transport.tcp
                 && !self.working.outcome.is_copy()
             {
-                let sack = extras.sack(segment.tcp.options.sack);
+                let packet = (&segment.to_packet(), extras.sack(segment.tcp.options.sack));
                 let place = (found.flow, found.side);
-                details.on_segment(place, connection, &segment.to_packet(), sack, &self.working.outcome);
+                self.results.follow_connection(place, connection, packet, &self.working.outcome);
             }
             self.results.collect(found, &Captured::plain(segment), &self.working.outcome);
             if let Some(spool) = &mut self.results.spool {

@@ -148,11 +148,12 @@ impl Analysis {
         }
         let (flow, pool) = self.carried.flows.get_with_pool(found.flow);
         flow.on(&Seen { side: found.side, packet, network, extras }, None, pool, outcome);
-        if let (Some(details), Some(connection)) = (&mut self.results.details, &flow.transport.tcp)
+        if self.results.follows_connections()
+            && let Some(connection) = &flow.transport.tcp
             && !outcome.is_copy()
         {
-            let sack = extras.sack(network.tcp.options.sack);
-            details.on_segment((found.flow, found.side), connection, packet, sack, outcome);
+            let packet = (packet, extras.sack(network.tcp.options.sack));
+            self.results.follow_connection((found.flow, found.side), connection, packet, outcome);
         }
         if self.results.collects {
             self.results.collect(found, &Captured::of(packet, network), &self.working.outcome);

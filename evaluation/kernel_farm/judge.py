@@ -1,0 +1,211 @@
+"""Compare the table of causes with what the kernels of the farm knew.
+
+    python evaluation/kernel_farm/judge.py RUNS [--vantage sender] [--wrong]
+
+Of each run and vantage: the time in which the receiver, the send buffer and the application held the flow
+back, against the kernel's sums, and the cause with the largest share, against what the run was set up for. A
+time is right within 2 % of the flow's life, or within 20 ms and 10 ms for each change that the logs show.
+What is unknown counts as wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+import tfrctrace
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import truth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scenario import Scenario
+
+VANTAGES: Final = ("sender", "middle", "receiver")
+
+KERNEL_HAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "application": ("application", "server"),
+    "receiver": ("receiver",),
+    "send_buffer": ("send_buffer",),
+}
+"""Causes of which the kernel has sums, and ours of the same meaning: it knows no servers."""
+
+REPAIRS: Final = ("recovery", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One run as one vantage shows it."""
+
+    name: str
+    limit: str
+    controller: str
+    vantage: str
+    true_s: Mapping[str, float]
+    found_s: Mapping[str, float]
+    """By cause; repairs count for what the losses came from."""
+    within: Mapping[str, bool]
+    """Whether each time that the kernel has sums of is right."""
+    largest: str
+    expected: frozenset[str]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the largest cause is what the run was set up for."""
+        return self.largest in self.expected
+
+    @property
+    def is_known(self) -> bool:
+        """Whether most of the flow's life has a cause."""
+        return 2 * self.found_s.get("unknown", 0.0) < sum(self.found_s.values())
+
+
+def expected_causes(folder: Path, scenario: Scenario, known: truth.Truth) -> frozenset[str]:
+    """Return the causes that may have the largest share, by the sums of the logs and counters of queues."""
+    if known.largest != "network":
+        return frozenset(KERNEL_HAS[known.largest])
+    counters = json.loads((folder / "counters.json").read_text())["after"]
+    dropped = _first(r"dropped (\d+)", counters["queues"])
+    if _first(r"dropped (\d+)", counters["policer"]) > dropped:
+        cause = "policer"
+    elif scenario.competitors:
+        cause = "shared_bottleneck"
+    elif _first(r"dropped (\d+)", counters["delays"]) > dropped:
+        cause = "loss"
+    elif known.delivered_ce > dropped:
+        cause = "mark"
+    else:
+        cause = "bottleneck"
+    return frozenset({cause, "slow_start"} if scenario.limit == "short" else {cause})
+
+
+def _first(pattern: str, text: str) -> int:
+    found = re.search(pattern, text)
+    return int(found[1]) if found else 0
+
+
+def found_causes(capture: Path, port: int) -> dict[str, float]:
+    """Return seconds by cause of the data that a port sent."""
+    trace = tfrctrace.open(capture)
+    flows = trace.flows.filter(pl.col("src_port") == port).select("flow", "direction")
+    rows = trace.causes.join(flows, on=["flow", "direction"], how="semi")
+    cause = pl.when(pl.col("cause").is_in(REPAIRS)).then(pl.coalesce("second_cause", "cause"))
+    sums = rows.group_by(cause.otherwise("cause").alias("cause")).agg(
+        (pl.col("end_ns") - pl.col("start_ns")).sum() / 1e9
+    )
+    return dict(sums.iter_rows())
+
+
+def changes(samples: Sequence[Mapping[str, Any]], states: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how often the logs show that each time began or ended."""
+
+    def of(holds: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]) -> int:
+        held = [holds(before, after) for before, after in pairwise(samples)]
+        return sum(before != after for before, after in pairwise(held))
+
+    return {
+        "application": len(states),
+        "receiver": of(lambda before, after: after["rwnd_limited_us"] > before["rwnd_limited_us"]),
+        "send_buffer": of(lambda _, after: after["notsent_bytes"] == 0) + len(states),
+    }
+
+
+def judge(folder: Path, vantage: str) -> Judged:
+    """Judge a run."""
+    scenario, known = truth.read(folder)
+    samples, states = (truth.rows(folder / f"flow.{log}.csv.gz") for log in ("tcp_info", "application"))
+    found = found_causes(folder / f"{vantage}.pcap.gz", scenario.sender.port)
+    true_s = {
+        "application": known.application_s,
+        "receiver": known.receiver_s,
+        "send_buffer": known.send_buffer_s,
+    }
+    changed = changes(samples, states)
+    within = {
+        name: abs(sum(found.get(cause, 0.0) for cause in KERNEL_HAS[name]) - seconds)
+        <= max(0.02 * known.life_s, 0.02 + 0.01 * changed[name])
+        for name, seconds in true_s.items()
+    }
+    return Judged(
+        name=folder.name,
+        limit=scenario.limit,
+        controller=scenario.sender.controller,
+        vantage=vantage,
+        true_s=true_s,
+        found_s=found,
+        within=within,
+        largest=max(found, key=found.__getitem__, default="unknown"),
+        expected=expected_causes(folder, scenario, known),
+    )
+
+
+def table(title: str, judged: Sequence[Judged], key: Callable[[Judged], str]) -> list[str]:
+    """Return lines with how many of each key are right."""
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    for one in judged:
+        groups[key(one)].append(one)
+    columns = ("flows", "application", "receiver", "send_buffer", "largest", "known")
+    lines = [f"{title:18}" + "".join(f"{column:>13}" for column in columns)]
+    for name, group in sorted(groups.items()):
+        right = [sum(one.within[column] for one in group) for column in columns[1:4]]
+        right += [sum(one.is_right for one in group), sum(one.is_known for one in group)]
+        shares = "".join(f"{100 * count / len(group):12.0f}%" for count in right)
+        lines.append(f"{name:18}{len(group):13}{shares}")
+    return lines
+
+
+def described(one: Judged) -> str:
+    """Return a line on a run that is not judged right."""
+    times = ", ".join(
+        f"{name} {sum(one.found_s.get(cause, 0.0) for cause in KERNEL_HAS[name]):.2f} s of {seconds:.2f} s"
+        for name, seconds in one.true_s.items()
+        if not one.within[name]
+    )
+    causes = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _largest_first(one.found_s))
+    expected = " or ".join(sorted(one.expected))
+    return f"{one.name} at the {one.vantage}: expected {expected}; found {causes}" + (
+        f"; wrong: {times}" if times else ""
+    )
+
+
+def _largest_first(seconds: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(seconds.items(), key=lambda item: -item[1])[:4]
+
+
+def main() -> None:
+    """Print how right the causes of all runs below a folder are."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser.add_argument("--vantage", action="append", choices=VANTAGES, help="only this one; repeatable")
+    parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
+    asked = parser.parse_args()
+    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    judged = [judge(folder, vantage) for vantage in asked.vantage or VANTAGES for folder in folders]
+    for title, key in (
+        ("vantage", lambda one: one.vantage),
+        ("limit, at sender", lambda one: one.limit),
+        ("controller", lambda one: one.controller),
+    ):
+        shown = judged if title == "vantage" else [one for one in judged if one.vantage == "sender"]
+        print(*table(title, shown, key), "", sep="\n")
+    if asked.wrong:
+        wrong = [one for one in judged if not one.is_right or not all(one.within.values())]
+        print(*map(described, wrong), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

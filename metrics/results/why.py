@@ -1,0 +1,86 @@
+"""Why flows were no faster: shares of their time by cause."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tfrctrace.metrics.results.document import Tool
+from tfrctrace.metrics.results.flows import (
+    Count,
+    FlowNumber,
+    SourceProblem,
+    TimeNs,
+)
+
+Cause = Literal[
+    "handshake",
+    "application",
+    "server",
+    "receiver",
+    "send_buffer",
+    "slow_start",
+    "bottleneck",
+    "shared_bottleneck",
+    "policer",
+    "loss",
+    "mark",
+    "recovery",
+    "timeout",
+    "unknown",
+]
+"""The causes of the core's table, in its order."""
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a direction with data was no faster. Its shares add up to 1."""
+
+    flow: FlowNumber
+    direction: Literal["fwd", "rev"]
+    src: str
+    src_port: Count
+    dst: str
+    dst_port: Count
+    start_ns: TimeNs
+    duration_s: Annotated[float, Meta(description="from the first packet of the flow to the last")]
+    payload_bytes: Annotated[Count | None, Meta(description="null if packets were cut before their length")]
+    goodput_bps: Annotated[float | None, Meta(description="null as in the table of flows")]
+    main_cause: Annotated[Cause, Meta(description="the cause with the largest share")]
+    main_cause_share: Share
+    main_sign: Annotated[str, Meta(description="the sign that decided for most of the time of main_cause")]
+    second_cause: Annotated[
+        Cause | None, Meta(description="what that was if not main_cause; null if nothing else is near")
+    ]
+    changes: Annotated[Count, Meta(description="stretches of main_cause")]
+    flight_bytes: Annotated[Count, Meta(description="most data in flight in them")]
+    window_bytes: Annotated[
+        Count | None, Meta(description="largest receive window in them; null if its scale is unknown")
+    ]
+    base_rtt_ms: Annotated[float | None, Meta(description="null without RTT samples")]
+    rtt_p95_ms: Annotated[float | None, Meta(description="null without RTT samples")]
+    handshake_share: Share
+    application_share: Share
+    server_share: Share
+    receiver_share: Share
+    send_buffer_share: Share
+    slow_start_share: Share
+    bottleneck_share: Share
+    shared_bottleneck_share: Share
+    policer_share: Share
+    loss_share: Share
+    mark_share: Share
+    recovery_share: Share
+    timeout_share: Share
+    unknown_share: Share
+
+
+class WhyDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `tfrctrace why --format json` writes: a row for each direction with data of a TCP connection."""
+
+    schema_version: int
+    tool: Tool
+    flows: list[FlowCauses]
+    warnings: list[SourceProblem]

@@ -1,0 +1,70 @@
+//! The words for what held a sender back, and for the signs of it.
+
+named_enum! {
+    /// What a sender waited for, or was held by.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Cause {
+        /// The set-up of the connection, up to its first data.
+        Handshake = "handshake",
+        /// Data from its application.
+        Application = "application",
+        /// The other side's answer.
+        Server = "server",
+        Receiver = "receiver",
+        SendBuffer = "send_buffer",
+        SlowStart = "slow_start",
+        /// The rate of the path, which the flow takes alone.
+        Bottleneck = "bottleneck",
+        /// The same, which others take too.
+        SharedBottleneck = "shared_bottleneck",
+        Policer = "policer",
+        /// Losses that no queue explains.
+        Loss = "loss",
+        /// Marks of explicit congestion notification.
+        Mark = "mark",
+        /// The repair of losses.
+        Recovery = "recovery",
+        /// A retransmission timer, and the repair after it.
+        Timeout = "timeout",
+        Unknown = "unknown",
+    }
+}
+
+named_enum! {
+    /// The sign that decided, or why none did.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Sign {
+        NoDataYet = "no_data_yet",
+        NothingInFlight = "nothing_in_flight",
+        /// Data were sent without an acknowledgement after the end of a write.
+        Write = "write",
+        /// Acknowledgements made room that was not used.
+        UnusedRoom = "unused_room",
+        /// The flight stayed below an earlier one, though nothing had reduced the window.
+        FlightBelowEarlier = "flight_below_earlier",
+        Request = "request",
+        WindowEdge = "window_edge",
+        ClosedWindow = "closed_window",
+        /// The flight drops and is refilled in steps, each time when an acknowledgement comes.
+        Refills = "refills",
+        NoCutYet = "no_cut_yet",
+        /// The last reduction came with a queue.
+        LossWithQueue = "loss_with_queue",
+        QueueGrows = "queue",
+        SteadyRate = "steady_rate",
+        RateBelowCapacity = "rate_below_capacity",
+        EqualRates = "equal_rates_between_losses",
+        LossWithoutQueue = "loss_without_queue",
+        EchoedMark = "echoed_mark",
+        Retransmission = "retransmission",
+        RetransmissionTimer = "retransmission_timer",
+        AwayFromSender = "away_from_sender",
+        /// The capture lacks data that the receiver got.
+        MissingData = "missing_data",
+        /// The clock of the capture went back.
+        ClockStep = "clock_step",
+        NoAcknowledgements = "no_acknowledgements",
+        UnknownWindow = "unknown_window",
+        NoSign = "no_sign",
+    }
+}

@@ -1,0 +1,93 @@
+//! What one packet shows of the data of one side.
+
+use super::super::classify::class::Class;
+use super::super::{Connection, Outcome};
+use crate::packet::event::{Packet, Tcp, TcpFlags};
+use crate::packet::key::Side;
+
+/// What a packet is for the data of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// New data of the side.
+    Data { is_pushed: bool, cuts_window: bool },
+    /// Data that were sent before.
+    Repair { is_timeout: bool },
+    /// The other side acknowledges, perhaps nothing new.
+    Acknowledgement { carries_data: bool },
+    /// Nothing of these.
+    Other,
+}
+
+/// State of the data of a side after a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub time_ns: i64,
+    pub event: Event,
+    /// Bytes of its payload.
+    pub payload: u32,
+    /// Position after the highest sent.
+    pub next: i64,
+    /// Bytes acknowledged, also by SACK.
+    pub delivered: i64,
+    /// End of the receive window; None if its scale is unknown.
+    pub window_end: Option<i64>,
+    /// Payload of a full-sized segment.
+    pub full_size: u32,
+    /// Round-trip time of the acknowledged data, if it gives one.
+    pub rtt_ns: Option<u64>,
+    /// Whether the side opened the connection.
+    pub is_opener: bool,
+}
+
+impl Moment {
+    /// What a packet from `from` shows of the data of `side`, after its connection processed it and
+    /// returned `outcome`. None if its TCP header is not whole.
+    pub fn of(
+        connection: &Connection,
+        side: Side,
+        (from, packet): (Side, &Packet),
+        outcome: &Outcome,
+    ) -> Option<Self> {
+        let (tcp, payload) = (packet.network.tcp()?, packet.network.payload_bytes?);
+        let half = connection.half(side);
+        let window_end = half.acknowledged.window_end;
+        let event = match side == from {
+            true => data_event(tcp, payload, outcome),
+            false => acknowledgement_event(tcp, payload),
+        };
+        Some(Self {
+            time_ns: packet.time_ns,
+            event,
+            payload,
+            next: half.sent.next,
+            delivered: half.delivered(),
+            window_end: Some(window_end).filter(|&end| end != i64::MAX),
+            full_size: half.full_size(connection.half(side.other())),
+            rtt_ns: outcome.ack_rtt_ns.filter(|_| side != from),
+            is_opener: connection.opener() == Some(side),
+        })
+    }
+
+    /// Bytes in flight.
+    pub fn flight(&self) -> i64 {
+        self.next - self.delivered
+    }
+}
+
+fn data_event(tcp: &Tcp, payload: u32, outcome: &Outcome) -> Event {
+    match outcome.finding.map(|finding| finding.class) {
+        Some(class) if class.is_retransmission() => Event::Repair { is_timeout: class == Class::Rto },
+        _ if payload > 0 && outcome.new_bytes > 0 => {
+            Event::Data { is_pushed: tcp.flags.has(TcpFlags::PSH), cuts_window: tcp.flags.has(TcpFlags::CWR) }
+        }
+        _ => Event::Other,
+    }
+}
+
+fn acknowledgement_event(tcp: &Tcp, payload: u32) -> Event {
+    let flags = tcp.flags;
+    if !flags.has(TcpFlags::ACK) || flags.has(TcpFlags::SYN | TcpFlags::RST) {
+        return Event::Other;
+    }
+    Event::Acknowledgement { carries_data: payload > 0 }
+}

@@ -1,0 +1,212 @@
+//! What limits the congestion window of a sender, as round-trip times, losses and marks show it.
+
+use super::cause::{Cause, Sign};
+use super::path::{Cut, CutReason, Lap, Path};
+
+/// Growth of the rate from one round trip to the next below which the path is full, and how many of
+/// them show it (as BBR leaves its Startup: draft-ietf-ccwg-bbr section 5.3.1.2).
+const GROWTH: f64 = 1.25;
+const FULL_LAPS: u32 = 3;
+/// A queue lengthens the round trip by this part of the base, and by this time.
+const QUEUE_PART: f64 = 0.1;
+const QUEUE_NS: f64 = 2_000_000.0;
+/// Losses between which rates are compared, and how much those of a policer vary.
+const LOSSES: usize = 4;
+const EQUAL: f64 = 0.15;
+/// Round trips, and time, over which a rate is taken: shorter ones depend on where segments fall.
+const BLOCK_LAPS: usize = 8;
+const BLOCK_NS: i64 = 250_000_000;
+/// The capacity: this quantile of the rates of all blocks.
+const CAPACITY_QUANTILE: f64 = 0.9;
+/// With a queue, a flow that is alone has the rate of the path. A rate this far below the capacity, or
+/// rates that vary so much over the blocks around, are those of a shared bottleneck.
+const SHARED: f64 = 0.75;
+const UNSTEADY: f64 = 0.15;
+const AROUND: usize = 6;
+/// A rate within this part of the capacity is steady.
+const STEADY: f64 = 0.85;
+
+/// A cause, the sign that decided, and what else it may be.
+pub type Found = (Cause, Sign, Option<Cause>);
+
+/// Some laps in a row.
+struct Block {
+    end_ns: i64,
+    /// Bytes in a second.
+    rate: f64,
+    has_queue: bool,
+}
+
+/// The path of a direction, judged.
+pub struct Network<'a> {
+    path: &'a Path,
+    base_ns: i64,
+    /// When slow start ended.
+    exit_ns: i64,
+    capacity: f64,
+    blocks: Vec<Block>,
+    /// What each cut of the window means.
+    cuts: Vec<Found>,
+}
+
+impl<'a> Network<'a> {
+    pub fn of(path: &'a Path) -> Self {
+        let base_ns = path.base_rtt_ns().unwrap_or(0);
+        let first_cut_ns = path.cuts.first().map_or(i64::MAX, |cut| cut.time_ns);
+        let exit_ns = first_cut_ns.min(full_at(&path.laps).unwrap_or(i64::MAX));
+        let mut network =
+            Self { path, base_ns, exit_ns, capacity: 0.0, blocks: Vec::new(), cuts: Vec::new() };
+        network.blocks = network.blocks();
+        network.capacity =
+            quantile(network.blocks.iter().map(|block| block.rate).collect(), CAPACITY_QUANTILE);
+        let is_policed = network.is_policed();
+        network.cuts = path.cuts.iter().map(|cut| network.meaning(cut, is_policed)).collect();
+        network
+    }
+
+    fn has_queue(&self, rtt_ns: i64) -> bool {
+        let queue_ns = (rtt_ns - self.base_ns) as f64;
+        queue_ns > QUEUE_NS.max(QUEUE_PART * self.base_ns as f64)
+    }
+
+    /// Whether losses come without a queue and after equal rates: a token bucket.
+    fn is_policed(&self) -> bool {
+        let losses: Vec<&Cut> = self.path.cuts.iter().filter(|cut| cut.reason != CutReason::Mark).collect();
+        let unqueued = losses.iter().filter(|cut| !self.has_queue(cut.least_rtt_ns)).count();
+        if losses.len() < LOSSES || 4 * unqueued < 3 * losses.len() {
+            return false;
+        }
+        let rates: Vec<f64> = losses
+            .windows(2)
+            .filter_map(|pair| {
+                let ns = pair[1].time_ns.saturating_sub(pair[0].time_ns);
+                (ns / 2 > self.base_ns).then(|| (pair[1].delivered - pair[0].delivered) as f64 / ns as f64)
+            })
+            .collect();
+        rates.len() + 1 >= LOSSES && spread(&rates) < EQUAL
+    }
+
+    fn meaning(&self, cut: &Cut, is_policed: bool) -> Found {
+        let has_queue = self.has_queue(cut.rtt_ns);
+        match cut.reason {
+            CutReason::Mark => (Cause::Mark, Sign::EchoedMark, Some(Cause::Bottleneck)),
+            _ if is_policed => (Cause::Policer, Sign::EqualRates, Some(Cause::Loss)),
+            _ if has_queue => (Cause::Bottleneck, Sign::LossWithQueue, Some(Cause::Loss)),
+            _ => (Cause::Loss, Sign::LossWithoutQueue, Some(Cause::Policer)),
+        }
+    }
+
+    /// What the last cut before a time means.
+    pub fn cut_before(&self, time_ns: i64) -> Option<Cause> {
+        let count = self.path.cuts.partition_point(|cut| cut.time_ns < time_ns);
+        Some(self.cuts.get(count.checked_sub(1)?)?.0)
+    }
+
+    /// Whether nothing reduced the window in a stretch of time.
+    pub fn is_quiet(&self, since_ns: i64, until_ns: i64) -> bool {
+        let before = |time_ns| self.path.cuts.partition_point(|cut| cut.time_ns < time_ns);
+        before(since_ns) == before(until_ns)
+    }
+
+    /// Shortest round-trip time around a time.
+    pub fn rtt_at(&self, time_ns: i64) -> Option<i64> {
+        let index = self.path.laps.partition_point(|lap| lap.end_ns < time_ns);
+        let lap = self.path.laps.get(index).or(self.path.laps.last())?;
+        Some(lap.rtt_ns)
+    }
+
+    /// What limits the window at a time, and until when.
+    pub fn limit_at(&self, time_ns: i64) -> (i64, Found) {
+        if time_ns < self.exit_ns {
+            return (self.exit_ns, (Cause::SlowStart, Sign::NoCutYet, None));
+        }
+        let index = self.blocks.partition_point(|block| block.end_ns <= time_ns);
+        let Some(block) = self.blocks.get(index) else {
+            return (i64::MAX, self.last_cut(time_ns).unwrap_or((Cause::Unknown, Sign::NoSign, None)));
+        };
+        let cuts = self.path.cuts.partition_point(|cut| cut.time_ns <= time_ns);
+        let next_cut_ns = self.path.cuts.get(cuts).map_or(i64::MAX, |cut| cut.time_ns);
+        (block.end_ns.min(next_cut_ns), self.limit_in(index, time_ns))
+    }
+
+    fn last_cut(&self, time_ns: i64) -> Option<Found> {
+        let count = self.path.cuts.partition_point(|cut| cut.time_ns <= time_ns);
+        self.cuts.get(count.checked_sub(1)?).copied()
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut rest = self.path.laps.as_slice();
+        while let Some(first) = rest.first() {
+            let begin_ns = first.end_ns.saturating_sub(first.duration_ns);
+            let is_enough = |(index, lap): (usize, &Lap)| {
+                index + 1 >= BLOCK_LAPS && lap.end_ns.saturating_sub(begin_ns) >= BLOCK_NS
+            };
+            let count = 1 + rest.iter().enumerate().position(is_enough).unwrap_or(rest.len() - 1);
+            let (laps, after) = rest.split_at(count);
+            rest = after;
+            let bytes: f64 = laps.iter().map(|lap| f64::from(lap.bytes)).sum();
+            let ns: f64 = laps.iter().map(|lap| lap.duration_ns as f64).sum();
+            let queued = laps.iter().filter(|lap| self.has_queue(lap.rtt_ns)).count();
+            let end_ns = laps.last().map_or(0, |lap| lap.end_ns);
+            blocks.push(Block { end_ns, rate: bytes * 1e9 / ns.max(1.0), has_queue: 2 * queued > count });
+        }
+        blocks
+    }
+
+    /// Whether rates with a queue are not those of a flow that is alone, around a block.
+    fn is_shared(&self, index: usize) -> bool {
+        let until = (index + AROUND).min(self.blocks.len());
+        let around = self.blocks.get(index.saturating_sub(AROUND)..until).unwrap_or_default();
+        let rates: Vec<f64> = around.iter().filter(|block| block.has_queue).map(|block| block.rate).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        rates.len() > 1 && (mean < SHARED * self.capacity || spread(&rates) > UNSTEADY)
+    }
+
+    fn limit_in(&self, index: usize, time_ns: i64) -> Found {
+        let block = self.blocks.get(index);
+        let has_queue = block.is_some_and(|block| block.has_queue);
+        let rate = block.map_or(0.0, |block| block.rate);
+        let shared = (Cause::SharedBottleneck, Sign::RateBelowCapacity, Some(Cause::Bottleneck));
+        let alone = |sign| (Cause::Bottleneck, sign, Some(Cause::SharedBottleneck));
+        match self.last_cut(time_ns) {
+            Some(found) if !has_queue || matches!(found.0, Cause::Mark | Cause::Policer) => {
+                // Growing back from a cut bears the cut's cause.
+                found
+            }
+            _ if has_queue && self.is_shared(index) => shared,
+            _ if has_queue => alone(Sign::QueueGrows),
+            _ if rate >= STEADY * self.capacity => alone(Sign::SteadyRate),
+            _ => (Cause::Unknown, Sign::NoSign, None),
+        }
+    }
+}
+
+/// When the rate had not grown for some laps.
+fn full_at(laps: &[Lap]) -> Option<i64> {
+    let (mut most, mut stalled) = (0.0_f64, 0);
+    for lap in laps {
+        if lap.rate() >= GROWTH * most {
+            (most, stalled) = (lap.rate(), 0);
+            continue;
+        }
+        stalled += 1;
+        if stalled == FULL_LAPS {
+            return Some(lap.end_ns);
+        }
+    }
+    None
+}
+
+fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let index = (values.len() as f64 * share) as usize;
+    values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+/// Coefficient of variation.
+fn spread(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    variance.sqrt() / mean
+}

@@ -1,0 +1,228 @@
+//! Senders written out packet by packet: what holds them back is known.
+
+use super::cause::{Cause, Sign};
+use super::ledger::{Stretch, hidden, ledger};
+use super::moment::{Event, Moment};
+use super::waits::Waits;
+
+const MS: i64 = 1_000_000;
+const MSS: i64 = 1_000;
+
+/// A connection of which one side sends, seen at it.
+struct Sender {
+    waits: Waits,
+    next: i64,
+    delivered: i64,
+    window: i64,
+}
+
+impl Sender {
+    fn new(window: i64) -> Self {
+        let mut sender = Self { waits: Waits::default(), next: 1, delivered: 1, window };
+        sender.show(0, Event::Other, 0, None);
+        sender
+    }
+
+    fn show(&mut self, time_ms: i64, event: Event, payload: i64, rtt_ms: Option<i64>) {
+        self.waits.on_moment(&Moment {
+            time_ns: time_ms * MS,
+            event,
+            payload: payload as u32,
+            next: self.next,
+            delivered: self.delivered,
+            window_end: Some(self.delivered + self.window),
+            full_size: MSS as u32,
+            rtt_ns: rtt_ms.map(|ms| (ms * MS) as u64),
+            is_opener: true,
+        });
+    }
+
+    fn send(&mut self, time_ms: i64, payload: i64, is_pushed: bool) {
+        self.next += payload;
+        self.show(time_ms, Event::Data { is_pushed, cuts_window: false }, payload, None);
+    }
+
+    fn acknowledge(&mut self, time_ms: i64, bytes: i64, rtt_ms: i64) {
+        self.delivered += bytes;
+        let event = Event::Acknowledgement { carries_data: false };
+        self.show(time_ms, event, 0, Some(rtt_ms));
+    }
+
+    fn hear(&mut self, time_ms: i64) {
+        let event = Event::Acknowledgement { carries_data: true };
+        self.show(time_ms, event, 0, None);
+    }
+
+    fn ledger(mut self) -> Vec<Stretch> {
+        self.waits.finish();
+        let stretches = ledger(&self.waits);
+        assert!(stretches.windows(2).all(|pair| pair[0].end_ns < pair[1].end_ns), "{stretches:?}");
+        stretches
+    }
+}
+
+/// Milliseconds of a cause.
+fn time_of(stretches: &[Stretch], cause: Cause) -> i64 {
+    let starts = std::iter::once(0).chain(stretches.iter().map(|stretch| stretch.end_ns));
+    let lasts = starts.zip(stretches).filter(|(_, stretch)| stretch.cause == cause);
+    lasts.map(|(start_ns, stretch)| (stretch.end_ns - start_ns) / MS).sum()
+}
+
+#[test]
+fn test_an_application_that_writes_full_segments_at_times_waits_for_itself() {
+    let mut sender = Sender::new(60 * MSS);
+    for write in 0..50 {
+        let now_ms = 100 + 100 * write;
+        for segment in 1..=10 {
+            sender.send(now_ms, MSS, segment == 10);
+        }
+        for pair in 0..5 {
+            sender.acknowledge(now_ms + 20 + pair, 2 * MSS, 20 + pair);
+        }
+    }
+    let found = sender.ledger();
+    assert_eq!(time_of(&found, Cause::Handshake), 100);
+    assert_eq!(time_of(&found, Cause::Application), 4_924);
+    assert_eq!(found.last().map(|last| last.end_ns), Some((100 + 49 * 100 + 24) * MS));
+}
+
+#[test]
+fn test_data_up_to_the_edge_of_the_window_wait_for_the_receiver() {
+    let mut sender = Sender::new(8 * MSS);
+    (0..8).for_each(|_| sender.send(50, MSS, false));
+    for round in 1..100 {
+        for pair in 0..4 {
+            sender.acknowledge(50 + 50 * round + pair, 2 * MSS, 50);
+            (0..2).for_each(|_| sender.send(50 + 50 * round + pair, MSS, false));
+        }
+    }
+    let found = sender.ledger();
+    assert_eq!(found.iter().map(|one| one.cause).collect::<Vec<_>>(), [Cause::Handshake, Cause::Receiver]);
+    assert_eq!((found[1].sign, found[1].flight, found[1].window), (Sign::WindowEdge, 8_000, Some(8_000)));
+}
+
+#[test]
+fn test_data_that_come_in_steps_with_acknowledgements_wait_for_the_send_buffer() {
+    let mut sender = Sender::new(90 * MSS);
+    (0..12).for_each(|_| sender.send(50, MSS, false));
+    for round in 1..100 {
+        let now_ms = 50 + 50 * round;
+        for pair in 0..6 {
+            sender.acknowledge(now_ms + 8 * pair, MSS, 50);
+        }
+        (0..6).for_each(|_| sender.send(now_ms + 40, MSS, false));
+    }
+    let found = sender.ledger();
+    assert!(time_of(&found, Cause::SendBuffer) > 4_700, "{found:?}");
+    assert_eq!(found.last().map(|last| last.second), Some(Some(Cause::Application)));
+}
+
+#[test]
+fn test_a_window_that_grows_before_any_loss_is_in_slow_start() {
+    let mut sender = Sender::new(1_000 * MSS);
+    (0..2).for_each(|_| sender.send(50, MSS, false));
+    for round in 1..8 {
+        let flight = 1 << round;
+        for segment in 0..flight {
+            sender.acknowledge(50 + 50 * round + segment / 8, MSS, 50);
+            (0..2).for_each(|_| sender.send(50 + 50 * round + segment / 8, MSS, false));
+        }
+    }
+    let found = sender.ledger();
+    assert_eq!(found.iter().map(|one| one.cause).collect::<Vec<_>>(), [Cause::Handshake, Cause::SlowStart]);
+}
+
+#[test]
+fn test_the_opener_waits_for_the_answer_of_the_server() {
+    let mut sender = Sender::new(60 * MSS);
+    for request in 0..10 {
+        let now_ms = 100 + 400 * request;
+        sender.send(now_ms, 300, true);
+        sender.acknowledge(now_ms + 20, 300, 20);
+        sender.hear(now_ms + 300);
+    }
+    let found = sender.ledger();
+    assert_eq!(time_of(&found, Cause::Server), 3_000);
+    assert_eq!(time_of(&found, Cause::Application), 900);
+}
+
+#[test]
+fn test_a_repair_is_a_recovery_with_the_cause_of_its_losses() {
+    let mut sender = Sender::new(600 * MSS);
+    (0..20).for_each(|_| sender.send(50, MSS, false));
+    for segment in 0..10 {
+        sender.acknowledge(100 + segment, MSS, 100);
+    }
+    sender.show(120, Event::Repair { is_timeout: false }, MSS, None);
+    sender.acknowledge(220, 10 * MSS, 100);
+    sender.send(221, MSS, false);
+    let found = sender.ledger();
+    let repair = found.iter().find(|one| one.cause == Cause::Recovery).copied();
+    assert_eq!(repair.map(|one| (one.end_ns, one.second)), Some((220 * MS, Some(Cause::Loss))));
+}
+
+#[test]
+fn test_silence_before_a_repair_by_timer_is_a_timeout() {
+    let mut sender = Sender::new(600 * MSS);
+    (0..4).for_each(|_| sender.send(50, MSS, true));
+    sender.acknowledge(100, MSS, 50);
+    sender.show(400, Event::Repair { is_timeout: true }, MSS, None);
+    sender.acknowledge(450, 3 * MSS, 50);
+    let found = sender.ledger();
+    assert_eq!(time_of(&found, Cause::Timeout), 350);
+}
+
+#[test]
+fn test_what_cannot_be_seen_is_unknown_with_its_reason() {
+    let mut sender = Sender::new(60 * MSS);
+    for now_ms in [100, 200, 300] {
+        sender.send(now_ms, MSS, true);
+    }
+    sender.waits.finish();
+    let found = hidden(&sender.waits, Sign::AwayFromSender);
+    let found: Vec<_> = found.iter().map(|one| (one.end_ns / MS, one.cause, one.sign)).collect();
+    let unknown = (300, Cause::Unknown, Sign::AwayFromSender);
+    assert_eq!(found, [(100, Cause::Handshake, Sign::NoDataYet), unknown]);
+}
+
+#[test]
+fn test_a_clock_that_steps_back_leaves_no_overlap() {
+    let mut sender = Sender::new(60 * MSS);
+    for now_ms in [100, 300, 200, 50, 400, 350] {
+        sender.send(now_ms, MSS, true);
+        sender.acknowledge(now_ms - 10, MSS, 5);
+    }
+    assert!(sender.waits.has_stepped);
+    assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(400 * MS));
+}
+
+#[test]
+fn test_times_at_both_ends_of_64_bits_do_no_harm() {
+    let mut sender = Sender::new(60 * MSS);
+    for time_ns in [i64::MIN, -1, 0, 1, i64::MAX - 1, i64::MAX, 5] {
+        for event in [
+            Event::Data { is_pushed: false, cuts_window: true },
+            Event::Acknowledgement { carries_data: true },
+            Event::Repair { is_timeout: time_ns > 0 },
+        ] {
+            sender.next += MSS;
+            let (next, delivered) = (sender.next, sender.next - MSS / 2);
+            let rtt_ns = Some(u64::MAX >> (time_ns & 3));
+            let (window_end, full_size) = (Some(i64::MAX - 1), 1);
+            let payload = MSS as u32;
+            let moment = Moment {
+                time_ns,
+                event,
+                payload,
+                next,
+                delivered,
+                window_end,
+                full_size,
+                rtt_ns,
+                is_opener: false,
+            };
+            sender.waits.on_moment(&moment);
+        }
+    }
+    assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(i64::MAX));
+}

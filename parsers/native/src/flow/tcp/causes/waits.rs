@@ -1,0 +1,393 @@
+//! What a sender waited for between its data, as its packets and acknowledgements show it.
+//!
+//! A sender that has data and room in both windows sends them. So a wait tells what was missing:
+//! - an acknowledgement made room and nothing was sent: no data were there, and because data do not
+//!   go away unsent, none had been since the last segment;
+//! - data follow an acknowledgement at once: they had waited for the room it made;
+//! - the last segment reached the edge of the receive window: they had waited for that one;
+//! - data leave without an acknowledgement after the end of a write (PSH, or a segment that is not
+//!   full; RFC 9293 section 3.9.1.2): they were written then. After another segment the sender paces.
+
+use super::path::Path;
+use super::{Event, Moment};
+
+/// How long after an acknowledgement data follow it at once: a part of the shortest round-trip time,
+/// within these bounds.
+const PROMPT_NS: (i64, i64) = (500_000, 3_000_000);
+const PROMPT_PART: i64 = 8;
+/// A shorter wait without an acknowledgement is within a burst.
+const BURST_NS: i64 = 1_000_000;
+/// Shortest full-sized segment (RFC 9293 section 3.7.1).
+const SHORTEST_FULL_SIZE: u32 = 536;
+/// Segments in a row of one size that is the full one of the path.
+const USUAL: u32 = 3;
+/// Paced packets in a row that show a pace, and by which factor it may change from one to the next: BBR
+/// paces at 5/4 and 3/4 of its rate in turns.
+const PACED: u8 = 3;
+const PACE_CHANGE: i64 = 2;
+/// Segments that a pacing sender lets go at a time (Linux's least `tso_segs`).
+const PACED_SEGMENTS: u32 = 2;
+/// Room for a burst, as a part (1/n) of the flight.
+const SLACK_PART: i64 = 8;
+
+/// What a sender waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Its first data.
+    Opening,
+    /// Data, which then came of themselves.
+    Data,
+    /// Data, which then came with an acknowledgement, perhaps by chance.
+    DataWithAck,
+    /// Data, while acknowledgements made room for a burst, until one of them released it.
+    Refill,
+    /// Data, with none in flight.
+    Idle,
+    /// The answer of the other side to what it had sent, or its own to what it was asked.
+    Answer,
+    /// Its congestion window or its pace.
+    Window,
+    /// The receive window.
+    Receiver,
+    /// A closed receive window.
+    ClosedWindow,
+    /// The repair of losses that acknowledgements reported.
+    Recovery,
+    /// A retransmission timer, and the repair after it.
+    Timeout,
+}
+
+/// A wait, up to a time; it began where the last one ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub end_ns: i64,
+    pub wait: Wait,
+    /// Waits of this kind in a row.
+    pub count: u32,
+    /// Largest flight in it.
+    pub flight: u32,
+    /// The receive window then; None if its scale is unknown.
+    pub window: Option<u32>,
+}
+
+/// The newest data.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastSent {
+    time_ns: i64,
+    /// Segments of its burst, and their bytes.
+    burst: (u32, u32),
+    flight: i64,
+    /// Space that they left in the receive window; None if its scale is unknown.
+    room: Option<i64>,
+    window: Option<u32>,
+    /// Whether the newest segment is full, or several that segmentation offload has not yet split.
+    is_whole: bool,
+    is_pushed: bool,
+}
+
+/// What came from the other side since the newest data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    /// Acknowledgements of data.
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+    /// Bytes that they acknowledged, and of them those of the last one.
+    freed: i64,
+    freed_last: i64,
+    /// When the receive window had room again.
+    opened_ns: Option<i64>,
+    /// When all data were acknowledged.
+    emptied_ns: Option<i64>,
+    /// First and last data of the other side.
+    heard_ns: Option<(i64, i64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    wait: Wait,
+    /// Acknowledging this ends it.
+    until: i64,
+}
+
+/// The waits of a direction, in order.
+#[derive(Debug, Default)]
+pub struct Waits {
+    pub spans: Vec<Span>,
+    /// When the first packet of the flow was seen.
+    pub start_ns: Option<i64>,
+    /// What the path did meanwhile.
+    pub path: Path,
+    decided_ns: i64,
+    /// When the newest packet was seen.
+    last_ns: i64,
+    sent: Option<LastSent>,
+    answers: Answers,
+    repair: Option<Repair>,
+    delivered: i64,
+    /// Size of the newest segments, and how many in a row had it.
+    usual: (u32, u32),
+    /// Whether writes end with PSH.
+    has_pushes: bool,
+    full_size: u32,
+    /// Nanoseconds for 1024 bytes between packets that left alone, and how many in a row agreed.
+    pace: (i64, u8),
+    is_opener: bool,
+    /// Whether the clock of the capture went back by more than what these decisions resolve.
+    pub has_stepped: bool,
+}
+
+impl Waits {
+    /// Take what a packet shows.
+    pub fn on_moment(&mut self, moment: &Moment) {
+        if self.start_ns.is_none() {
+            (self.decided_ns, self.last_ns) = (moment.time_ns, moment.time_ns);
+        }
+        self.start_ns = Some(self.start_ns.map_or(moment.time_ns, |ns| ns.min(moment.time_ns)));
+        self.has_stepped |= self.last_ns.saturating_sub(moment.time_ns) > PROMPT_NS.1;
+        self.last_ns = self.last_ns.max(moment.time_ns);
+        self.is_opener = moment.is_opener;
+        match moment.event {
+            Event::Data { is_pushed, .. } => self.on_data(moment, is_pushed),
+            Event::Repair { is_timeout } => self.on_repair(moment, is_timeout),
+            Event::Acknowledgement { .. } => self.on_acknowledgement(moment),
+            Event::Other => {}
+        }
+        self.path.on_moment(moment, self.repair.is_some());
+        self.delivered = self.delivered.max(moment.delivered);
+    }
+
+    /// The flow ends.
+    pub fn finish(&mut self) {
+        // Data that are all acknowledged were the last.
+        if let Some(sent) = &mut self.sent {
+            sent.is_pushed |= self.answers.emptied_ns.is_some();
+        }
+        self.answers.last_ns = None;
+        self.close(self.last_ns);
+    }
+
+    /// Waits, laps and cuts so far.
+    pub fn kept(&self) -> usize {
+        self.spans.len() + self.path.laps.len() + self.path.cuts.len()
+    }
+
+    /// Whether the side sent data.
+    pub fn has_data(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    /// Time within which data follow an acknowledgement at once.
+    fn prompt_ns(&self) -> i64 {
+        let (least, most) = PROMPT_NS;
+        self.path.base_rtt_ns().map_or(most, |ns| (ns / PROMPT_PART).clamp(least, most))
+    }
+
+    fn on_data(&mut self, moment: &Moment, is_pushed: bool) {
+        self.note_size(moment);
+        self.has_pushes |= is_pushed;
+        self.close(moment.time_ns);
+        let (segments, bytes) = self
+            .sent
+            .filter(|sent| moment.time_ns.saturating_sub(sent.time_ns) <= BURST_NS)
+            .map_or((0, 0), |sent| sent.burst);
+        self.sent = Some(LastSent {
+            time_ns: moment.time_ns,
+            burst: (segments.saturating_add(1), bytes.saturating_add(moment.payload)),
+            flight: moment.flight(),
+            room: moment.window_end.map(|end| end.saturating_sub(moment.next)),
+            window: moment.window_end.map(|end| saturated(end.saturating_sub(moment.delivered))),
+            is_whole: self.is_whole(moment),
+            is_pushed,
+        });
+        self.answers = Answers::default();
+    }
+
+    fn note_size(&mut self, moment: &Moment) {
+        self.full_size = moment.full_size;
+        let (size, times) = &mut self.usual;
+        *times = if *size == moment.payload { times.saturating_add(1) } else { 1 };
+        *size = moment.payload;
+    }
+
+    /// Whether a segment is full. A path may allow only shorter ones than both ends announced: they
+    /// repeat.
+    fn is_whole(&self, moment: &Moment) -> bool {
+        let (size, times) = self.usual;
+        moment.payload.checked_rem(moment.full_size) == Some(0)
+            || (times > USUAL && size >= SHORTEST_FULL_SIZE)
+    }
+
+    fn on_repair(&mut self, moment: &Moment, is_timeout: bool) {
+        let wait = if is_timeout { Wait::Timeout } else { Wait::Recovery };
+        match self.repair {
+            Some(Repair { wait: Wait::Recovery, .. }) if is_timeout => self.decide(moment.time_ns, wait),
+            Some(_) => return,
+            None if is_timeout => {
+                // The sender waited for its timer since the last acknowledgement or data.
+                let since_ns = self.answers.last_ns.or(self.sent.map(|sent| sent.time_ns));
+                self.close(since_ns.unwrap_or(moment.time_ns));
+                self.decide(moment.time_ns, wait);
+            }
+            None => self.close(moment.time_ns),
+        }
+        self.repair = Some(Repair { wait, until: moment.next });
+    }
+
+    fn on_acknowledgement(&mut self, moment: &Moment) {
+        let time_ns = moment.time_ns;
+        if let Some(repair) = self.repair
+            && moment.delivered >= repair.until
+        {
+            self.decide(time_ns, repair.wait);
+            self.repair = None;
+            self.answers = Answers::default();
+            if let Some(sent) = &mut self.sent {
+                // What follows is a wait of its own.
+                sent.time_ns = time_ns;
+            }
+        }
+        let answers = &mut self.answers;
+        let room = moment.window_end.map(|end| end.saturating_sub(moment.next));
+        if room.is_none_or(|room| room >= i64::from(moment.full_size)) {
+            answers.opened_ns.get_or_insert(time_ns);
+        }
+        if let Event::Acknowledgement { carries_data: true, .. } = moment.event {
+            let (first_ns, _) = answers.heard_ns.unwrap_or((time_ns, time_ns));
+            answers.heard_ns = Some((first_ns, time_ns));
+        }
+        let bytes = moment.delivered.saturating_sub(self.delivered);
+        if bytes > 0 {
+            answers.first_ns.get_or_insert(time_ns);
+            answers.last_ns = Some(time_ns);
+            answers.freed = answers.freed.saturating_add(bytes);
+            answers.freed_last = bytes;
+        }
+        if moment.flight() <= 0 {
+            answers.emptied_ns.get_or_insert(time_ns);
+        }
+    }
+
+    /// Decide on the time up to `end_ns`, when data were sent or the flow ended.
+    fn close(&mut self, end_ns: i64) {
+        let Some(sent) = self.sent else { return self.decide(end_ns, Wait::Opening) };
+        if let Some(repair) = self.repair {
+            return self.decide(end_ns, repair.wait);
+        }
+        let prompt_ns = self.prompt_ns();
+        if self.is_at_edge(&sent) {
+            let closed = sent.window.is_some_and(|window| window < self.full_size);
+            let wait = if closed { Wait::ClosedWindow } else { Wait::Receiver };
+            match self.answers.opened_ns.filter(|ns| end_ns.saturating_sub(*ns) > prompt_ns) {
+                Some(opened_ns) => self.decide(opened_ns, wait),
+                None => return self.decide(end_ns, wait),
+            }
+        }
+        let ends_write = !sent.is_whole || sent.is_pushed || !self.has_pushes;
+        if let Some(emptied_ns) = self.answers.emptied_ns
+            && end_ns.saturating_sub(emptied_ns) > prompt_ns
+        {
+            let (before, after) =
+                if ends_write { (Wait::Data, Wait::Idle) } else { (Wait::Window, Wait::Idle) };
+            self.decide_on_data(emptied_ns, before);
+            return self.decide_on_data(end_ns, after);
+        }
+        let wait = self.wait_for_data_or_window(&sent, ends_write, end_ns);
+        self.decide_on_data(end_ns, wait);
+    }
+
+    /// Whether data at this place had no room in the receive window for the next segment. A segment
+    /// that is not full though there was room for more ends a write.
+    fn is_at_edge(&self, sent: &LastSent) -> bool {
+        let is_full = |room| room < i64::from(self.full_size) && (sent.is_whole || room <= 0);
+        sent.room.is_some_and(is_full)
+    }
+
+    fn wait_for_data_or_window(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> Wait {
+        let prompt_ns = self.prompt_ns();
+        let follows = |time_ns: Option<i64>| time_ns.is_some_and(|ns| end_ns.saturating_sub(ns) <= prompt_ns);
+        let Answers { first_ns, last_ns, freed, freed_last, .. } = self.answers;
+        let unused = freed - freed_last;
+        let is_answer = follows(last_ns);
+        let was_unanswered = first_ns.is_some() && !follows(first_ns) && (!is_answer || unused > 0);
+        let is_spontaneous = !is_answer && first_ns.is_none();
+        let is_paced = is_spontaneous && self.is_paced(sent, ends_write, end_ns);
+        match (is_answer, was_unanswered) {
+            (true, true) if unused >= self.room_for_burst(sent) => Wait::Refill,
+            _ if !ends_write || is_paced => Wait::Window,
+            (true, true) => Wait::DataWithAck,
+            (true, false) => Wait::Window,
+            (false, _) if end_ns.saturating_sub(sent.time_ns) <= BURST_NS => {
+                self.spans.last().map_or(Wait::Window, |last| last.wait)
+            }
+            (false, _) => Wait::Data,
+        }
+    }
+
+    fn room_for_burst(&self, sent: &LastSent) -> i64 {
+        (sent.flight / SLACK_PART).max(2 * i64::from(self.full_size))
+    }
+
+    /// Whether full segments leave one or two at a time, each after a time that is proportional to the
+    /// ones before: a pace. An application that writes at times sends bursts, or segments that are not
+    /// full.
+    fn is_paced(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> bool {
+        let gap_ns = end_ns.saturating_sub(sent.time_ns);
+        let (segments, bytes) = sent.burst;
+        if !sent.is_whole || bytes == 0 || gap_ns <= BURST_NS {
+            return false;
+        }
+        let pace = gap_ns.saturating_mul(1024) / i64::from(bytes);
+        let (known, agreed) = &mut self.pace;
+        let is_within = pace / PACE_CHANGE <= *known;
+        if !ends_write {
+            // There were more data.
+            (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
+            return true;
+        }
+        if is_within && pace >= *known / PACE_CHANGE && segments <= PACED_SEGMENTS {
+            (*known, *agreed) = (pace, agreed.saturating_add(1).min(2 * PACED));
+        } else if !is_within {
+            *agreed = agreed.saturating_sub(1);
+            *known = if *agreed == 0 { pace } else { *known };
+        }
+        // A sender that had to wait for something else makes up for it: less is a pace, too.
+        *agreed >= PACED && is_within
+    }
+
+    /// The same, with the time in which one side served a request of the other.
+    fn decide_on_data(&mut self, end_ns: i64, wait: Wait) {
+        let (Some((first_ns, last_ns)), true) =
+            (self.answers.heard_ns, matches!(wait, Wait::Data | Wait::DataWithAck | Wait::Idle))
+        else {
+            return self.decide(end_ns, wait);
+        };
+        if self.is_opener {
+            self.decide(first_ns.min(end_ns), Wait::Answer);
+            self.decide(end_ns, wait);
+        } else {
+            self.decide(last_ns.min(end_ns), wait);
+            self.decide(end_ns, Wait::Answer);
+        }
+    }
+
+    fn decide(&mut self, end_ns: i64, wait: Wait) {
+        if end_ns <= self.decided_ns {
+            return;
+        }
+        self.decided_ns = end_ns;
+        let (flight, window) = self.sent.map_or((0, None), |sent| (saturated(sent.flight), sent.window));
+        match self.spans.last_mut() {
+            Some(last) if last.wait == wait => {
+                last.end_ns = end_ns;
+                last.count = last.count.saturating_add(1);
+                last.flight = last.flight.max(flight);
+                last.window = window.or(last.window);
+            }
+            _ => self.spans.push(Span { end_ns, wait, count: 1, flight, window }),
+        }
+    }
+}
+
+fn saturated(bytes: i64) -> u32 {
+    bytes.clamp(0, i64::from(u32::MAX)) as u32
+}

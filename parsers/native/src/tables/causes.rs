@@ -1,0 +1,120 @@
+//! The table of causes: why the senders of TCP connections were no faster.
+
+use std::io;
+
+use super::column::column;
+use super::rounds::{ms, sees_limits};
+use super::shown::{Shown, each_flow};
+use super::{Column, PassTable, Row};
+use crate::flow::direction_name;
+use crate::flow::tcp::causes::{Cause, Sign, Stretch, Waits, hidden, ledger};
+use crate::packet::key::Side;
+use crate::pass::Analysis;
+
+/// A stretch of a direction.
+struct OfFlow {
+    flow: u32,
+    direction: &'static str,
+    start_ns: i64,
+    base_rtt_ns: Option<i64>,
+    stretch: Stretch,
+}
+
+pub(super) struct Causes {
+    rows: Vec<OfFlow>,
+}
+
+/// A row of the table, with the number of its flow.
+pub struct CauseRow<'a> {
+    flow: u32,
+    of: &'a OfFlow,
+}
+
+impl PassTable for Causes {
+    type Row<'a> = CauseRow<'a>;
+
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        let mut rows = Vec::new();
+        if let Some(ledgers) = &analysis.results.ledgers {
+            each_flow(analysis, |shown, flow| {
+                let forward = shown.flow(flow).forward();
+                for side in [forward, forward.other()] {
+                    let Some(waits) = ledgers.get(flow, side) else { continue };
+                    let hides = hidden_by(shown, flow, side).or(waits.has_stepped.then_some(Sign::ClockStep));
+                    add(&mut rows, (flow, direction_name(side, forward)), waits, hides);
+                }
+            })?;
+        }
+        Ok(Self { rows })
+    }
+
+    fn len(&self, _: &Analysis) -> usize {
+        self.rows.len()
+    }
+
+    fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<CauseRow<'a>> {
+        let of = self.rows.get(row)?;
+        Some(CauseRow { flow: of.flow + first_flow, of })
+    }
+}
+
+/// Why the waits of a side show nothing, if so.
+fn hidden_by(shown: Shown<'_>, number: u32, side: Side) -> Option<Sign> {
+    let flow = shown.flow(number);
+    let half = flow.transport.tcp.as_deref()?.half(side);
+    if !sees_limits(shown.analysis, flow, side) {
+        Some(Sign::AwayFromSender)
+    } else if half.gap_bytes() > 0 {
+        Some(Sign::MissingData)
+    } else if flow.direction(side.other()).packets == 0 {
+        Some(Sign::NoAcknowledgements)
+    } else {
+        None
+    }
+}
+
+fn add(rows: &mut Vec<OfFlow>, (flow, direction): (u32, &'static str), waits: &Waits, hides: Option<Sign>) {
+    let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
+    let base_rtt_ns = waits.path.base_rtt_ns().filter(|_| hides.is_none());
+    let mut start_ns = waits.start_ns.unwrap_or(0);
+    for stretch in stretches {
+        rows.push(OfFlow { flow, direction, start_ns, base_rtt_ns, stretch });
+        start_ns = stretch.end_ns;
+    }
+}
+
+impl<'a> Row<'a> for CauseRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "direction of the data that were held back")
+            .name(|row| Some(row.of.direction)),
+        column(
+            "start_ns",
+            "ns",
+            "when the stretch began; the first of a direction with the flow's first packet",
+        )
+        .i64(|row| Some(row.of.start_ns)),
+        column("end_ns", "ns", "when it ended, and the next began; the last with the flow's last packet")
+            .i64(|row| Some(row.of.stretch.end_ns)),
+        column("cause", "", "what held the sender back")
+            .one_of(|| Cause::ALL.map(Cause::name).to_vec())
+            .name(|row| Some(row.of.stretch.cause.name())),
+        column("sign", "", "the sign that decided, or why the cause is unknown")
+            .one_of(|| Sign::ALL.map(Sign::name).to_vec())
+            .name(|row| Some(row.of.stretch.sign.name())),
+        column("second_cause", "", "what it is if not `cause`; of a repair, what the losses came from")
+            .null_when("nothing else is near")
+            .name(|row| row.of.stretch.second.map(Cause::name)),
+        column("flight_bytes", "bytes", "most data in flight in the stretch, after a packet was sent")
+            .u64(|row| Some(row.of.stretch.flight.into())),
+        column("window_bytes", "bytes", "receive window at its newest data, scaled")
+            .null_when("the scale is not known (no SYN), or no data yet")
+            .u64(|row| row.of.stretch.window.map(u64::from)),
+        column("rtt_ms", "ms", "shortest round-trip time of the lap at its end")
+            .null_when("no lap of one round-trip time is over, or captured away from the sender")
+            .f64(|row| row.of.stretch.rtt_ns.map(ms)),
+        column("base_rtt_ms", "ms", "shortest round-trip time of the direction")
+            .null_when("no RTT sample, or captured away from the sender")
+            .f64(|row| row.of.base_rtt_ns.map(ms)),
+    ]];
+}

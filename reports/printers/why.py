@@ -1,0 +1,74 @@
+"""Why flows were no faster, in a terminal: sentences, and a bar of the ledger."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final, TextIO
+
+import msgspec
+
+from tfrctrace.base.errors import printable
+from tfrctrace.metrics.flow.causes import CAUSES
+from tfrctrace.reports.units import (
+    format_bytes,
+    format_count,
+    format_duration_s,
+    format_rate_bps,
+    format_share,
+)
+from tfrctrace.reports.why_words import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+    from tfrctrace.metrics.results.why import FlowCauses
+
+_BAR: Final = 40
+_LEAST_SHOWN: Final = 0.005
+_WIDTH: Final = 100
+
+
+def write_why(file: TextIO, flows: Sequence[FlowCauses], *, total: int, width: int | None = None) -> None:
+    """Write why each of some flows was no faster."""
+    for flow in flows:
+        ends = f"{flow.src}:{flow.src_port} → {flow.dst}:{flow.dst_port}"
+        volume = f"{format_bytes(flow.payload_bytes)} in {format_duration_s(flow.duration_s)}"
+        file.write(
+            printable(f"flow {flow.flow}  {ends}  {volume}, {format_rate_bps(flow.goodput_bps)}") + "\n"
+        )
+        for line in _bars(flow):
+            file.write(f"  {line}\n")
+        for sentence in sentences(flow):
+            for line in textwrap.wrap(sentence, (width or _WIDTH) - 2, break_on_hyphens=False):
+                file.write(f"  {line}\n")
+        file.write("\n")
+    if len(flows) < total:
+        shown = f"{format_count(len(flows))} of {format_count(total)}"
+        file.write(f"{shown} directions with data, slowest first; `--rows 0` shows all\n")
+    elif not flows:
+        file.write("no captured TCP connection with data\n")
+
+
+def _bars(flow: FlowCauses) -> Iterable[str]:
+    shares = sorted(((getattr(flow, f"{cause}_share"), cause) for cause in CAUSES), reverse=True)
+    for share, cause in shares:
+        if share >= _LEAST_SHOWN:
+            yield f"{cause:17} {format_share(round(share, 3)):>7}  {'█' * max(round(share * _BAR), 1)}"
+
+
+def why_frame(flows: Sequence[FlowCauses]) -> pl.DataFrame:
+    """Return the rows as a frame, with all columns even without rows."""
+    import polars as pl
+
+    from tfrctrace.metrics.results.why import FlowCauses
+
+    whole, share = pl.UInt64, pl.Float64
+    types: dict[str, type[pl.DataType]] = dict.fromkeys(FlowCauses.__struct_fields__, share)
+    types |= dict.fromkeys(
+        ("src_port", "dst_port", "payload_bytes", "changes", "flight_bytes", "window_bytes"), whole
+    )
+    types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
+    types |= {"flow": pl.UInt32, "start_ns": pl.Int64}
+    return pl.DataFrame([msgspec.to_builtins(flow) for flow in flows], schema=types)
