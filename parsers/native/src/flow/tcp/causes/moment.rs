@@ -2,6 +2,7 @@
 
 use super::super::classify::class::Class;
 use super::super::{Connection, Outcome};
+use crate::flow::rtt_statistics::RttMethod;
 use crate::packet::event::{Packet, Tcp, TcpFlags};
 use crate::packet::key::Side;
 
@@ -63,7 +64,7 @@ impl Moment {
             delivered: half.delivered(),
             window_end: Some(window_end).filter(|&end| end != i64::MAX),
             full_size: half.full_size(connection.half(side.other())),
-            rtt_ns: outcome.ack_rtt_ns.filter(|_| side != from),
+            rtt_ns: outcome.rtt.filter(|rtt| rtt.method == RttMethod::Ack && side != from).map(|rtt| rtt.ns),
             is_opener: connection.opener() == Some(side),
         })
     }
