@@ -15,14 +15,14 @@ pytestmark = [
 
 CAMPAIGN = Path(__file__).parents[1] / "evaluation" / "hostile" / "run.py"
 
-# Each changes the program of the forks (`cli`) or, by `sitecustomize`, that of the processes.
+# Each changes the program of the forks (`cli`), or names another one for the processes (`Program.command`).
 FAILS = "from tfrctrace import cli\ncli.program = lambda *_: 1 / 0\n"
 NEGATIVE = """
 import json
 from program import Program
-run = Program.run
+honest = Program.run
 def spoiled(self, line, folder, **more):
-    ended = run(self, line, folder, **more)
+    ended = honest(self, line, folder, **more)
     out = ended.out.replace(b'"packets": ', b'"packets": -')
     return ended.__class__(ended.status, out, ended.err, ended.memory_mb, ended.processor_s)
 Program.run = spoiled
@@ -30,10 +30,10 @@ Program.run = spoiled
 LEAKS = """
 import os, sys
 from tfrctrace import cli
-run = cli.run
+honest = cli.run
 def leaking(line):
-    status = run(line)
-    with open("leak.txt", "w") as file:
+    status = honest(line)
+    with open(f"leak-{os.getpid()}", "w") as file:
         file.write(f"{line} customer-4711")
     return status
 cli.run = leaking
@@ -41,17 +41,16 @@ cli.run = leaking
 DIFFERS = """
 import os
 from tfrctrace import cli
-run = cli.run
+honest = cli.run
 def differing(line):
     os.write(1, str(len(os.sched_getaffinity(0))).encode())
-    return run(line)
+    return honest(line)
 cli.run = differing
 """
 HALVES = """
 import os
 from tfrctrace import cli
 def halves(line):
-    path = line[line.index("-o") + 1] if "-o" in line else "out/x"
     text = "whole" if "whole" in os.getcwd() else "ha"
     open("out/x", "w").write(text)
     return 0
@@ -61,9 +60,20 @@ PROCESS = "from program import Program\nimport sys\nProgram.command = (sys.execu
 SLEEPS = "import subprocess, time; subprocess.Popen(['sleep', '300']); time.sleep(300)"
 PRINTS = "print('Traceback', file=__import__('sys').stderr); raise SystemExit(70)"
 
+# after what the cases share is written
+LATER = """
+from {module} import {driver}
+from tfrctrace import cli
+prepare = {driver}.prepare
+def prepare_and_plant(self, folder, program):
+    prepare(self, folder, program)
+    cli.program = lambda *_: 1 / 0
+{driver}.prepare = prepare_and_plant
+"""
+
 PLANTED = {
     "files": FAILS,
-    "saved": "from saved_forms import SavedForms\nSavedForms.prepare = prepared(SavedForms.prepare)\n",
+    "saved": LATER.format(module="saved_forms", driver="SavedForms"),
     "sums": NEGATIVE,
     "anonymity": LEAKS,
     "clocks": FAILS,
@@ -76,23 +86,9 @@ PLANTED = {
     + repr(PRINTS)
     + "\n"
     + PROCESS.format(code=PRINTS),
-    "stores": FAILS,
+    "stores": LATER.format(module="lying_stores", driver="LyingStores"),
     "cluster": PROCESS.format(code=PRINTS),
 }
-# the forms have to be written before what reads them fails
-PLANTED["saved"] = """
-from saved_forms import SavedForms
-from tfrctrace import cli
-prepare = SavedForms.prepare
-def prepare_and_plant(self, folder, program):
-    prepare(self, folder, program)
-    cli.program = lambda *_: 1 / 0
-SavedForms.prepare = prepare_and_plant
-"""
-# as has what a store is compared with
-PLANTED["stores"] = (
-    PLANTED["saved"].replace("saved_forms", "lying_stores").replace("SavedForms", "LyingStores")
-)
 
 
 def campaign(folder: Path, *words: str, planted: str = "") -> subprocess.CompletedProcess[str]:
@@ -116,11 +112,11 @@ def test_a_driver_finds_nothing_in_a_few_cases(tmp_path, driver):
 
 @pytest.mark.parametrize("driver", PLANTED)
 def test_a_driver_finds_a_planted_defect(tmp_path, driver):
-    ended = campaign(tmp_path, driver, "--runs", "1", "--seed", "7", planted=PLANTED[driver])
+    ended = campaign(tmp_path, driver, "--runs", "3", "--seed", "7", planted=PLANTED[driver])
     if "not run: " in ended.stdout and "it failed" not in ended.stdout:
         pytest.skip(ended.stdout.partition("not run: ")[2].splitlines()[0])
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    (finding,) = (tmp_path / "findings").iterdir()
+    finding = next((tmp_path / "findings").iterdir())
     wrong = (finding / "wrong.txt").read_text()
     assert "the driver failed" not in wrong
     assert f"run.py repeat {finding}" in wrong

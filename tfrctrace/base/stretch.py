@@ -22,6 +22,10 @@ _HINT: Final = (
     "write a date and time (`2026-11-23 14:05`), a time of day (`14:05`), or a time since the start (`90s`)"
 )
 
+_FIRST_NS: Final = -(2**63)
+_LAST_NS: Final = 2**63 - 1
+"""The times that 64 bits hold: a capture may end just before, and nothing comes after."""
+
 SIMULATED_BELOW_NS: Final = 365 * 86_400 * _SECOND_NS
 """Times below a year are of a simulation, which starts at 0."""
 
@@ -68,7 +72,7 @@ class Stretch:
         """Return the ends (ns), the second outside, for a trace from `first_ns` to `last_ns`."""
         if self.last_ns is not None:
             # its first packet is inside, and the very last one, too
-            return last_ns - self.last_ns, None
+            return max(last_ns - self.last_ns, _FIRST_NS), None
         since_ns = until_ns = None
         if self.since is not None:
             since_ns = self._place(self.since, first_ns, first_ns, last_ns)
@@ -76,6 +80,10 @@ class Stretch:
         if self.until is not None:
             until_ns = self._place(self.until, first_ns, start_ns, max(last_ns, start_ns))
         _check_order(since_ns, until_ns)
+        if since_ns is not None:
+            since_ns = min(max(since_ns, _FIRST_NS), _LAST_NS)
+        if until_ns is not None:
+            until_ns = None if until_ns > _LAST_NS else max(until_ns, _FIRST_NS)
         return since_ns, until_ns
 
     def _place(self, bound: Bound, first_ns: int, after_ns: int, last_ns: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import re
 import shlex
@@ -210,3 +211,21 @@ def test_a_time_at_the_end_of_64_bits_is_one_as_others(run, tmp_path, conversati
     outcome = run(*command, "far.pcapng")
     assert outcome.status == 0, outcome.err
     assert re.search("jumps ahead", outcome.err)
+
+
+@pytest.mark.parametrize(
+    ("option", "kept"),
+    [
+        (["--until", "1d"], 8),
+        (["--since", "1s"], 0),
+        (["--last", "10000d"], 8),
+        (["--since", "1ns", "--until", "7000d"], 7),
+    ],
+    ids=str,
+)
+def test_a_stretch_that_passes_the_end_of_64_bits_ends_there(run, tmp_path, conversation, option, kept):
+    times_ns = [2**63 - 1_000 + number for number in range(8)]
+    (tmp_path / "far.pcapng").write_bytes(times_of_ns(conversation(data_packets=2)[:8], times_ns))
+    outcome = run("flows", *option, "--format", "json", "far.pcapng")
+    assert outcome.status == 0, outcome.err
+    assert sum(flow["packets"] for flow in json.loads(outcome.out)["flows"]) == kept
