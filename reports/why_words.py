@@ -59,7 +59,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "echoed_mark": "the receiver echoed marks, and the sender reduced its window",
     "retransmission": "data were retransmitted until all that was outstanding had been acknowledged",
     "retransmission_timer": "nothing was sent until a retransmission timer ran out",
-    "away_from_sender": "it was captured away from the sender: use a capture at the sender",
+    "away_from_sender": "it was, or may have been, captured away from the sender; if not, give --vantage",
     "missing_data": "the capture lacks data that the receiver got",
     "clock_step": "the clock of the capture went back",
     "no_acknowledgements": "the capture has no packets of the other direction",

@@ -40,6 +40,7 @@ PAGES_WITH_OUTPUT = [
         "in-ci",
         "metrics",
         "tutorial",
+        "why-is-it-slow",
     )
 ]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")

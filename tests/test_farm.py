@@ -19,7 +19,7 @@ FARM = Path(__file__).resolve().parents[1] / "evaluation" / "kernel_farm"
 def _programs_of_the_farm(monkeypatch):
     monkeypatch.syspath_prepend(str(FARM))
     yield
-    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints"):
+    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints", "judge"):
         sys.modules.pop(name, None)
 
 
@@ -137,6 +137,16 @@ def test_the_receiver_is_the_kernels_own_clock():
     truth = truth_of(samples, _states((0.0, "writes")))
     assert (truth.receiver_s, truth.network_s, truth.largest) == (7, 3, "receiver")
     assert (truth.retransmitted, truth.min_rtt_ms) == (3, 20.5)
+
+
+def test_causes_are_judged_by_what_the_kernel_counted():
+    from judge import judge
+
+    judged = judge(FARM.parents[1] / "tests" / "data" / "causes" / "0006-interactive-illinois", "sender")
+    assert judged.true_s["application"] == pytest.approx(19.99, abs=0.01)
+    assert all(judged.within.values())
+    assert judged.is_known
+    assert judged.is_right
 
 
 def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):

@@ -3,11 +3,12 @@
 use std::io;
 
 use super::column::column;
-use super::rounds::{ms, sees_limits};
+use super::rounds::ms;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
 use crate::flow::tcp::causes::{Cause, Sign, Stretch, Waits, hidden, ledger};
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
@@ -62,7 +63,9 @@ impl PassTable for Causes {
 fn hidden_by(shown: Shown<'_>, number: u32, side: Side) -> Option<Sign> {
     let flow = shown.flow(number);
     let half = flow.transport.tcp.as_deref()?.half(side);
-    if !sees_limits(shown.analysis, flow, side) {
+    // A doubtful place is not taken for the sender's: from another one a wrong cause looks certain.
+    let vantage = shown.options.vantage_of(flow, side);
+    if vantage.is_some_and(|(place, confidence)| place != Vantage::Sender || confidence < BELIEVED) {
         Some(Sign::AwayFromSender)
     } else if half.gap_bytes() > 0 {
         Some(Sign::MissingData)
