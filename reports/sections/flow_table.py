@@ -37,7 +37,10 @@ _HEADINGS: Final = (
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Throughput", meaning="bytes on the wire over the duration of the direction"),
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
-    Heading("Retransmitted", meaning="data segments with bytes that the capture already has, and their share of all"),
+    Heading(
+        "Retransmitted",
+        meaning="data segments with bytes that the capture already has, and their share of all",
+    ),
     Heading(
         "RTT median",
         meaning="median of the round-trip times of the data of the direction; none beside their receiver",
