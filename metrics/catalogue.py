@@ -93,7 +93,7 @@ SPOILT_BY_SPARSE: Final = {
 
 _N_COLUMNS: Final = {
     "packets": "packets",
-    "data packets": "data_packets",
+    "data segments": "data_segments",
     "packets sent": "sent_packets",
     "packets received": "received_packets",
     "completed episodes": "rto_episodes",
@@ -385,17 +385,17 @@ _DESCRIPTIONS: Final = (
     _of_flows(
         "retransmission_ratio",
         "",
-        "retransmitted packets of all data packets, as captured",
-        "data packets",
+        "retransmitted segments of all data segments, as captured",
+        "data segments",
         "not TCP, or without data",
-        columns=("retransmitted_packets", "data_packets"),
+        columns=("retransmitted_segments", "data_segments"),
         function=retransmission_ratio,
     ),
     _of_flows(
         "loss_event_rate",
         "",
-        "losses of data packets, where all of one round-trip time are one event",
-        "data packets",
+        "losses of data segments, where all of one round-trip time are one event",
+        "data segments",
         "neither TCP nor TFRC, or no round-trip time is known",
         source="RFC 5348, section 5.2",
     ),

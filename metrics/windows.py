@@ -121,9 +121,9 @@ class FlowBins:
 
         width_ns = self.width_ns or window_ns
         starts, ends = starts_ns.to_numpy(), ends_ns.to_numpy()
-        firsts, ends = self._places(flows)
+        firsts, row_ends = self._places(flows)
         origins = starts.copy()
-        has_bins = ends > firsts
+        has_bins = row_ends > firsts
         origins[has_bins] = self._times_ns[firsts[has_bins]]
         begin = -((origins - starts) // width_ns)
         counts = np.maximum((ends - origins) // width_ns - begin, 0) // (window_ns // width_ns)

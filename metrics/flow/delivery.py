@@ -25,7 +25,7 @@ def goodput_share(unique_bytes: pl.Expr, wire_bytes: pl.Expr) -> pl.Expr:
 
 
 def retransmission_ratio(retransmitted: pl.Expr, data: pl.Expr) -> pl.Expr:
-    """Return the share of `data` packets of TCP that were retransmissions, both as captured.
+    """Return the share of `data` segments of TCP that were retransmissions, both as captured.
 
     Null if there were none.
     """

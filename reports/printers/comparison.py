@@ -11,7 +11,6 @@ from tfrctrace.base.errors import printable
 from tfrctrace.metrics.results.comparison import Difference
 from tfrctrace.metrics.sets.fairness import times_others
 from tfrctrace.parsers.csv_text import csv_cell
-from tfrctrace.reports.compared import change_text, conclusion_words
 from tfrctrace.reports.files.result_json import write_json
 from tfrctrace.reports.metric_words import SHARES, is_between_groups, metric_name
 from tfrctrace.reports.printers.aligned import aligned
@@ -70,6 +69,8 @@ def write_comparison(
 
     Text in CSV is made safe for spreadsheets and terminals unless `raw`.
     """
+    from tfrctrace.reports.compared import conclusion_words
+
     found = comparison.differences
     if form == "json":
         write_json(file, comparison)
@@ -106,6 +107,8 @@ def closing_lines(differences: Sequence[Difference], shown: int) -> Iterable[str
 
 def comparison_cells(found: Difference) -> tuple[str, ...]:
     """Return the cells of a row for people, as `HEADS` has them."""
+    from tfrctrace.reports.compared import change_text
+
     p_value = found.tested_p
     return (
         metric_name(found.metric),

@@ -23,6 +23,7 @@ from tfrctrace import __version__, cli
 DONE, WRONG_USAGE, NOT_READ, INTERNAL_ERROR, INTERRUPTED = 0, 2, 3, 70, 130
 COMMANDS = sorted(cli.COMMANDS)
 TWO_FLOWS = Path(__file__).parents[2] / "sample_traces/two-flows.pcapng.gz"
+MIXED = TWO_FLOWS.with_name("mixed.pcap.zst")
 
 
 def test_the_version_is_shown(run):
@@ -462,8 +463,8 @@ def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monk
 
     is_over, was_ended = threading.Event(), []
     monkeypatch.setattr("tfrctrace.gate.values.take_quantities", measured)
-    shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
-    command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
+    shutil.copy(MIXED, tmp_path / "first.pcap.zst")
+    command = ["check", str(tmp_path / "first.pcap.zst"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
     assert cli.run(command) == INTERRUPTED
     assert not was_ended
     is_over.set()

@@ -17,8 +17,7 @@ from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
-from tfrctrace.replay.algorithms import BUILT_IN
-from tfrctrace.replay.open_loop import MTFRC
+from tfrctrace.replay.algorithms import BUILT_IN, MTFRC
 from tfrctrace.replay.tfrc import VARIANTS, Profile
 from tfrctrace.reports.printers.terminal import terminal_width
 from tfrctrace.trace.measuring import LEAST_PACKETS

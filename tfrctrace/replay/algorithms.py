@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.nearest import proposal_or_all
-from tfrctrace.base.user_code import load_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 
 CONTROLLERS: Final = "tfrctrace.controllers"
 """Entry point group; each entry point is a class."""
+
+MTFRC: Final = "mtfrc"
+"""TFRC within the bounds of the 802.11 MAC."""
 
 METHODS: Final = ("on_feedback", "on_nofeedback")
 
@@ -75,6 +77,8 @@ def algorithm_names() -> list[str]:
 
 def _controller(name: str, path: str) -> MakeController:
     """Return the controller class at `path`, as `module:Class`."""
+    from tfrctrace.base.user_code import load_class
+
     found = load_class(path)
     missing = [method for method in METHODS if not callable(getattr(found, method, None))]
     if missing:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.results.replay import NotReplayable
-from tfrctrace.replay.algorithms import Algorithm, algorithm_named, algorithm_names
+from tfrctrace.replay.algorithms import MTFRC, Algorithm, algorithm_named, algorithm_names
 from tfrctrace.replay.column_arrays import sent_between
 from tfrctrace.replay.controller import refuse_impossible
 from tfrctrace.replay.drive import drive
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 One = TypeVar("One", "Recording", "NotReplayable")
 
-MTFRC: Final = "mtfrc"
 WIDE_GAMMA: Final = 0.8
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import listed, one_of, refuse_unknown, table_of, texts
-from tfrctrace.replay.open_loop import MTFRC, select_algorithms
+from tfrctrace.replay.algorithms import MTFRC
+from tfrctrace.replay.open_loop import select_algorithms
 from tfrctrace.replay.tfrc import Profile
 from tfrctrace.study.definition import ReplayPlan
 from tfrctrace.study.file.names import unknown

@@ -205,7 +205,8 @@ impl Tcpdump {
         let is_since = matches!(stamp, Stamp::Since(_));
         let is_plain = !is_since && assembly::is_plain(known, header);
         // Blocks wait with a packet that is held back, which any line may give back.
-        if !is_plain && !(line.blocks.is_empty() && self.sacks.is_empty()) {
+        let has_sack_blocks = !line.blocks.is_empty() || !self.sacks.is_empty();
+        if !is_plain && has_sack_blocks {
             return None;
         }
         let numbers = self.conversations.resolve(place, known.side, header);
