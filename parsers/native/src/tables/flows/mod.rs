@@ -380,10 +380,7 @@ impl<'a> FlowRow<'a> {
             // They report no more than the capture shows.
             _ if reported.is_some() => None,
             Some(_) => Some("losses downstream of the capture are not counted"),
-            None => Some(
-                "the place of the capture is not known (`--vantage` gives it): losses downstream of it are not \
-                 counted",
-            ),
+            None => Some("the place of the capture is not known: losses downstream of it are not counted"),
         }
     }
 
