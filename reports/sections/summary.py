@@ -63,11 +63,14 @@ _UNSUCCESSFUL: Final = {
 
 def summary(content: ReportContent) -> Section:
     """Return the summary: key figures, and what stands out."""
+    import polars as pl
+
     flows, inputs, conversations = content.flows, content.inputs, content.conversations
     link, zone = content.results.link, content.zone
     begin_ns = content.traces[0].start_ns if len(content.traces) == 1 else None
     overview = link_overview(link, begin_ns, zone, content.objectives)
     hidden = reported_losses(flows)
+    has_more = not flows.filter(pl.col("sent_packets") > 0, pl.col("lost_packets").is_null()).is_empty()
     findings = (
         _no_flow(flows, inputs),
         _largest_flow(flows, conversations),
@@ -87,7 +90,7 @@ def summary(content: ReportContent) -> Section:
         title="Summary",
         headline=(
             *verdicts(content.objectives, zone),
-            *(when_it_was_bad(link, zone, has_more=bool(hidden)) if link and overview else ()),
+            *(when_it_was_bad(link, zone, has_more=has_more) if link and overview else ()),
         ),
         paragraphs=_opening(content),
         facts=_facts(content),
@@ -204,7 +207,10 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
     if shows_both_ends:
         detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
-        facts.append(Fact("Lost on the way", format_share(lost / packets_sent), detail))
+        label = "Lost on the way"
+        if _hides_later_losses(sent):
+            label, detail = "Lost before the capture", f"{detail}; losses after it are not known"
+        facts.append(Fact(label, format_share(lost / packets_sent), detail))
     facts += reported_facts(flows)
     return (
         *facts,
@@ -216,6 +222,17 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
             f"{counted(flows['flow'].n_unique(), 'flow')}",
         ),
     )
+
+
+def _hides_later_losses(sent: pl.DataFrame) -> bool:
+    """Return whether numbered packets were not known to be captured where they arrive."""
+    import polars as pl
+
+    # simulations show drops, pairs of captures what one of them missed
+    is_numbered = pl.col("dropped_packets").is_null() & pl.col("missed_packets").is_null()
+    is_at_receiver = (pl.col("vantage") == "receiver").fill_null(value=False)
+    is_reported = pl.col("reported_plr").is_not_null()
+    return not sent.filter(is_numbered & ~is_at_receiver & ~is_reported).is_empty()
 
 
 def _are_losses(link: LinkTables, retransmitted: int, data: int) -> bool:
@@ -382,7 +399,8 @@ def _delivery(flows: pl.DataFrame) -> Words:
     if sent.is_empty():
         return ()
     packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
-    opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
+    missing = "were lost before the capture" if _hides_later_losses(sent) else "never arrived"
+    opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent {missing}"
     share = f" ({format_share(lost / packets)})"
     worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1)
     for flow, pdr, reasons in worst.select("flow", "pdr", "drop_reasons").iter_rows():

@@ -105,6 +105,20 @@ def test_the_sample_is_what_its_script_makes(load_script: Callable[[Path], Any],
     assert path.read_bytes() == (SAMPLES / "dccp-ccid3.pcap.gz").read_bytes()
 
 
+def test_only_a_capture_where_packets_arrive_shows_what_was_lost(
+    at_receiver: tfrctrace.Trace, made: Made, truth: Row
+) -> None:
+    """One connection seen at both ends: what an end sends is null in the capture there."""
+    at_sender = tfrctrace.open(made("loss-intervals"), vantage="sender")
+    for trace, near, far in ((at_sender, 0, 1), (at_receiver, 1, 0)):
+        rows = trace.flows.to_dicts()
+        assert (rows[near]["vantage"], rows[far]["vantage"]) == ("sender", "receiver")
+        for column in ("received_packets", "lost_packets", "pdr", "plr"):
+            assert rows[near][column] is None
+            assert rows[far][column] is not None
+    assert at_receiver.flows["lost_packets"][0] == truth["packets_lost"]
+
+
 def test_at_the_receiver_losses_and_rates_are_found_again(at_receiver: tfrctrace.Trace, truth: Row) -> None:
     forward = at_receiver.flows.to_dicts()[0]
     assert (forward["vantage"], forward["ccid"]) == ("receiver", 3)

@@ -8,6 +8,7 @@ GStreamer begins to expect packets one behind the first, so its `packets-lost` i
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -216,6 +217,37 @@ def test_no_encrypted_report_of_webrtc_is_read() -> None:
         int(re.findall(r"(\d+) RTCP datagrams are encrypted", row["notes"])[0]) for row in (forward, back)
     ]
     assert sum(encrypted) == encrypted_reports(DATA / "rtp" / "webrtc.pcap.gz")
+
+
+def test_a_call_with_encrypted_reports_does_not_seem_to_be_without_losses() -> None:
+    """The callee counted losses that nothing in the caller's capture tells."""
+    truth = json.loads((DATA / "rtp" / "webrtc.json").read_text())
+    assert truth["callee"]["inbound-rtp"]["packetsLost"] > 0
+    assert truth["caller"]["inbound-rtp"]["packetsLost"] == 0
+    path = DATA / "rtp" / "webrtc.pcap.gz"
+    trace = tfrctrace.open(path)
+    assert all("the place of the capture is not known" in notes for notes in trace.flows["notes"])
+    page = trace.report_html()
+    assert "Lost on the way" not in page
+    assert "Lost before the capture" in page
+    assert "packets sent never arrived" not in page
+    # the callee's direction is the larger one
+    called, calling = tfrctrace.open(path, vantage="receiver").flows.sort("src", descending=True).to_dicts()
+    assert (called["vantage"], called["plr"]) == ("receiver", 0)
+    assert (calling["vantage"], calling["plr"], calling["pdr"]) == ("sender", None, None)
+
+
+def test_encrypted_reports_are_not_taken_for_damaged_ones(opened: Callable[..., tfrctrace.Trace]) -> None:
+    """Of 32 encrypted compounds one has bytes like a header where the first length leads (RFC 3711)."""
+    source = random.Random(11)
+    frames = [frame(media(number, 160 * number)) for number in range(20)]
+    for number in range(320):
+        plain = sender_report(1e9 + number, 160 * number, packets=number)
+        # but for the first eight bytes all is encrypted, and an index and a tag of 80 bits follow
+        frames.append(frame(plain[:8] + source.randbytes(len(plain) + 6)))
+    (row, _) = opened(frames).flows.to_dicts()
+    assert "320 RTCP datagrams are encrypted" in row["notes"]
+    assert "impossible lengths" not in row["notes"]
 
 
 def encrypted_reports(path: Path) -> int:

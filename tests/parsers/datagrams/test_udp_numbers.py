@@ -2,7 +2,8 @@
 
 `tests/data/udp.json` holds what the programs reported: iperf 2's server (32 of 628 lost, which counts the
 datagram that ends the test; its mean delay is a sum divided by 596 with that datagram), ns-3's FlowMonitor
-and its log of receptions, iperf3's client (in the truth of the sample trace).
+and its log of receptions, iperf3's client (in the truth of the sample trace). A capture at the sender cannot
+know what arrived: null there.
 """
 
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import tfrctrace
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.tfrc import TfrcParameters
@@ -45,8 +47,14 @@ def test_counts_are_those_that_the_program_reported(name: str) -> None:
     unseen = reported["sent"] - reported.get("last_seen", reported["sent"])
     assert row["sent_packets"] == reported["sent"] - unseen
     assert row["received_packets"] == reported["received"]
-    assert row["lost_packets"] == reported["lost"] - unseen
-    assert row["duplicate_packets"] == 0
+    if reported["received"] is None:
+        assert (row["vantage"], row["vantage_confidence"] >= 0.75) == ("sender", True)
+        unknown = ("lost_packets", "pdr", "plr", "duplicate_packets", "jitter_ms", "delay_mean_ms")
+        assert {row[column] for column in unknown} == {None}
+        assert "does not show what arrives" in row["notes"]
+    else:
+        assert row["lost_packets"] == reported["lost"] - unseen
+        assert row["duplicate_packets"] == 0
     assert f"({reported['layout']})" in row["notes"]
 
 
@@ -61,9 +69,37 @@ def test_delays_and_jitter_are_those_that_the_program_reported(name: str) -> Non
     assert row["jitter_ms"] == pytest.approx(reported["jitter_ms"], rel=0.1)
 
 
-@pytest.mark.parametrize("end", ["snd", "rcv"])
-def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time(end: str) -> None:
-    name = f"linux-udp-vs-tcp-{end}.pcap.gz"
+def test_where_nothing_tells_the_place_it_is_noted_and_may_be_given(tmp_path: Path) -> None:
+    """Packets of one side alone: a receiver's losses are not made null without a sign."""
+    path = capture(tmp_path / "c.pcap", [iperf3_wide(number) for number in range(1, 101) if number != 20])
+    row = rows_to(path, 5001)
+    assert (row["vantage"], row["lost_packets"], row["received_packets"]) == (None, 1, 99)
+    assert "the place of the capture is not known" in row["notes"]
+    row = rows_to(path, 5001, vantage="receiver")
+    assert (row["vantage"], row["lost_packets"]) == ("receiver", 1)
+    assert "place of the capture" not in row["notes"]
+    row = rows_to(path, 5001, vantage="middle")
+    assert row["lost_packets"] == 1
+    assert "losses downstream of the capture are not counted" in row["notes"]
+    row = rows_to(path, 5001, vantage="sender")
+    assert row["sent_packets"] == 100
+    assert row["lost_packets"] is row["pdr"] is row["received_packets"] is None
+    assert "the capture does not have 1 of these packets" in row["notes"]
+
+
+@pytest.mark.parametrize(("end", "fact"), [("snd", None), ("rcv", "Lost on the way")])
+def test_a_page_shows_losses_only_where_they_are_visible(end: str, fact: str | None) -> None:
+    port = REPORTED[f"linux-udp-vs-tcp-{end}.pcap.gz"]["dst_port"]
+    trace = tfrctrace.open(path_of(f"linux-udp-vs-tcp-{end}.pcap.gz"), filter=f"port {port}")
+    page = trace.report_html()
+    assert ("Lost on the way" in page) == (fact is not None)
+    assert "Lost before the capture" not in page
+    assert ("32 of 627 packets sent" in page) == (fact is not None)
+    assert "No stretch of time stands out" not in page
+
+
+def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time() -> None:
+    name = "linux-udp-vs-tcp-rcv.pcap.gz"
     path, port = path_of(name), REPORTED[name]["dst_port"]
     match = re.search(r"flow (\d+) between the same hosts has `rtt=([\d.]+)ms`", rows_to(path, port)["notes"])
     assert match is not None
@@ -76,7 +112,7 @@ def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time(end: s
     known = [row[name] for row in lender for name in ("rtt_p50_ms", "handshake_rtt_ms") if row[name]]
     assert float(match[2]) == pytest.approx(max(known), abs=1e-3)
     with_rtt = rows_to(path, port, tfrc=TfrcParameters(rtt_s=float(match[2]) / 1e3))
-    assert with_rtt["loss_events"] > 0 or with_rtt["lost_packets"] == 0
+    assert with_rtt["loss_events"] > 0
     assert "between the same hosts" not in with_rtt["notes"]
 
 
@@ -84,11 +120,9 @@ def test_iperf3_of_the_sample_trace_sent_what_it_says_and_has_no_delay() -> None
     truth = json.loads((SAMPLES / "mixed.truth.json").read_text())
     (stream,) = [stream for stream in truth["iperf3"] if stream["protocol"] == "udp"]
     row = rows_to(next(SAMPLES.glob("mixed.pcap*")), stream["server_port"])
-    # captured at the sender: what is lost is lost behind it
-    assert (row["sent_packets"], row["received_packets"]) == (stream["packets"], stream["packets"])
-    assert row["lost_packets"] == 0
-    assert row["delay_mean_ms"] is None
-    assert row["jitter_ms"] < stream["jitter_ms"]
+    # captured at the sender, as handshakes of TCP between the same hosts show: losses are behind it
+    assert (row["vantage"], row["sent_packets"]) == ("sender", stream["packets"])
+    assert row["received_packets"] is row["lost_packets"] is row["delay_mean_ms"] is row["jitter_ms"] is None
     assert "(iperf3)" in row["notes"]
 
 

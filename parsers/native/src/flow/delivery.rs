@@ -311,6 +311,11 @@ impl Deliveries {
         delivery.drops.iter().any(|drops| drops.count > 0) && delivery.totals.is_none()
     }
 
+    /// Whether packets of either side were counted by their numbers.
+    pub fn is_numbered(&self) -> bool {
+        [Side::Low, Side::High].into_iter().any(|side| self.of(side).counted.is_some())
+    }
+
     /// Record flow id, numbering and agent of a packet of `side`.
     pub fn note_identity(&mut self, side: Side, network: &Network, agent: Option<Agent>) {
         self.flow_id = self.flow_id.or(network.flow_id);

@@ -179,10 +179,7 @@ impl Flow {
 
     /// Whether delivery is known from numbers in the payloads of either direction.
     pub fn is_numbered(&self) -> bool {
-        let is_numbered = |deliveries: &Deliveries| {
-            [Side::Low, Side::High].into_iter().any(|side| deliveries.of(side).counted.is_some())
-        };
-        self.deliveries().is_some_and(is_numbered)
+        self.deliveries().is_some_and(Deliveries::is_numbered)
     }
 
     /// Whether the trace shows packets at several points of their path.

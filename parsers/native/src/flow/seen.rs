@@ -65,6 +65,7 @@ impl Flow {
             (Some(payload), None) => {
                 outcome.new_bytes = payload;
                 self.transport.note_codepoint(side, network.ecn);
+                self.transport.note_ttl(side, network.ttl);
                 if network.transport == Transport::Dccp {
                     outcome.rtt = self.transport.non_tcp_mut().on_dccp(seen, pool);
                 }

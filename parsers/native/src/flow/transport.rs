@@ -12,7 +12,7 @@ use super::rtt_statistics::{LogHistogram, RttStatistics};
 use super::rtt_statistics::{RoundTrip, RttMethod};
 use super::seen::Seen;
 use super::tcp::ecn::Ecn;
-use super::tcp::vantage::Vantage;
+use super::tcp::vantage::{Vantage, VantageEvidence};
 use super::tcp::{Connection, ConnectionState};
 use super::tfrc::TfrcFlow;
 use super::tfrc_layout::LayoutFlow;
@@ -35,6 +35,10 @@ pub struct NonTcpState {
     pub(super) rarities: [RareCounts; 2],
     /// Codepoints of the packets of each side.
     pub(super) ecn: [Ecn; 2],
+    /// Of a packet of each side; 0 if unknown.
+    ttls: [u8; 2],
+    /// Where other connections between the same hosts were captured.
+    place_of_hosts: VantageEvidence,
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
     pub tfrc: Option<Box<TfrcFlow>>,
@@ -116,13 +120,37 @@ impl Transport {
             (Some(tcp), _, _) => tcp.vantage(side),
             (None, Some(dccp), _) => dccp.vantage(side),
             (None, None, Some(layout_flow)) => layout_flow.vantage(side),
-            (None, None, None) => None,
+            (None, None, None) => self.numbered()?.vantage(side),
         }
     }
 
     /// Whether the vantage applies to this flow.
     pub fn has_vantage(&self) -> bool {
-        self.tcp.is_some() || self.dccp().is_some() || self.layout_flow().is_some()
+        self.tcp.is_some()
+            || self.dccp().is_some()
+            || self.layout_flow().is_some()
+            || self.numbered().is_some()
+    }
+
+    /// State of a flow whose packets are counted by their numbers.
+    fn numbered(&self) -> Option<&NonTcpState> {
+        self.non_tcp().filter(|state| state.deliveries.as_deref().is_some_and(Deliveries::is_numbered))
+    }
+
+    /// What the packets of both sides tell of the place of the capture: signs of a connection, and the TTLs of others.
+    pub fn signs_of_place(&self) -> (VantageEvidence, [u8; 2]) {
+        let of_connection = self.tcp.as_deref().map(Connection::signs_of_place);
+        (of_connection.unwrap_or_default(), self.non_tcp().map_or([0; 2], |state| state.ttls))
+    }
+
+    /// Take what other flows between the same hosts tell of the place of the capture.
+    pub fn set_place_of_hosts(&mut self, signs: VantageEvidence, ttls: [u8; 2]) {
+        if let Some(state) = self.non_tcp_if_any() {
+            state.place_of_hosts = signs;
+            for (own, of_others) in state.ttls.iter_mut().zip(ttls).filter(|(own, _)| **own == 0) {
+                *own = of_others;
+            }
+        }
     }
 
     /// Evaluate packet numbers. Call once, after the last packet.
@@ -140,6 +168,14 @@ impl Transport {
     pub(super) fn note_codepoint(&mut self, side: Side, codepoint: u8) {
         if codepoint != 0 {
             self.non_tcp_mut().ecn[side as usize].note_codepoint(codepoint);
+        }
+    }
+
+    pub(super) fn note_ttl(&mut self, side: Side, ttl: u8) {
+        if let Some(state) = self.non_tcp_if_any()
+            && state.ttls[side as usize] == 0
+        {
+            state.ttls[side as usize] = ttl;
         }
     }
 
@@ -230,6 +266,13 @@ impl NonTcpState {
                 (None, None) => {}
             }
         }
+    }
+
+    /// Where numbered packets of `side` were captured, and the confidence from 0 to 1. None if unknown.
+    fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        let mut signs = self.place_of_hosts;
+        signs.add_hops(self.ttls);
+        signs.conclusion(side)
     }
 
     fn set_deliveries(&mut self, [low, high]: [Option<Delivery>; 2]) {

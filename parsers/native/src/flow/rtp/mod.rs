@@ -108,6 +108,9 @@ pub struct RtpDirection {
     pub compounds: u64,
     /// Datagrams that begin like RTCP and do not go on so.
     pub unreadable_compounds: u64,
+    /// Datagrams whose lengths lead beyond their end: damaged, or encrypted where the bytes at which a length leads
+    /// look like a header (1 in 32 do).
+    pub overlong_compounds: u64,
     /// RTCP packets and extended report blocks with wrong lengths.
     pub malformed: u64,
     /// Reports on sources that the capture does not show.
@@ -293,13 +296,15 @@ impl RtpDirection {
             });
         }
         let strange = if self.has_media() { self.strange } else { 0 };
+        let is_encrypted = self.unreadable_compounds > 0 && self.compounds == 0;
+        let (unreadable, overlong) = match self.overlong_compounds {
+            overlong if is_encrypted => (self.unreadable_compounds + overlong, 0),
+            overlong => (self.unreadable_compounds, overlong),
+        };
         let counts = [
             (strange, "datagram[s] look[s|] like RTP but belong[s|] to no tracked source"),
-            (
-                self.unreadable_compounds,
-                "RTCP datagram[s] [is|are] encrypted (SRTCP) or damaged, so not read",
-            ),
-            (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
+            (unreadable, "RTCP datagram[s] [is|are] encrypted (SRTCP) or damaged, so not read"),
+            (self.malformed + overlong, "RTCP packet[s] or block[s] with impossible lengths"),
             (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
             (self.impossible_delays, "report[s] with an impossible delay"),
             (self.missing_reports, "transport-wide report[s] [is|are] missing"),

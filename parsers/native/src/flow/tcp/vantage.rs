@@ -3,6 +3,8 @@
 //! Several signs indicate one end or the middle, none with certainty. Each has a weight; the place
 //! with the largest weight is the result, and its share of the total weight is the confidence.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Connection, HalfConnection};
 use crate::flow::tcp::classify::class::Class;
 use crate::packet::key::Side;
@@ -40,14 +42,21 @@ impl Vantage {
 }
 
 /// Weights of the signs for [`Side::Low`], [`Side::High`] and the middle.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::flow) struct VantageEvidence([f64; 3]);
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct VantageEvidence([f64; 3]);
 
 impl VantageEvidence {
     /// Add a sign that the capture is near an end, or with None in the middle.
     pub(in crate::flow) fn add(&mut self, near: Option<Side>, weight: f64) {
         let place = near.map_or(2, |side| side as usize);
         if let Some(sum) = self.0.get_mut(place) {
+            *sum += weight;
+        }
+    }
+
+    /// Add the signs of another flow between the same hosts.
+    pub fn add_all(&mut self, Self(others): Self) {
+        for (sum, weight) in self.0.iter_mut().zip(others) {
             *sum += weight;
         }
     }
@@ -123,6 +132,10 @@ impl Connection {
     /// Where the data of `side` were captured, and the confidence from 0 to 1. None without any
     /// sign.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        self.signs_of_place().conclusion(side)
+    }
+
+    pub(in crate::flow) fn signs_of_place(&self) -> VantageEvidence {
         let mut signs = VantageEvidence::default();
         signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).path.handshake_us.0));
         signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).on_wire.ttl));
@@ -134,7 +147,7 @@ impl Connection {
             self.add_turnaround(side, &mut signs);
             self.add_losses(side, &mut signs);
         }
-        signs.conclusion(side)
+        signs
     }
 
     /// At the sender an acknowledgement takes the whole round trip, at the receiver nothing.

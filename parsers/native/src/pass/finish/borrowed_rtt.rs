@@ -5,12 +5,13 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use crate::flow::delivery::Delivery;
 use crate::flow::{Flow, FlowTable};
 use crate::packet::event::{Address, Family};
 use crate::packet::key::Side;
 use crate::pass::options::Options;
 
-type HostPair = (Family, Address, Address);
+pub(super) type HostPair = (Family, Address, Address);
 
 /// A connection with a known round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,13 +62,16 @@ fn lacks_rtt(flow: &Flow, side: Side, options: &Options) -> bool {
         Some(ends) => ends.lacks_rtt(side),
         // Without an RTT, numbered datagrams are not followed at all.
         None => {
-            let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
+            let is_counted = flow
+                .delivery(side)
+                .and_then(Delivery::at_receiver)
+                .is_some_and(|delivery| delivery.counted.is_some());
             is_counted && flow.transport.dccp().is_none() && options.rtt_s.is_none()
         }
     }
 }
 
-fn hosts_of(flow: &Flow) -> HostPair {
+pub(super) fn hosts_of(flow: &Flow) -> HostPair {
     let key = flow.key();
     (key.family(), key.end(Side::Low).0, key.end(Side::High).0)
 }

@@ -1,14 +1,17 @@
 //! Ends of paths that a simulator's trace does not show: the trace of one queue, of some nodes or of some
-//! layers has no line where packets are sent, or none where they arrive. What is not shown is not zero.
+//! layers has no line where packets are sent, or none where they arrive; a capture at the sender of numbered
+//! packets has none that arrived. What is not shown is not zero.
 
 use std::collections::HashSet;
 
 use crate::flow::delivery::Delivery;
 use crate::flow::observation::MissingEnds;
+use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::flow::{Flow, FlowTable};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Address, NodeLayer, PathPoint};
 use crate::packet::key::{Side, address_text};
+use crate::pass::options::Options;
 
 /// What the trace shows of nodes.
 struct ShownEnds<'a> {
@@ -84,6 +87,17 @@ impl<'a> ShownEnds<'a> {
 
 fn address(flow: &Flow, side: Side) -> Address {
     flow.key().end(side).0
+}
+
+/// Find out whether packets that are counted by their numbers were captured at their sender.
+pub(super) fn find_hidden_arrivals(flow: &mut Flow, options: &Options) {
+    for side in [Side::Low, Side::High] {
+        let is_numbered = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
+        let place = options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
+        if is_numbered && place.is_some_and(|(vantage, _)| vantage == Vantage::Sender) {
+            flow.deliveries_mut().of_mut(side).missing.receiver = true;
+        }
+    }
 }
 
 /// Find out which ends a simulator's trace does not show.

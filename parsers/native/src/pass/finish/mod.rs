@@ -3,6 +3,7 @@
 pub(super) mod borrowed_rtt;
 pub(super) mod cut_flows;
 mod missing_ends;
+mod place_of_hosts;
 pub(super) mod source_problems;
 
 use std::collections::HashMap;
@@ -22,7 +23,8 @@ use crate::packet::key::Side;
 use crate::pass::wifi_links::WifiLinks;
 use borrowed_rtt::RttSources;
 use cut_flows::{CutFlows, unknown_cuts};
-use missing_ends::find_missing_ends;
+use missing_ends::{find_hidden_arrivals, find_missing_ends};
+use place_of_hosts::find_places;
 use source_problems::source_problems;
 
 /// Flows beyond which tables are made of packed states: what needs the memory next is not the core.
@@ -39,6 +41,8 @@ impl Analysis {
         self.warn_empty_layer();
         let Self { options, carried, results, .. } = self;
         carried.flows.iter_mut().for_each(|flow| flow.transport.finish());
+        let read_hosts = find_places(&mut carried.flows);
+        carried.flows.iter_mut().for_each(|flow| find_hidden_arrivals(flow, options));
         if let Some(groups) = &mut carried.groups {
             groups.finish(&mut carried.flows, options);
         }
@@ -46,7 +50,7 @@ impl Analysis {
         results.ledgers.iter_mut().for_each(Ledgers::finish);
         let (rtt_sources, read) = RttSources::find(&carried.flows, options);
         results.rtt_sources = rtt_sources;
-        self.note_unread(read);
+        self.note_unread(read_hosts.and(read));
         let Carried { flows, gaps, sources, problems, .. } = &mut self.carried;
         problems.extend(source_problems(flows, gaps, sources));
         self.report_bounds();

@@ -147,7 +147,7 @@ impl<'a> FlowRow<'a> {
         self.flow.delivery(self.side)
     }
 
-    /// A simulator shows both ends of a path; numbers in the payload do not show the vantage.
+    /// A simulator shows both ends of a path.
     pub(super) fn vantage(&self) -> Option<&'static str> {
         if self.flow.shows_both_ends(self.side) {
             return Some("both");
@@ -265,8 +265,8 @@ impl<'a> FlowRow<'a> {
         notes.extend(self.note_on_missing_ends());
         if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
             notes.push("from totals, not from packets".into());
-        } else if let Some(counted) = self.delivery().and_then(|delivery| delivery.counted) {
-            notes.push(note_on_numbers(&counted));
+        } else if let Some((delivery, counted)) = self.delivery().and_then(|of| Some((of, of.counted?))) {
+            notes.push(self.note_on_numbers(delivery, &counted));
         } else if direction.cut_packets > 0 {
             let packets = plural::counted(direction.cut_packets, "packet[s]");
             notes.push(format!("the transport header of {packets} was cut off or damaged: payload unknown"));
@@ -317,7 +317,8 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(ends) = transport.tfrc() {
             notes.extend(ends.notes(self.side));
-            if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
+            let has_summary = self.tfrc().is_some() && !self.flow.is_numbered();
+            if has_summary && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses beyond it".into());
             }
         }
@@ -345,6 +346,44 @@ impl<'a> FlowRow<'a> {
         }
     }
 
+    /// How packets with numbers were counted.
+    fn note_on_numbers(&self, delivery: &Delivery, counted: &NumberedCounts) -> String {
+        let whose = match counted.by {
+            Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
+            Numbers::Dccp => "sequence numbers, which count packets of every type".into(),
+            Numbers::Rtp => "RTP's sequence numbers".into(),
+        };
+        let mut notes = Vec::new();
+        if delivery.missing.receiver {
+            notes.push(format!("sent by {whose}"));
+            if delivery.lost > 0 {
+                notes.push(format!("the capture does not have {} of these packets", delivery.lost));
+            }
+        } else {
+            notes.push(format!("sent, received and lost by {whose}, where the capture was taken"));
+            notes.extend(self.note_on_losses_downstream().map(str::to_owned));
+        }
+        if counted.restarts > 0 {
+            notes.push(format!("the numbers began anew {}", plural::counted(counted.restarts, "time[s]")));
+        }
+        if !counted.has_delays && matches!(counted.by, Numbers::Payload(_)) && !delivery.missing.receiver {
+            notes.push("no delay, because the sender's clock is not the capture's".into());
+        }
+        notes.join("; ")
+    }
+
+    /// Why losses of numbered packets may be more than the capture shows.
+    fn note_on_losses_downstream(&self) -> Option<&'static str> {
+        let reported = self.flow.transport.rtp().and_then(|rtp| rtp.direction(self.side).reported_loss());
+        match self.believed_vantage() {
+            Some(Vantage::Receiver) => None,
+            // They report no more than the capture shows.
+            _ if reported.is_some() => None,
+            Some(_) => Some("losses downstream of the capture are not counted"),
+            None => Some("the place of the capture is not known: losses downstream of it are not counted"),
+        }
+    }
+
     pub(super) fn note_on_half(&self, half: &HalfConnection, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
         notes.extend(self.note_on_limits().map(str::to_owned));
@@ -365,23 +404,6 @@ impl<'a> FlowRow<'a> {
             ));
         }
     }
-}
-
-/// How sent, received and lost packets were counted, for flows with numbers in their payload.
-fn note_on_numbers(counted: &NumberedCounts) -> String {
-    let whose = match counted.by {
-        Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
-        Numbers::Dccp => "sequence numbers, which count packets of every type".into(),
-        Numbers::Rtp => "RTP's sequence numbers".into(),
-    };
-    let mut note = format!("sent, received and lost by {whose}, where the capture was taken");
-    if counted.restarts > 0 {
-        note.push_str(&format!("; the numbers began anew {}", plural::counted(counted.restarts, "time[s]")));
-    }
-    if !counted.has_delays && matches!(counted.by, Numbers::Payload(_)) {
-        note.push_str("; no delay, because the sender's clock is not the capture's");
-    }
-    note
 }
 
 /// The table of flows: two rows each, `fwd` then `rev`.

@@ -77,7 +77,7 @@ impl Datagrams<'_> {
         let refused = match wire_rtcp::form(payload, on_wire) {
             Form::Compound if is_expected || is_whole => None,
             Form::Ragged if is_expected => None,
-            Form::Overlong if is_expected => Some(&mut direction.malformed),
+            Form::Overlong if is_expected => Some(&mut direction.overlong_compounds),
             Form::Unreadable if is_expected => Some(&mut direction.unreadable_compounds),
             _ => Some(&mut direction.strange),
         };
