@@ -125,15 +125,23 @@ def sides_of_hosts(whole: pl.DataFrame) -> pl.DataFrame:
 
     of_group = whole.group_by("group", maintain_order=True).agg(
         pl.col("packets").sum(),
-        pl.col("connection_attempts").filter(pl.col("direction") == "sent").sum().alias("opened"),
-        pl.col("connection_attempts").filter(pl.col("direction") == "received").sum().alias("accepted"),
-        pl.col("rtt_p50_ms").filter(pl.col("direction") == "received").first().alias("rtt_ms"),
+        opened=_of_direction("sent", "connection_attempts").sum(),
+        accepted=_of_direction("received", "connection_attempts").sum(),
     )
     # a packet is of two groups
-    star = of_group.filter(pl.col("packets") >= _OF_A_STAR * pl.col("packets").sum() / 2).sort(
-        "rtt_ms", "group", nulls_last=True
-    )
+    star = of_group.filter(pl.col("packets") >= _OF_A_STAR * pl.col("packets").sum() / 2)
     if star.height:
+        rtts = (
+            whole.lazy()
+            .filter(direction="received")
+            .select("group", rtt_ms="rtt_p50_ms")
+            .join(star.lazy(), on="group", how="semi", nulls_equal=True)
+            .unique("group", keep="first", maintain_order=True)
+            .collect()
+        )
+        star = star.join(rtts, on="group", how="left", nulls_equal=True).sort(
+            "rtt_ms", "group", nulls_last=True
+        )
         center = star["group"][0]
         is_center = pl.col("group").eq_missing(pl.lit(center, dtype=pl.String))
         peers = of_group.filter(~is_center)["group"]
@@ -144,6 +152,13 @@ def sides_of_hosts(whole: pl.DataFrame) -> pl.DataFrame:
     else:
         side = pl.lit(ALL)
     return of_group.select("group", side.alias("side"))
+
+
+def _of_direction(direction: str, name: str) -> pl.Expr:
+    """Return a column, null in rows of the other direction: a filter would make a list of each group."""
+    import polars as pl
+
+    return pl.when(pl.col("direction") == direction).then(name)
 
 
 def _received(rows: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,7 @@ SIDES: Final = {"rev": "client side", "fwd": "server side"}
 """Directions of a link, and the half of the path to which their round-trip times belong."""
 
 _KEY: Final = ("group", "direction", "start_ns")
+_FIRST_NS: Final = -(2**63)
 
 
 def joined_pieces(pieces: Iterable[Groups]) -> Groups:
@@ -97,11 +98,9 @@ def renamed(groups: Groups, names: pl.DataFrame) -> Groups:
 
 def widened(groups: Groups, every_ns: int) -> Groups:
     """Return groups over intervals of a multiple of the width."""
-    import polars as pl
-
     if groups.grouping.every_ns == every_ns:
         return groups
-    start = pl.col("start_ns") // every_ns * every_ns
+    start = interval_start(every_ns)
     return summed(
         Groups(
             replace(groups.grouping, every_ns=every_ns),
@@ -111,11 +110,35 @@ def widened(groups: Groups, every_ns: int) -> Groups:
     )
 
 
+def interval_start(every_ns: int) -> pl.Expr:
+    """Return when the wider interval of a row begins; the first one begins where 64-bit times do."""
+    import polars as pl
+
+    start = pl.col("start_ns")
+    begin = start // every_ns * every_ns
+    # what passes the least time begins after its rows
+    return pl.when(begin <= start).then(begin).otherwise(_FIRST_NS)
+
+
 def summed(groups: Groups) -> Groups:
     """Return one row for each direction of a group in each interval, without percentiles and ratios."""
     import polars as pl
 
-    sums = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()) for name in SUMS]
-    rows = groups.rows.group_by(_KEY).agg(pl.col("end_ns").first(), *sums)
+    # of the many columns of a flood of small flows most are empty
+    same = {name: column[0] for name in SUMS if _is_empty(column := groups.rows[name])}
+    kinds = groups.rows.schema
+    sums = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()) for name in SUMS if name not in same]
+    rows = (
+        groups.rows.group_by(_KEY)
+        .agg(pl.col("end_ns").first(), *sums)
+        .with_columns(pl.lit(value, kinds[name]).alias(name) for name, value in same.items())
+        .select(*_KEY, "end_ns", *SUMS)
+    )
     buckets = groups.buckets.group_by(*_KEY, "measure", "from_ns", "to_ns").agg(pl.col("samples").sum())
     return replace(groups, rows=rows, buckets=buckets)
+
+
+def _is_empty(column: pl.Series) -> bool:
+    """Return whether all values are null, or all are 0: so are their sums."""
+    unknown = column.null_count()
+    return bool(len(column)) and (unknown == len(column) or (not unknown and bool((column == 0).all())))

@@ -178,7 +178,8 @@ class JudgedObjective(Part, frozen=True):
     name: str
     met: Annotated[bool | None, Meta(description="null without data")]
     share_met: float | None
-    groups: tuple[JudgedGroup, ...]
+    groups: Annotated[tuple[JudgedGroup, ...], Meta(description="the worst first")]
+    groups_left_out: Annotated[Count, Meta(description="which the table `verdicts` has")]
 
 
 class Metadata(Part, frozen=True):

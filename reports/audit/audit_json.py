@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.results.audit import Audit, AuditedLink, FoundIncident
+
+
+_MOST_GROUPS: Final = 1_000
+"""Groups of an objective that are listed, the worst first."""
 
 
 def write_audit_json(path: str, audit: Audit, title: str, version: str) -> None:
@@ -90,12 +94,13 @@ def _link(link: AuditedLink) -> ListedLink:
 
 
 def _judged(result: ObjectiveResult) -> JudgedObjective:
-    groups = result.groups.select(JudgedGroup.__struct_fields__).iter_rows(named=True)
+    listed = result.groups.head(_MOST_GROUPS).select(JudgedGroup.__struct_fields__)
     return JudgedObjective(
         name=result.objective.name,
         met=result.total.meets(result.objective.target),
         share_met=result.total.share_met,
-        groups=tuple(JudgedGroup(**group) for group in groups),
+        groups=tuple(JudgedGroup(**group) for group in listed.iter_rows(named=True)),
+        groups_left_out=len(result.groups) - len(listed),
     )
 
 

@@ -105,20 +105,20 @@ def _smoke(
 def _percentiles(buckets: pl.DataFrame, starts_ns: range, share: float) -> tuple[float | None, ...]:
     import polars as pl
 
-    start = _column_of(starts_ns)
     merged = (
-        buckets.with_columns(start_ns=start)
-        .group_by("start_ns", "from_ns", "to_ns")
+        buckets.with_columns(column=_column_of(starts_ns))
+        .group_by("column", "from_ns", "to_ns")
         .agg(pl.col("samples").sum())
     )
-    found = dict(percentile(merged, ["start_ns"], share).select("start_ns", "value").iter_rows())
-    return tuple(found.get(start_ns) for start_ns in starts_ns)
+    found = dict(percentile(merged, ["column"], share).select("column", "value").iter_rows())
+    return tuple(found.get(column) for column in range(len(starts_ns)))
 
 
 def _column_of(starts_ns: range) -> pl.Expr:
+    """Return the number of the column of a row: the first one may begin before 64-bit times do."""
     import polars as pl
 
-    return pl.col("start_ns") // starts_ns.step * starts_ns.step
+    return pl.col("start_ns") // starts_ns.step - starts_ns.start // starts_ns.step
 
 
 def _by_column(hours: pl.DataFrame, starts_ns: range) -> pl.DataFrame:
@@ -126,12 +126,9 @@ def _by_column(hours: pl.DataFrame, starts_ns: range) -> pl.DataFrame:
 
     names = ("wire_bytes", "connection_attempts", "connections_refused", "connections_unanswered")
     counts = (*names, "lost_before_capture", "arrivals_shown", "lost_behind_capture", "losses_shown")
-    summed = (
-        hours.with_columns(start_ns=_column_of(starts_ns)).group_by("start_ns").agg(pl.col(*counts).sum())
-    )
-    # Polars makes a series of a range by its end, which may be beyond 64 bits
-    grid = pl.DataFrame({"start_ns": list(starts_ns)}, schema={"start_ns": pl.Int64})
-    return grid.join(summed, on="start_ns", how="left", maintain_order="left").with_columns(
+    summed = hours.with_columns(column=_column_of(starts_ns)).group_by("column").agg(pl.col(*counts).sum())
+    grid = pl.DataFrame({"column": range(len(starts_ns))}, schema={"column": pl.Int64})
+    return grid.join(summed, on="column", how="left", maintain_order="left").with_columns(
         failed=pl.col("connections_refused") + pl.col("connections_unanswered")
     )
 
@@ -171,8 +168,8 @@ def _cells(verdicts: pl.DataFrame, starts_ns: range) -> tuple[float | None, ...]
         pl.when(pl.col(name) > 0).then(pl.lit(value)) for name, value in _SEVERITY.items()
     )
     found = verdicts.group_by(_column_of(starts_ns)).agg(worst.max().alias("worst"))
-    by_start = dict(found.iter_rows())
-    return tuple(by_start.get(start_ns) for start_ns in starts_ns)
+    by_column = dict(found.iter_rows())
+    return tuple(by_column.get(column) for column in range(len(starts_ns)))
 
 
 def usual_figures(link: AuditedLink, key: str, zone: TimeZone) -> Iterator[Figure]:
@@ -188,9 +185,8 @@ def usual_figures(link: AuditedLink, key: str, zone: TimeZone) -> Iterator[Figur
         found = usual_hours(values, period)
         if not any(one.median is not None for one in found):
             continue
-        begin_ns = found[0].start_ns
-        by_start = {one.start_ns: one for one in found}
-        hours = [by_start.get(time_ns) for time_ns in range(begin_ns, found[-1].start_ns + 1, _HOUR_NS)]
+        by_hour = {one.start_ns // _HOUR_NS: one for one in found}
+        hours = [by_hour.get(hour) for hour in range(min(by_hour), max(by_hour) + 1)]
         x = tuple((place + 0.5) * _HOUR_NS / _NS for place in range(len(hours)))
         outside = [one for one in found if one.high is not None and one.value > one.high]
         yield Figure(
@@ -215,7 +211,7 @@ def usual_figures(link: AuditedLink, key: str, zone: TimeZone) -> Iterator[Figur
                 Curve("this hour", 1 if direction == "rev" else 2, x, _column(hours, "value")),
             ),
             lasted_s=x[-1] + _HOUR_NS / 2 / _NS,
-            axis=time_axis(begin_ns, x[-1], zone),
+            axis=time_axis(min(by_hour) * _HOUR_NS, x[-1], zone),
         )
 
 

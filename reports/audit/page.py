@@ -242,21 +242,22 @@ def _host_sections(audit: Audit) -> Iterator[Section]:
 def _host_rows(link: AuditedLink, by: str, key: str) -> Iterator[Row]:
     import polars as pl
 
+    shown = pl.col("group").is_in(link.host_buckets["group"].unique().implode())
     numbers = [place for place, one in enumerate(link.results) if one.objective.grouping.by == by]
     judged = (
-        link.verdicts.filter(pl.col("objective").is_in(numbers))
+        link.verdicts.filter(pl.col("objective").is_in(numbers), shown)
         .group_by("group")
         .agg(
             violated=(pl.col("violated") + pl.col("severe")).sum(),
             judged=(pl.col("met") + pl.col("violated") + pl.col("severe")).sum(),
         )
     )
-    own = link.host_hours.with_columns(is_in=pl.col("direction") == "received")
+    own = link.host_hours.filter(shown).with_columns(is_in=pl.col("direction") == "received")
 
     def own_side(received: str, sent: str) -> pl.Expr:
         return pl.when("is_in").then(pl.col(received)).otherwise(pl.col(sent)).sum()
 
-    counts = own.group_by("group").agg(
+    rows = own.group_by("group").agg(
         lost=own_side("lost_behind_capture", "lost_before_capture"),
         shown=own_side("losses_shown", "arrivals_shown"),
         failed=(pl.col("connections_refused") + pl.col("connections_unanswered")).sum(),
@@ -267,7 +268,6 @@ def _host_rows(link: AuditedLink, by: str, key: str) -> Iterator[Row]:
         percentile(received, ["group"], share).rename({"value": name})
         for name, share in (("p50", 0.5), ("p95", 0.95))
     ]
-    rows = counts.filter(pl.col("group").is_in(link.host_buckets["group"].unique().implode()))
     for frame in (judged, rtts[0], rtts[1].drop("n")):
         rows = rows.join(frame, on="group", how="left", nulls_equal=True)
     rows = rows.sort(

@@ -8,8 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.audit_folder import TABLES, AuditFolder
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of
-from tfrctrace.metrics.audit.regroup import as_link, joined_pieces, near_side, renamed, widened
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, small_frame
+from tfrctrace.metrics.audit.regroup import (
+    as_link,
+    interval_start,
+    joined_pieces,
+    near_side,
+    renamed,
+    widened,
+)
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
@@ -120,9 +127,8 @@ class DayTask:
             found = judged_intervals(objective, chosen[grouping], self.extent)
             judged.append(found.select(pl.lit(number, pl.UInt32).alias("objective"), pl.all()))
         intervals = pl.concat(judged).sort("objective", "group", "start_ns")
-        hour = pl.col("start_ns") // HOUR_NS * HOUR_NS
         verdicts = (
-            intervals.with_columns(start_ns=hour)
+            intervals.with_columns(start_ns=interval_start(HOUR_NS))
             .group_by("objective", "group", "start_ns")
             .agg((pl.col("verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS)
             .sort("objective", "group", "start_ns")
@@ -147,7 +153,7 @@ class DayTask:
 
         is_today = (pl.col("start_ns") // DAY_NS) == self.day
         frames = (
-            pl.scan_parquet(path).filter(is_today).collect()
+            small_frame(pl.scan_parquet(path), is_today)
             for path in (piece.tables["groups"], piece.tables["group_buckets"])
         )
         return Groups(self.plan.grouping, *frames)

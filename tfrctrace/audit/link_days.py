@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, small_frame
 from tfrctrace.metrics.audit.attribution import cause_of
 from tfrctrace.metrics.audit.incidents import (
     SILENT_INTERVALS,
@@ -67,8 +67,8 @@ class LinkDays:
         extent = extent_of(self.pieces)
         verdicts = self._scan("verdicts").collect()
         judged = [self._judged(place, verdicts) for place in range(len(self.objectives))]
-        hours = self._scan("hours").collect()
-        host_hours = hours.filter(by="host").drop("by")
+        hours = self._scan("hours")
+        host_hours = small_frame(hours, pl.col("by") == "host").drop("by")
         mean_ms = pl.col("rtt_sum_ns") / pl.col("rtt_samples") / 1e6
         near = near_side(host_hours.with_columns(rtt_p50_ms=mean_ms))
         starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
@@ -84,7 +84,7 @@ class LinkDays:
             verdicts=verdicts,
             incidents=incidents,
             near=None if near is None else tuple(near),
-            hours=hours.filter(by="link").drop("by"),
+            hours=hours.filter(by="link").drop("by").collect(),
             buckets=buckets.filter(by="link").drop("by").collect(),
             host_hours=host_hours,
             host_buckets=buckets.filter(
@@ -149,17 +149,19 @@ class LinkDays:
         steps = pl.DataFrame({"step": range(-hours, hours + 1)}, schema={"step": pl.Int64})
         wanted = (
             bad.join(steps, how="cross")
-            .select("group", hour=pl.col("start_ns") + pl.col("step") * HOUR_NS)
+            .select("group", hour=pl.col("start_ns") // HOUR_NS + pl.col("step"))
             .unique()
         )
-        starts = wanted["hour"].sort().to_list() or [0]
+        numbers = wanted["hour"].sort().to_list() or [0]
         start = pl.col("start_ns")
+        # the first and the last hour of 64-bit times pass their ends
+        first_ns, last_ns = max(numbers[0] * HOUR_NS, -(2**63)), min((numbers[-1] + 1) * HOUR_NS, 2**63) - 1
         own = self._scan("intervals").filter(
-            pl.col("objective") == place, start.is_between(starts[0], starts[-1] + HOUR_NS, closed="left")
+            pl.col("objective") == place, start.is_between(first_ns, last_ns)
         )
         return (
             own.drop("objective")
-            .with_columns(hour=start // HOUR_NS * HOUR_NS)
+            .with_columns(hour=start // HOUR_NS)
             .join(wanted.lazy(), on=["group", "hour"], how="semi", nulls_equal=True)
             .drop("hour")
             .collect()
@@ -204,10 +206,8 @@ class LinkDays:
             # there is a baseline of the same hours
             is_near = start.is_between(incident.begin_ns - HOUR_NS, incident.end_ns + HOUR_NS)
         is_same_hour = (start - incident.begin_ns + HOUR_NS) % DAY_NS < incident.lasted_ns + 2 * HOUR_NS
-        found = self.folder.scan("evidence", days).filter(
-            start >= begin_ns, start < end_ns, is_near | is_same_hour
-        )
-        return found.collect()
+        is_wanted = (start >= begin_ns) & (start < end_ns) & (is_near | is_same_hour)
+        return small_frame(self.folder.scan("evidence", days), is_wanted)
 
     def _files_of(self, incident: Incident) -> tuple[str, ...]:
         """Return the files that have packets of an incident; of sources without times all of their piece."""

@@ -11,10 +11,13 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.metrics.objectives import Extent
+from tfrctrace.parsers.frames import joined_frame
 from tfrctrace.parsers.schema import polars_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import polars as pl
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
@@ -23,6 +26,7 @@ HOUR_NS: Final = 3_600 * 10**9
 DAY_NS: Final = 24 * HOUR_NS
 STREAM_COLUMNS: Final = ("flow", "direction", "src", "dst", "vantage", "rtt_mean_ms", "payload_bytes")
 """What is read of flows."""
+_ROWS_AT_ONCE: Final = 65_536
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
@@ -145,6 +149,17 @@ def extent_of(pieces: Iterable[Piece]) -> Extent:
     starts = [piece.start_ns for piece in every if piece.start_ns is not None]
     ends = [piece.end_ns for piece in every if piece.end_ns is not None]
     return Extent(min(starts, default=0), max(ends, default=0))
+
+
+def small_frame(table: pl.LazyFrame, wanted: pl.Expr) -> pl.DataFrame:
+    """Return the wanted rows of a table, in which columns of one value take no memory."""
+    import polars as pl
+
+    rows = table.select(pl.len()).collect().item()
+    parts = (
+        table.slice(start, _ROWS_AT_ONCE).filter(wanted).collect() for start in range(0, rows, _ROWS_AT_ONCE)
+    )
+    return joined_frame(parts, pl.DataFrame(schema=table.collect_schema()))
 
 
 def date_of(day: int) -> str:

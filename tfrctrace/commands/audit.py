@@ -11,6 +11,7 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import Message, UsageError
+from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import INTERNAL_ERROR, NOT_READ, Console, print_message
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Jobs
@@ -201,6 +202,7 @@ def _read_captures(
     with run_progress(console, "chains") as progress:
         done = perform_batch(found, plan, processes(jobs), progress=progress)
     report_batch(done, plan.folder, console, None)
+    trim_heap()
     return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}
 
 

@@ -23,7 +23,7 @@ def gather_groups(trace: Tables, grouping: Grouping, labels: Sequence[str] = ())
 
     check_labels(grouping, labels)
     reading = trace.read_groups(grouping)
-    groups = Groups(grouping, reading.table("groups").frame(), reading.table("group_buckets").frame())
+    groups = Groups(grouping, *(reading.table(name).small_frame() for name in ("groups", "group_buckets")))
     if grouping.kind.made_of == "flow":
         return groups.renamed(_names_of_flows(trace, grouping.by, labels))
     if grouping.inventory is not None:

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import lzma
+import shutil
 import struct
 import subprocess
 import sys
@@ -303,10 +304,18 @@ def run_in() -> Callable[..., str]:
 
 
 def test_a_first_packet_without_a_time_does_not_split_its_connection(tmp_path: Path) -> None:
-    """tcptrace has one connection, too: a clock that was set is no silence of half a century."""
+    """A clock that was set is no silence of half a century.
+
+    tshark is asked where it is installed: it has one stream. tcptrace goes by times and has two connections.
+    """
     others = [(n * 1_000, segment(2_000 + n % 7, payload=b"x")) for n in range(20_000)]
     rest = [(S + n * 1_000, segment(1_000, seq=2 + n, payload=b"x")) for n in range(10)]
     path = capture(tmp_path / "c.pcap", [(-START_S * S, segment(1_000, "S")), *others, *rest])
     rows = _native.analyse([str(path)], ReadSettings()).table("flows").rows()
     assert [row["packets"] for row in rows if row["src_port"] == 1_000] == [11]
     assert {row["ended"] for row in rows} == {"open"}
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    asked = ["tshark", "-n", "-r", str(path), "-Y", "tcp.port == 1000", "-T", "fields", "-e", "tcp.stream"]
+    streams = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    assert Counter(streams) == {"0": 11}

@@ -23,6 +23,7 @@ from tfrctrace.gate.limits_file import read_objectives
 from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
 from tfrctrace.metrics.results.audit import AuditDocument, FoundIncident
 from tfrctrace.metrics.results.schemas import schema_of
+from tfrctrace.reports.audit import audit_json
 from tfrctrace.reports.audit.incident_tables import command
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -124,6 +125,22 @@ def test_intervals_without_data_are_counted_and_never_met(audited):
             for group in objective["groups"]:
                 counts = [group[name] for name in ("met", "violated", "severe", "without_data")]
                 assert sum(counts) == group["intervals"]
+
+
+def test_groups_beyond_those_of_the_document_are_counted_and_in_the_table(
+    audited, run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(audit_json, "_MOST_GROUPS", 1)
+    assert run("audit", audited / "audit" / "results", "-o", "audit").status == 0
+    verdicts = pl.read_parquet(
+        list(tmp_path.glob("audit/tables/verdicts/*/*/*.parquet")), hive_partitioning=False
+    )
+    (link,) = document(tmp_path)["links"]
+    for place, objective in enumerate(link["objectives"]):
+        every = verdicts.filter(objective=place)["group"].unique()
+        assert objective["groups"][0]["group"] in every
+        assert 1 + objective["groups_left_out"] == len(every)
+    assert max(objective["groups_left_out"] for objective in link["objectives"]) > 1
 
 
 def test_the_page_leads_from_the_incident_to_its_evidence_and_the_command_for_its_packets(audited):

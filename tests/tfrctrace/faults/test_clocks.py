@@ -10,8 +10,10 @@ import shlex
 import struct
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from ip_packets import ethernet, tcp
 
@@ -211,6 +213,30 @@ def test_a_time_at_the_end_of_64_bits_is_one_as_others(run, tmp_path, conversati
     outcome = run(*command, "far.pcapng")
     assert outcome.status == 0, outcome.err
     assert re.search("jumps ahead", outcome.err)
+
+
+HOUR_NS = 3_600 * 10**9
+
+
+@pytest.mark.parametrize("step_ns", [1_000, HOUR_NS, 40 * 24 * HOUR_NS], ids=["us", "hours", "weeks"])
+def test_an_audit_draws_the_first_hour_of_64_bit_times(run, tmp_path, conversation, step_ns):
+    """That hour, day and column begin before the least time, which Python's own dates put into 1677."""
+    frames = conversation(data_packets=2)[:8]
+    (tmp_path / "first.pcapng").write_bytes(
+        times_of_ns(frames, [2**63 + number * step_ns for number in range(8)])
+    )
+    outcome = run("audit", "first.pcapng", "-o", "audit")
+    assert outcome.status == 0, outcome.err
+    first = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=2**63 // 1000)
+    assert f"{first:%Y-%m-%d %H:%M}" in (tmp_path / "audit" / "index.html").read_text()
+    hours = pl.read_parquet(list(tmp_path.glob("audit/tables/hours/*/*/*.parquet")), hive_partitioning=False)
+    of_link = hours.filter(by="link")
+    assert of_link["packets"].sum() == 8
+    assert of_link["start_ns"].max() <= -(2**63) + 7 * step_ns
+    verdicts = pl.read_parquet(
+        list(tmp_path.glob("audit/tables/verdicts/*/*/*.parquet")), hive_partitioning=False
+    )
+    assert verdicts["start_ns"].max() == of_link["start_ns"].max()
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,9 @@ def peak_mb(folder, command, trace):
         (datagrams, 50_000, ["metrics"], 70),
         (datagrams, 50_000, ["report", "-o", "report.html"], 85),
         (rtp, 20_000, ["flows"], 75),
+        (datagrams, 50_000, ["audit", "-o", "audit", "-j", "1"], 150),
     ],
-    ids=["metrics", "report", "rtp"],
+    ids=["metrics", "report", "rtp", "audit"],
 )
 def test_memory_grows_little_with_flows(tmp_path, make, flows, command, most_mb):
     few = write_flood(tmp_path / "few.pcap", make(FEW))
