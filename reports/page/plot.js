@@ -113,10 +113,15 @@ const Plots = (() => {
         return splits.map((at) => named.get(at) || "");
       },
     };
+    const named = data.levels.length && {
+      splits: () => data.levels.map((_, at) => at + 1),
+      values: () => data.levels,
+      font: font.replace("12px", "11px"), label: null, size: 70,
+    };
     const [along, up] = [data.axisIsLogarithmic, data.isLogarithmic].map((is) => (is ? { filter: round } : {}));
     return [
       { ...common, ...along, ...times, label: data.axisLabel, size: 34, space, grid: { show: false } },
-      { ...common, ...up, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
+      { ...common, ...up, label: data.valueLabel, size: 50, ...named, grid: { stroke: () => colour("--grid"), width: 1 } },
     ];
   }
 
@@ -198,7 +203,7 @@ const Plots = (() => {
       mark.className = "mark";
       mark.style.background = curveColour(curve.style);
       name.textContent = curve.name;
-      words.append(mark, name, ` ${number(y)}${data.unit ? ` ${data.unit}` : ""}`);
+      words.append(mark, name, ` ${data.levels[y - 1] ?? number(y)}${data.unit ? ` ${data.unit}` : ""}`);
       return words;
     }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
+    from tfrctrace.trace.passes import TableName
 
 
 class Tables(Passes):
@@ -256,9 +257,11 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
+        causes = _causes_of(rules)
         if self._bin_ns == base_ns:
-            self.read("flows", "bins")  # both from one pass
-        labelled, problems = read_labelled(self.table("flows"), rules)
+            self.read("flows", "bins", *causes)  # all from one pass
+        found = self.read("flows", *causes).table("causes").frame() if causes else None
+        labelled, problems = read_labelled(self.table("flows"), rules, found)
         self._report_problems_once(problems)
         measured = measure(
             labelled,
@@ -281,7 +284,9 @@ class Tables(Passes):
         """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
         from tfrctrace.trace.labels import with_labels
 
-        flows, problems = with_labels(self.flows, self._rules(labels))
+        rules = self._rules(labels)
+        causes = self.read("flows", "causes").table("causes").frame() if _causes_of(rules) else None
+        flows, problems = with_labels(self.flows, rules, causes)
         self._report_problems_once(problems)
         return flows
 
@@ -291,3 +296,10 @@ class Tables(Passes):
         anonymizer = self._settings.anonymizer
         hosts = anonymizer.host if anonymizer else None
         return [parse_rule(text, hosts) for text in labels]
+
+
+def _causes_of(rules: Iterable[Rule]) -> tuple[TableName, ...]:
+    """Return the table of causes if a rule names one."""
+    from tfrctrace.trace.conditions import needs_causes
+
+    return ("causes",) if any(needs_causes(rule.conditions) for rule in rules) else ()

@@ -204,3 +204,47 @@ def test_every_column_and_metric_is_a_quantity_with_a_direction(name):
 )
 def test_which_way_is_worse_follows_from_the_name(text, better):
     assert parse_quantity(text).better == better
+
+
+CAUSES = Path(__file__).parents[2] / "data" / "causes"
+
+
+@pytest.mark.parametrize("run", ["0002-receiver-vegas", "0005-bursts-veno", "0006-interactive-illinois"])
+def test_shares_of_causes_are_those_that_the_sending_kernel_counted(truth, run):
+    _, known = truth.read(CAUSES / run)
+    application, receiver, longest = take(
+        CAUSES / run / "sender.pcap.gz",
+        "max(application_share)",
+        "receiver_share",
+        "min(main_cause_share) where transport tcp",
+    )
+    assert application.values == pytest.approx([known.application_s / known.life_s], abs=0.05)
+    assert receiver.values == pytest.approx([known.receiver_s / known.life_s], abs=0.05)
+    assert longest.values[0] >= max(*application.values, *receiver.values)
+
+
+def test_a_share_is_unknown_where_the_capture_does_not_show_causes():
+    trace = tfrctrace.open(CAUSES / "0002-receiver-vegas" / "sender.pcap.gz", vantage="receiver")
+    texts = ("max(application_share)", "max(unknown_share)")
+    taken = take_quantities(trace, trace.measure(), [parse_quantity(text) for text in texts])
+    assert taken["max(application_share)"].values == ()
+    assert "captured away from the sender" in taken["max(application_share)"].reason
+    assert taken["max(unknown_share)"].values == pytest.approx([1], abs=0.01)
+    (simulated,) = take(DATA / "runs" / "before-1.tr.xz", "max(loss_share)")
+    assert (simulated.values, simulated.reason) == ((), "it is no captured TCP connection with data")
+
+
+def test_main_cause_is_a_condition_and_chooses_a_label():
+    capture = CAUSES / "0002-receiver-vegas" / "sender.pcap.gz"
+    count, none, labelled = take(
+        capture,
+        "count(goodput_bps) where main_cause receiver",
+        "count(goodput_bps) where main_cause policer",
+        "count(goodput_bps) where label slow",
+        labels=["slow=main_cause receiver"],
+    )
+    assert (count.values, none.values, labelled.values) == ((1.0,), (0.0,), (1.0,))
+    flows = tfrctrace.open(capture).labelled_flows(["slow=main_cause receiver and transport tcp"])
+    assert flows.sort("payload_bytes")["label"].to_list() == [None, "slow"]
+    with pytest.raises(UsageError, match="`receivr` is no cause"):
+        parse_quantity("max(loss_share) where main_cause receivr")
