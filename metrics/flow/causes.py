@@ -104,9 +104,9 @@ def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCause
 
 
 def without_small(flows: Sequence[FlowCauses]) -> list[FlowCauses]:
-    """Return those that have a hundredth of all payload."""
+    """Return those that have a hundredth of all payload; all if none has, as in a thousand equal ones."""
     least = _SMALL * sum(one.payload_bytes or 0 for one in flows)
-    return [one for one in flows if (one.payload_bytes or 0) >= least]
+    return [one for one in flows if (one.payload_bytes or 0) >= least] or list(flows)
 
 
 def with_causes(flows: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:

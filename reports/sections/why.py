@@ -87,7 +87,7 @@ def ledger(directions: Sequence[FlowCauses | None]) -> Iterator[FlowProperty]:
 
 
 def _largest(content: ReportContent) -> list[FlowCauses]:
-    shown = without_small(list(content.causes.values()))
+    shown = without_small(tuple(content.causes.values()))
     return sorted(shown, key=lambda flow: (-_payload(flow), flow.flow, flow.direction))
 
 
