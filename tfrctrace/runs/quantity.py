@@ -249,7 +249,7 @@ def _kind(name: str) -> Kind:
     known = [*COLUMNS, *BY_NAME, *SHARE_NAMES, RTT_SAMPLES]
     near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
     raise UsageError(
-        f"there is no column of flows, no metric and no share of a cause `{name}`",
+        f"there is no column of flows and no metric `{name}`",
         hint=f"the nearest are {', '.join(near)}" if near else "see docs/columns.md, docs/all-metrics.md",
     )
 

@@ -174,7 +174,7 @@ def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
 
 def test_what_a_trace_lacks_is_reported_with_what_would_supply_it(run, tmp_path, short):
     trace = tfrctrace.open(short)
-    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
+    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd", "causes"}:
         with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:
             trace.plot(kind, tmp_path / "a.svg")
         assert KINDS[kind].needs in raised.value.hint
