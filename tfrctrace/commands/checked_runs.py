@@ -90,13 +90,15 @@ class CheckTask:
         from tfrctrace.gate.objective_results import judge_objectives
         from tfrctrace.gate.objective_verdict import run_outcome
         from tfrctrace.gate.values import needed_tables, take_quantities
+        from tfrctrace.trace.labels import parse_rule
 
         own = RecordingConsole(quiet=self.reading.quiet, strict=self.reading.strict, is_silent=True)
         try:
             trace = self.reading.open(list(self.names), own, bin_ns=self.measuring.bin_ns)
             taken: Mapping[str, QuantityValues] = {}
             # as much as possible from one pass, which is all that standard input has
-            wanted = needed_tables(self.quantities)
+            rules = [parse_rule(text) for text in self.measuring.label or ()]
+            wanted = needed_tables(self.quantities, rules)
             if self.objectives:
                 trace.read_groups(self.objectives[0].grouping, *wanted)
             else:

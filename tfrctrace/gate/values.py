@@ -14,6 +14,7 @@ from tfrctrace.reports.why_words import SIGN_WORDS
 from tfrctrace.runs.quantity import aggregate
 from tfrctrace.runs.quantity_values import aggregated, aggregated_column, divided, metric_value
 from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows, needs_causes
+from tfrctrace.trace.labels import name_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.verdict import RunOutcome
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.quantity import Quantity, Term
+    from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
     from tfrctrace.trace.passes import TableName
     from tfrctrace.trace.tables import Tables
@@ -61,17 +63,17 @@ def run_of(name: str, record: Record) -> CheckedRun:
     return CheckedRun(name, found.taken, found.objectives)
 
 
-def needed_tables(quantities: Sequence[Quantity]) -> tuple[TableName, ...]:
-    """Return the tables that have to be collected for `quantities`."""
+def needed_tables(quantities: Sequence[Quantity], rules: Sequence[Rule]) -> tuple[TableName, ...]:
+    """Return the tables that have to be collected for `quantities` of flows with labels by `rules`."""
     if not quantities:
         return ("flows",)
     kinds = {term.kind for quantity in quantities for term in (quantity.term, quantity.over) if term}
     samples: tuple[TableName, ...] = ("rtt",) if "samples" in kinds else ()
-    causes: tuple[TableName, ...] = ("causes",) if _names_causes(quantities) else ()
+    causes: tuple[TableName, ...] = ("causes",) if _name_causes(quantities) or name_causes(rules) else ()
     return "flows", "bins", *samples, *causes
 
 
-def _names_causes(quantities: Sequence[Quantity]) -> bool:
+def _name_causes(quantities: Sequence[Quantity]) -> bool:
     return any(
         quantity.term.kind == "cause"
         or (quantity.over is not None and quantity.over.kind == "cause")
@@ -92,7 +94,7 @@ class _Source:
             for term in (quantity.term, quantity.over)
             if term and term.kind == "column"
         }
-        self._has_causes = _names_causes(quantities)
+        self._has_causes = _name_causes(quantities)
         if any(quantity.conditions for quantity in quantities):
             self._columns |= {"start_ns", *CONDITION_COLUMNS}
 

@@ -12,6 +12,7 @@ from tfrctrace.trace.conditions import (
     CONDITIONS,
     Scanner,
     matching_rows,
+    needs_causes,
     read_conditions,
 )
 
@@ -74,6 +75,11 @@ def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
             (*words[:-1], called(words[-1])) if "host" in words[:-1] else words for words in conditions
         )
     return Rule(text, label, conditions)
+
+
+def name_causes(rules: Iterable[Rule]) -> bool:
+    """Return whether a rule is about causes, which are not in the table of flows."""
+    return any(needs_causes(rule.conditions) for rule in rules)
 
 
 def parse_weights(texts: Iterable[str]) -> dict[str, float]:

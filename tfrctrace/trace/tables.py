@@ -236,7 +236,7 @@ class Tables(Passes):
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.assumptions import Assumptions
-        from tfrctrace.trace.labels import check_weights, read_labelled
+        from tfrctrace.trace.labels import check_weights, name_causes, read_labelled
         from tfrctrace.trace.measuring import (
             base_width_ns,
             check_names,
@@ -257,7 +257,7 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
-        causes = _causes_of(rules)
+        causes: tuple[TableName, ...] = ("causes",) if name_causes(rules) else ()
         if self._bin_ns == base_ns:
             self.read("flows", "bins", *causes)  # all from one pass
         found = self.read("flows", *causes).table("causes").frame() if causes else None
@@ -282,10 +282,10 @@ class Tables(Passes):
 
     def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
         """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
-        from tfrctrace.trace.labels import with_labels
+        from tfrctrace.trace.labels import name_causes, with_labels
 
         rules = self._rules(labels)
-        causes = self.read("flows", "causes").table("causes").frame() if _causes_of(rules) else None
+        causes = self.read("flows", "causes").table("causes").frame() if name_causes(rules) else None
         flows, problems = with_labels(self.flows, rules, causes)
         self._report_problems_once(problems)
         return flows
@@ -296,10 +296,3 @@ class Tables(Passes):
         anonymizer = self._settings.anonymizer
         hosts = anonymizer.host if anonymizer else None
         return [parse_rule(text, hosts) for text in labels]
-
-
-def _causes_of(rules: Iterable[Rule]) -> tuple[TableName, ...]:
-    """Return the table of causes if a rule names one."""
-    from tfrctrace.trace.conditions import needs_causes
-
-    return ("causes",) if any(needs_causes(rule.conditions) for rule in rules) else ()

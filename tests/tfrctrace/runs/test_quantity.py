@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
-from tfrctrace.gate.values import take_quantities
+from tfrctrace.gate.values import needed_tables, take_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.runs.quantity import COLUMNS, aggregate, parse_quantity
+from tfrctrace.trace.labels import parse_rule
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
@@ -248,3 +249,17 @@ def test_main_cause_is_a_condition_and_chooses_a_label():
     assert flows.sort("payload_bytes")["label"].to_list() == [None, "slow"]
     with pytest.raises(UsageError, match="`receivr` is no cause"):
         parse_quantity("max(loss_share) where main_cause receivr")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "tables"),
+    [
+        ("goodput_bps", "a=port 1", ("flows", "bins")),
+        ("goodput_bps", "a=main_cause receiver", ("flows", "bins", "causes")),
+        ("max(loss_share)", "a=port 1", ("flows", "bins", "causes")),
+        ("sum(loss_share) / count(rtt_p50_ms)", "a=port 1", ("flows", "bins", "causes")),
+        ("p95(rtt_ms) where main_cause loss", "a=port 1", ("flows", "bins", "rtt", "causes")),
+    ],
+)
+def test_causes_are_collected_only_if_a_quantity_or_a_label_names_them(text, rule, tables):
+    assert needed_tables([parse_quantity(text)], [parse_rule(rule)]) == tables
