@@ -30,6 +30,7 @@ from tfrctrace.reports.sections.rtp import rtp_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import caveats_line, summary
 from tfrctrace.reports.sections.tfrc import tfrc_section
+from tfrctrace.reports.sections.why import why_section
 from tfrctrace.reports.sections.wifi_stations import stations_section
 from tfrctrace.reports.time_axis import time_axis
 from tfrctrace.reports.units import format_time_ns
@@ -172,6 +173,7 @@ def _windows_section(content: ReportContent) -> Section:
 SECTIONS: Final[tuple[Callable[[ReportContent], Section], ...]] = (
     summary,
     _objectives_section,
+    why_section,
     flows_section,
     pair_section,
     hops_section,

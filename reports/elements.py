@@ -185,6 +185,8 @@ class Figure:
     axis: Axis = TIME
     value_label: str = ""
     """Label of values without a unit."""
+    levels: tuple[str, ...] = ()
+    """Names of the values 1, 2, ..., which the axis shows in place of numbers, if values have names."""
     is_share: bool = False
     """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
     linked: str = ""

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.timezones import UTC_ZONE
+from tfrctrace.metrics.flow.causes import flow_causes
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.inputs import inputs_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.objectives import ObjectiveResult
+    from tfrctrace.metrics.results.why import FlowCauses
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.drawn_traces import DrawnTrace
@@ -39,6 +41,8 @@ class ReportContent:
     problems: Sequence[Mapping[str, Any]]
     conversations: Sequence[Conversation]
     """The largest flows."""
+    causes: Mapping[tuple[int, str], FlowCauses]
+    """Why they were no faster, by flow and direction."""
     starts_ns: Mapping[str, int]
     """When each input began; of one trace, when this did."""
     traces: Sequence[DrawnTrace]
@@ -63,6 +67,8 @@ def prepare(
     flows = results.flows.with_columns(pl.col("source").replace(short))
     hops = results.table("hops").with_columns(pl.col("from", "to").replace(short))
     inputs = [_shortened(source, short) for source in inputs_of(results.sources)]
+    conversations = largest_conversations(flows, MOST_FLOWS)
+    shown = flows.filter(pl.col("flow").is_in([pair.lead.flow for pair in conversations]))
     joined, clock = results.joined, results.clock
     if clock is not None:
         joined, inputs = True, _by_first_clock(inputs, clock)
@@ -77,7 +83,8 @@ def prepare(
             {**problem, "source": short.get(problem["source"], problem["source"])}
             for problem in results.problems
         ],
-        conversations=largest_conversations(flows, MOST_FLOWS),
+        conversations=conversations,
+        causes={(one.flow, one.direction): one for one in flow_causes(results.table("causes"), shown)},
         starts_ns=starts_ns,
         traces=drawn_traces(
             flows, results.bins, inputs, starts_ns, joined=joined, window_ns=results.window_ns

@@ -187,3 +187,14 @@ def run_in() -> Callable[..., Outcome]:
 def run(run_in: Callable[..., Outcome], tmp_path: Path) -> Callable[..., Outcome]:
     """Return a function that runs the program in `tmp_path`."""
     return partial(run_in, tmp_path)
+
+
+@pytest.fixture
+def truth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The sums of what sending kernels logged, beside the captures in `tests/data/causes`."""
+    monkeypatch.syspath_prepend(str(request.config.rootpath / "evaluation" / "kernel_farm"))
+    import truth
+
+    yield truth
+    for name in ("truth", "scenario"):
+        sys.modules.pop(name, None)

@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Final, get_args
 from tfrctrace.metrics.results.why import Cause, FlowCauses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+
+SHARE_NAMES: Final = ("main_cause_share", *(f"{cause}_share" for cause in CAUSES))
+"""Columns of shares of time."""
+
+UNKNOWN_SHARE: Final = "unknown_share"
+
+MOST_UNKNOWN: Final = 0.05
+"""Unknown part of the time above which the other shares are not known either: each may be larger by that."""
+
+_SMALL: Final = 0.01
+"""Share of all payload below which a direction is not described."""
+
+_MOST_BINS: Final = 1_000
+"""Bins of a flow in a figure, at most."""
 
 _OF_DIRECTION: Final = ("flow", "direction")
 _OF_FLOWS: Final = (
@@ -69,14 +83,71 @@ def main_causes(causes: pl.DataFrame) -> pl.DataFrame:
     return main.drop("ns").join(sign.drop("ns"), on=(*_OF_DIRECTION, "cause"))
 
 
+def causes_of_directions(causes: pl.DataFrame) -> pl.DataFrame:
+    """Return the main cause, the facts that decided for it, and the shares of each flow and direction."""
+    import polars as pl
+
+    names = {"cause": "main_cause", "sign": "main_sign"}
+    found = cause_shares(causes).join(main_causes(causes).rename(names), on=_OF_DIRECTION)
+    largest = pl.max_horizontal(f"{cause}_share" for cause in CAUSES)
+    return found.with_columns(largest.alias("main_cause_share"))
+
+
 def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCauses]:
     """Give why each direction with data of a table of flows was no faster, in order."""
     import msgspec
 
-    names = {"cause": "main_cause", "sign": "main_sign"}
-    main = main_causes(causes).rename(names)
-    wanted = cause_shares(causes).join(main, on=_OF_DIRECTION)
-    rows = wanted.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
+    found = causes_of_directions(causes)
+    rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
     for row in rows.sort(_OF_DIRECTION).iter_rows(named=True):
-        main_cause_share = row[f"{row['main_cause']}_share"]
-        yield msgspec.convert({**row, "main_cause_share": main_cause_share}, FlowCauses)
+        yield msgspec.convert(row, FlowCauses)
+
+
+def without_small(flows: Sequence[FlowCauses]) -> list[FlowCauses]:
+    """Return those that have a hundredth of all payload; all if none has, as in a thousand equal ones."""
+    least = _SMALL * sum(one.payload_bytes or 0 for one in flows)
+    return [one for one in flows if (one.payload_bytes or 0) >= least] or list(flows)
+
+
+def with_causes(flows: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of flows with main cause and shares; null where a direction has none.
+
+    `unknown_sign` is why the cause is unknown where it is.
+    """
+    import polars as pl
+
+    found = causes_of_directions(causes).select(*_OF_DIRECTION, "main_cause", *SHARE_NAMES)
+    unknown = main_causes(causes.filter(pl.col("cause") == "unknown"))
+    signs = unknown.select(*_OF_DIRECTION, pl.col("sign").alias("unknown_sign"))
+    rows = found.join(signs, on=_OF_DIRECTION, how="left")
+    return flows.join(rows, on=_OF_DIRECTION, how="left", maintain_order="left")
+
+
+def cause_bins(causes: pl.DataFrame, widths: pl.DataFrame) -> pl.DataFrame:
+    """Return the cause that held longest in each bin: `place` of `width_ns` since `first_ns`.
+
+    `widths` has these of each flow. Bins in which no cause held have no row.
+    """
+    import polars as pl
+
+    begin, width = pl.col("first_ns"), pl.col("width_ns")
+    last_ns = pl.max_horizontal("start_ns", pl.col("end_ns") - 1)
+    # times far outside of the flow must not make millions of bins
+    first, last = (
+        ((time_ns - begin) // width).clip(0, _MOST_BINS) for time_ns in (pl.col("start_ns"), last_ns)
+    )
+    places = pl.int_ranges(first, last + 1)
+    order = pl.col("cause").replace_strict(CAUSES, range(len(CAUSES)), return_dtype=pl.UInt8)
+    from_ns, until_ns = (begin + (pl.col("place") + step) * width for step in (0, 1))
+    held_ns = pl.min_horizontal("end_ns", until_ns) - pl.max_horizontal("start_ns", from_ns)
+    return (
+        causes.select(*_OF_DIRECTION, "start_ns", "end_ns", "cause")
+        .join(widths, on="flow")
+        .with_columns(places.alias("place"))
+        .explode("place")
+        .drop_nulls("place")
+        .group_by(*_OF_DIRECTION, "first_ns", "width_ns", "place", "cause")
+        .agg(held_ns.sum().alias("held_ns"))
+        .sort(*_OF_DIRECTION, "place", "held_ns", order, descending=[False] * 3 + [True, False])
+        .unique((*_OF_DIRECTION, "place"), keep="first", maintain_order=True)
+    )

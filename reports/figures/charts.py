@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-ChartKind = Literal["line", "bars", "box", "cdf", "time series"]
+ChartKind = Literal["line", "bars", "stacks", "box", "cdf", "time series"]
 
 MAX_SERIES: Final = 12
 """Series of one chart; more could not be distinguished."""
@@ -46,6 +46,10 @@ _SWATCH_CHARACTERS: Final = 8
 
 _GROUP_SHARE: Final = 0.8
 """Share of the width of a category that its bars or boxes fill."""
+
+
+REST: Final = -1
+"""Number of the colour of what is left over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +239,26 @@ def _draw_bars(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None
     _mark_references(axes, chart, look, scale)
 
 
+def _draw_stacks(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
+    """Draw the series on one another; after the last colour the hatch changes."""
+    base = [0.0] * len(chart.categories)
+    for place, series in enumerate(chart.series):
+        number = place if series.colour is None else series.colour
+        values = [value or 0.0 for value in _scaled(series.values, scale)]
+        axes.bar(
+            series.x,
+            values,
+            bottom=base,
+            width=_GROUP_SHARE,
+            label=series.label,
+            color=_colour_number(number, look),
+            edgecolor=look.paper,
+            hatch=_HATCHES[max(number, 0) // len(look.colours) % len(_HATCHES)],
+            linewidth=0.4,
+        )
+        base = [before + value for before, value in zip(base, values, strict=True)]
+
+
 def _mark_references(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     """Draw reported values as hollow marks over the bars and boxes of their series."""
     drawn = sum(series.reference_of is None for series in chart.series)
@@ -332,6 +356,7 @@ def _draw_times(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
 _DRAWN: Final = {
     "line": _draw_lines,
     "bars": _draw_bars,
+    "stacks": _draw_stacks,
     "box": _draw_boxes,
     "cdf": _draw_shares,
     "time series": _draw_times,
@@ -345,7 +370,7 @@ def _colour(chart: Chart, place: int, look: ChartStyle) -> str:
 
 
 def _colour_number(number: int, look: ChartStyle) -> str:
-    return look.colours[number % len(look.colours)]
+    return look.rest if number == REST else look.colours[number % len(look.colours)]
 
 
 def _scaled(values: Sequence[float | None], scale: float) -> list[float]:

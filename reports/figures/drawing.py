@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.reports.elements import OTHER
 from tfrctrace.reports.figures.charts import draw
 from tfrctrace.reports.figures.svg import PAGE, ROLES, page_element
+from tfrctrace.reports.safe_text import plain_text
 from tfrctrace.reports.time_axis import ticks
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ _ROOM: Final = 0.08
 
 _LEAST_ROOM: Final = 3.0
 """The same in the unit of the figure, so that a decibel of noise does not fill it."""
+
+_LEVEL_ROOM: Final = 0.6
+"""Room below the lowest and above the highest of values with names."""
 
 _SHARES_END: Final = 1.05
 """Keeps a curve at 1 from being cut in half."""
@@ -195,6 +199,9 @@ def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
         _logarithmic(axes, "y")
     elif (ends := value_range(figure)) is not None:
         axes.set_ylim(*ends)
+        if figure.levels:
+            names = [plain_text(name) for name in figure.levels]
+            axes.set_yticks(range(1, len(names) + 1), names, fontsize=look.text_pt - 1)
     else:
         axes.set_ylim(bottom=0)
 
@@ -224,7 +231,9 @@ def has_logarithmic_values(figure: Figure) -> bool:
 
 
 def value_range(figure: Figure) -> tuple[float, float] | None:
-    """Return the ends of an axis of shares or of levels (dBm); None for amounts, whose axis starts at 0."""
+    """Return the ends of an axis of shares or of levels; None for amounts, whose axis starts at 0."""
+    if figure.levels:
+        return 1 - _LEVEL_ROOM, len(figure.levels) + _LEVEL_ROOM
     if figure.is_share:
         return 0.0, _SHARES_END
     if figure.unit != "dBm":

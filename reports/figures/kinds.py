@@ -18,6 +18,7 @@ PlotKind = Literal[
     "rtt",
     "cdf",
     "cwnd",
+    "causes",
     "losses",
     "fairness",
     "burstiness",
@@ -55,6 +56,7 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
         "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"
     ),
     "cwnd": _Kind("windows-", "rounds of a TCP flow, seen near its sender"),
+    "causes": _Kind("causes-", "a captured TCP connection with data"),
     "losses": _Kind("losses-", "retransmitted, late or duplicate TCP packets"),
     "fairness": _Kind(
         "fairness-", "two flows or more with 20 data packets each that overlap for some seconds"

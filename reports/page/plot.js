@@ -113,10 +113,15 @@ const Plots = (() => {
         return splits.map((at) => named.get(at) || "");
       },
     };
+    const named = data.levels.length && {
+      splits: () => data.levels.map((_, at) => at + 1),
+      values: () => data.levels,
+      font: font.replace("12px", "11px"), label: null, size: 70,
+    };
     const [along, up] = [data.axisIsLogarithmic, data.isLogarithmic].map((is) => (is ? { filter: round } : {}));
     return [
       { ...common, ...along, ...times, label: data.axisLabel, size: 34, space, grid: { show: false } },
-      { ...common, ...up, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
+      { ...common, ...up, label: data.valueLabel, size: 50, ...named, grid: { stroke: () => colour("--grid"), width: 1 } },
     ];
   }
 
@@ -166,7 +171,7 @@ const Plots = (() => {
       if (tip.hidden) return;
       const lines = data.curves.flatMap((curve, n) => {
         if (!plot.series[places[n][0]].show) return [];
-        const y = nearest(plot.data[places[n][0]], at, plot.data[0], left);
+        const y = valueAt(curve, plot.data[places[n][0]], at, plot.data[0], left);
         return y == null ? [] : [line(curve, y)];
       });
       const head = document.createElement("p");
@@ -179,8 +184,9 @@ const Plots = (() => {
       tip.style.right = left > room / 2 ? `${room - left + 12}px` : "";
     }
 
-    // Curves have values at times of their own: inside a curve the closest counts, outside only one nearby.
-    function nearest(values, at, times, left) {
+    // Curves have values at times of their own: inside a curve the closest counts, of steps the one before; outside
+    // only one nearby.
+    function valueAt(curve, values, at, times, left) {
       const found = [-1, 1].map((step) => {
         let index = at;
         while (index >= 0 && index < values.length && values[index] === undefined) index += step;
@@ -188,7 +194,11 @@ const Plots = (() => {
       }).filter((index) => values[index] != null);
       const away = (index) => Math.abs(plot.valToPos(times[index], "x") - left);
       found.sort((a, b) => away(a) - away(b));
-      return found.length === 2 || (found.length && away(found[0]) < NEARBY_PX) ? values[found[0]] : null;
+      if (found.length < 2 && !(found.length && away(found[0]) < NEARBY_PX)) return null;
+      if (curve.form !== "steps") return values[found[0]];
+      let held = at;
+      while (held >= 0 && (values[held] === undefined || plot.valToPos(times[held], "x") > left + 0.5)) held -= 1;
+      return held < 0 ? null : values[held];
     }
 
     function line(curve, y) {
@@ -198,7 +208,7 @@ const Plots = (() => {
       mark.className = "mark";
       mark.style.background = curveColour(curve.style);
       name.textContent = curve.name;
-      words.append(mark, name, ` ${number(y)}${data.unit ? ` ${data.unit}` : ""}`);
+      words.append(mark, name, ` ${data.levels[y - 1] ?? number(y)}${data.unit ? ` ${data.unit}` : ""}`);
       return words;
     }
 

@@ -63,6 +63,7 @@ def plot_data(figure: Figure) -> dict[str, object]:
         "title": plain_text(figure.title),
         "unit": unit,
         "valueLabel": unit or figure.value_label,
+        "levels": figure.levels,
         "axisLabel": figure.axis.label,
         "axisIsLogarithmic": figure.axis.logarithmic,
         "clock": clock_data(figure.axis.clock),

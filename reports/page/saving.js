@@ -58,7 +58,7 @@ function curveRows(data) {
   const heads = ["curve", data.axisLabel, data.valueLabel || "value", "low", "high"];
   const rows = (data.detail.length ? data.detail : data.curves).flatMap((curve) => {
     let ticks = 0;
-    return curve.x.map((step, at) => [curve.name, (ticks += step) / 1e6, curve.y[at], curve.low && curve.low[at], curve.high && curve.high[at]]);
+    return curve.x.map((step, at) => [curve.name, (ticks += step) / 1e6, data.levels[curve.y[at] - 1] ?? curve.y[at], curve.low && curve.low[at], curve.high && curve.high[at]]);
   });
   return [heads, ...rows];
 }

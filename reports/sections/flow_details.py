@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
+from tfrctrace.reports.figures.causes import bins_by_direction, causes_figure
 from tfrctrace.reports.records import records
+from tfrctrace.reports.sections.why import ledger
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers.schema import Column
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.figures.causes import CauseBin
     from tfrctrace.reports.report_content import ReportContent
 
 _MOST_BINS: Final = 150
@@ -82,6 +85,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
     conversations, flows = content.conversations, content.flows
     wide = records(_flow_bins(conversations, content.results.bins), _Bin)
     courses = {key: list(own) for key, own in groupby(wide, key=lambda bin_: (bin_.flow, bin_.direction))}
+    held = _held(wide, content)
     shown = flows.filter(flows["flow"].is_in([pair.lead.flow for pair in conversations]))
     columns = shown.select("flow", "direction", *(column.name for column in _SHOWN)).iter_rows()
     known = {(flow, direction): values for flow, direction, *values in columns}
@@ -89,8 +93,14 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
         FlowDetails(
             key=pair.lead.anchor,
             directions=tuple(row.ends for row in pair.directions),
-            known=tuple(_properties([known[row.key] for row in pair.directions])),
-            figures=tuple(_figures(pair, courses, content.starts_ns)),
+            known=(
+                *ledger([content.causes.get(row.key) for row in pair.directions]),
+                *_properties([known[row.key] for row in pair.directions]),
+            ),
+            figures=(
+                *_causes_figures(pair, held, content.starts_ns),
+                *_figures(pair, courses, content.starts_ns),
+            ),
         )
         for pair in conversations
     )
@@ -142,6 +152,35 @@ def _flow_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.
             pl.col("rtt_max_ms").max(),
         )
     )
+
+
+def _held(wide: Sequence[_Bin], content: ReportContent) -> Mapping[tuple[int, str], Sequence[CauseBin]]:
+    """Return the causes of the flows in the bins of their throughput."""
+    import polars as pl
+
+    widths = {bin_.flow: (bin_.flow, bin_.first_ns, bin_.life_width_ns) for bin_ in wide}
+    schema = {"flow": pl.UInt32, "first_ns": pl.Int64, "width_ns": pl.Int64}
+    rows = pl.DataFrame(list(widths.values()), schema=schema, orient="row")
+    return bins_by_direction(content.results.table("causes"), rows)
+
+
+def _causes_figures(
+    pair: Conversation,
+    held: Mapping[tuple[int, str], Sequence[CauseBin]],
+    starts_ns: Mapping[str, int],
+) -> Iterator[Figure]:
+    """Give the time line of the direction with more bytes, or of the only one with data."""
+    for row in pair.directions:
+        if bins := held.get(row.key):
+            yield causes_figure(
+                row,
+                bins,
+                starts_ns.get(row.source, bins[0].first_ns),
+                key=f"{row.anchor}-causes",
+                title=f"Causes of flow {row.flow}",
+                linked=row.anchor,
+            )
+            return
 
 
 def _figures(

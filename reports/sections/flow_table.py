@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, ends_heading
 from tfrctrace.reports.inputs import inputs_of
+from tfrctrace.reports.sections.why import CAUSE_HEADING, cause_cell
 from tfrctrace.reports.units import (
     MISSING,
     format_bytes,
@@ -69,13 +70,15 @@ def flows_section(content: ReportContent) -> Section:
             pair.lead.anchor,
             (
                 *_flow_cells(pair, content.starts_ns, several=several),
+                *((cause_cell(content, pair),) if content.causes else ()),
                 *(_delivery_cells(pair) if delivery else ()),
             ),
         )
         for pair in conversations
     )
     caption = _flow_caption(len(rows), content.flows["flow"].n_unique())
-    headings = (*_HEADINGS, *(_DELIVERY_HEADINGS if delivery else ()))
+    causes = (CAUSE_HEADING,) if content.causes else ()
+    headings = (*_HEADINGS, *causes, *(_DELIVERY_HEADINGS if delivery else ()))
     return Section("flows", "Flows", tables=(TableView("flows", caption, headings, rows, sortable=True),))
 
 

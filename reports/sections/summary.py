@@ -15,6 +15,7 @@ from tfrctrace.reports.sections.headline import LOST_SEGMENTS, link_facts, other
 from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
 from tfrctrace.reports.sections.objectives import verdicts
 from tfrctrace.reports.sections.rtp import reported_facts, reported_losses
+from tfrctrace.reports.sections.why import why_no_faster
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -91,6 +92,7 @@ def summary(content: ReportContent) -> Section:
         headline=(
             *verdicts(content.objectives, zone),
             *(when_it_was_bad(link, zone, has_more=has_more) if link and overview else ()),
+            *why_no_faster(content),
         ),
         paragraphs=_opening(content),
         facts=_facts(content),

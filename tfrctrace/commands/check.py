@@ -171,9 +171,9 @@ def check(
     """Check runs against limits or a baseline.
 
     The exit status is 1 if a check fails. Each trace is a run; with --join all files are one, and each
-    directory is one; with --pair each two traces. A quantity is a column of the flow table, a metric, or
-    rtt_ms (every sample), aggregated over the flows by min, max, mean, sum, count, median or p1 to p99;
-    without an aggregate the limit must hold for each flow.
+    directory is one; with --pair each two traces. A quantity is a column of the flow table, a metric, a share
+    of time by cause, or rtt_ms (every sample), aggregated over the flows by min, max, mean, sum, count,
+    median or p1 to p99; without an aggregate the limit must hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.gate.keep_history import checked_build, keep_history

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tfrctrace.runs.cache import Cache, Record, RunInput
     from tfrctrace.runs.quantity import Quantity
     from tfrctrace.runs.workers import Workers
-    from tfrctrace.trace.passes import TableName
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and whether it is an error if a part is not."""
@@ -90,15 +89,16 @@ class CheckTask:
 
         from tfrctrace.gate.objective_results import judge_objectives
         from tfrctrace.gate.objective_verdict import run_outcome
-        from tfrctrace.gate.values import needs_samples, take_quantities
+        from tfrctrace.gate.values import needed_tables, take_quantities
+        from tfrctrace.trace.labels import parse_rule
 
-        tables: tuple[TableName, ...] = ("flows", "bins", "rtt")
         own = RecordingConsole(quiet=self.reading.quiet, strict=self.reading.strict, is_silent=True)
         try:
             trace = self.reading.open(list(self.names), own, bin_ns=self.measuring.bin_ns)
             taken: Mapping[str, QuantityValues] = {}
             # as much as possible from one pass, which is all that standard input has
-            wanted = tables[: 3 if needs_samples(self.quantities) else 2] if self.quantities else tables[:1]
+            rules = [parse_rule(text) for text in self.measuring.label or ()]
+            wanted = needed_tables(self.quantities, rules)
             if self.objectives:
                 trace.read_groups(self.objectives[0].grouping, *wanted)
             else:

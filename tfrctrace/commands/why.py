@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 DEFAULT_ROWS: Final = 3
 
-SMALL: Final = 0.01
-"""A flow with a smaller part of all payload is not among the slowest that are described."""
-
 
 def why(
     traces: Traces,
@@ -86,9 +83,10 @@ def _of_flows(found: Sequence[FlowCauses], numbers: list[int] | None) -> Sequenc
 
 def _slowest_first(found: Sequence[FlowCauses], limit: int) -> Sequence[FlowCauses]:
     """Return so many of the slowest that are not small; all flows if it is 0."""
+    from tfrctrace.metrics.flow.causes import without_small
+
     ordered = sorted(found, key=lambda one: one.goodput_bps or 0.0)
-    least = SMALL * sum(one.payload_bytes or 0 for one in found)
-    return [one for one in ordered if (one.payload_bytes or 0) >= least][:limit] if limit else ordered
+    return without_small(ordered)[:limit] if limit else ordered
 
 
 def _write_json(file: TextIO, found: Sequence[FlowCauses], trace: Trace) -> None:

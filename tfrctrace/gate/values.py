@@ -7,20 +7,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
-from tfrctrace.metrics.results.quantities import QuantityValues
+from tfrctrace.metrics.flow.causes import MOST_UNKNOWN, UNKNOWN_SHARE, with_causes
+from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
+from tfrctrace.reports.units import format_share
+from tfrctrace.reports.why_words import SIGN_WORDS
 from tfrctrace.runs.quantity import aggregate
 from tfrctrace.runs.quantity_values import aggregated, aggregated_column, divided, metric_value
-from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows
+from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows, needs_causes
+from tfrctrace.trace.labels import name_causes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.metrics.results.verdict import RunOutcome
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.quantity import Quantity, Term
+    from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
+    from tfrctrace.trace.passes import TableName
     from tfrctrace.trace.tables import Tables
 
 
@@ -57,10 +63,22 @@ def run_of(name: str, record: Record) -> CheckedRun:
     return CheckedRun(name, found.taken, found.objectives)
 
 
-def needs_samples(quantities: Sequence[Quantity]) -> bool:
-    """Return whether one of `quantities` is made of RTT samples, which have to be collected."""
+def needed_tables(quantities: Sequence[Quantity], rules: Sequence[Rule]) -> tuple[TableName, ...]:
+    """Return the tables that have to be collected for `quantities` of flows with labels by `rules`."""
+    if not quantities:
+        return ("flows",)
+    kinds = {term.kind for quantity in quantities for term in (quantity.term, quantity.over) if term}
+    samples: tuple[TableName, ...] = ("rtt",) if "samples" in kinds else ()
+    causes: tuple[TableName, ...] = ("causes",) if _name_causes(quantities) or name_causes(rules) else ()
+    return "flows", "bins", *samples, *causes
+
+
+def _name_causes(quantities: Sequence[Quantity]) -> bool:
     return any(
-        term.kind == "samples" for quantity in quantities for term in (quantity.term, quantity.over) if term
+        quantity.term.kind == "cause"
+        or (quantity.over is not None and quantity.over.kind == "cause")
+        or needs_causes(quantity.conditions)
+        for quantity in quantities
     )
 
 
@@ -76,6 +94,7 @@ class _Source:
             for term in (quantity.term, quantity.over)
             if term and term.kind == "column"
         }
+        self._has_causes = _name_causes(quantities)
         if any(quantity.conditions for quantity in quantities):
             self._columns |= {"start_ns", *CONDITION_COLUMNS}
 
@@ -112,6 +131,8 @@ class _Source:
             return self._take_samples(term, flows)
         if term.kind == "column":
             return aggregated_column(flows[term.name], term)
+        if term.kind == "cause":
+            return aggregated(list(_shares(flows, term.name)), term, "no flow is looked at")
         return self._take_metric(term, set(flows["flow"].to_list()))
 
     def _take_metric(self, term: Term, flows: set[int]) -> QuantityValues:
@@ -143,10 +164,23 @@ class _Source:
     @cached_property
     def _flows(self) -> pl.DataFrame:
         """Rows of all flows, with the columns that the quantities name."""
-        return self._measured.asked.rows(*self._columns)
+        flows = self._measured.asked.rows(*self._columns)
+        return with_causes(flows, self._trace.causes) if self._has_causes else flows
 
     @cached_property
     def _rtts(self) -> pl.DataFrame:
         import polars as pl
 
         return self._trace.rtt.select("flow", "direction", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
+
+
+def _shares(flows: pl.DataFrame, name: str) -> Iterator[SingleValue]:
+    """Give a share of time by cause; it is not known where too much of the time has no known cause."""
+    columns = flows.select("flow", name, unknown=UNKNOWN_SHARE, sign="unknown_sign")
+    for flow, share, unknown, sign in columns.iter_rows():
+        reason: str | None = None
+        if share is None:
+            reason = "it is no captured TCP connection with data"
+        elif name != UNKNOWN_SHARE and unknown > MOST_UNKNOWN:
+            reason = f"the cause is unknown for {format_share(unknown)} of the time: {SIGN_WORDS[sign]}"
+        yield SingleValue(None if reason else share, 1, flow, reason)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _TABLES: Final[tuple[TableName, ...]] = (
     "rounds",
+    "causes",
     "variables",
     "feedback",
     "loss_events",

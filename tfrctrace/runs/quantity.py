@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.exact_sums import nearest_rank
+from tfrctrace.metrics.flow.causes import SHARE_NAMES
 from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.trace.conditions import CONDITIONS, Scanner, read_conditions
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace.conditions import Condition
 
 Better = Literal["higher", "lower", "same"]
-Kind = Literal["column", "metric", "samples", "replay", "series", "group column"]
+Kind = Literal["column", "metric", "cause", "samples", "replay", "series", "group column"]
 OverTime = Literal["mean", "std", "cov", "min", "max"]
 """How a series over time becomes one value; `cov` is std/mean."""
 
@@ -98,6 +99,8 @@ class Term:
             return "ms" if self.kind == "samples" else "bit/s"
         if self.kind == "group column":
             return GROUP_COLUMNS[self.name].unit
+        if self.kind == "cause":
+            return ""
         return COLUMNS[self.name].unit if self.kind == "column" else BY_NAME[self.name].unit
 
     @property
@@ -239,9 +242,11 @@ def _kind(name: str) -> Kind:
         return "column"
     if name in BY_NAME:
         return "metric"
+    if name in SHARE_NAMES:
+        return "cause"
     import difflib
 
-    known = [*COLUMNS, *BY_NAME, RTT_SAMPLES]
+    known = [*COLUMNS, *BY_NAME, *SHARE_NAMES, RTT_SAMPLES]
     near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
     raise UsageError(
         f"there is no column of flows and no metric `{name}`",

@@ -7,7 +7,8 @@
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
               | ("flow" | "flow_id" | "dscp" | "vni" | "teid") NUMBER
-              | ("agent" | "transport" | "interface" | "tunnel" | "mpls" | "vlan" | "source" | "label") NAME
+              | ("agent" | "transport" | "interface" | "tunnel" | "mpls" | "vlan" | "main_cause" | "source"
+              | "label") NAME
               | "starts" ("after" | "before") TIME
 
 This module has the scanner and the conditions on flows; labels, limits and claims stand in the modules that
@@ -21,10 +22,12 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.nearest import proposal_or_all
+from tfrctrace.metrics.flow.causes import CAUSES
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -34,8 +37,11 @@ Condition = tuple[str, ...]
 CONDITIONS: Final = (
     "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
     "`vni N`, `teid N`, `agent NAME`, `transport NAME`, `tunnel NAME`, `mpls LABELS`, `vlan TAGS`, "
-    "`interface NAME`, `source FILE`"
+    "`interface NAME`, `main_cause NAME`, `source FILE`"
 )
+
+MAIN_CAUSE: Final = "main_cause"
+"""The condition on what held a direction back, for which causes have to be collected."""
 
 _WORD: Final = r"\S+"
 _WHOLE: Final = r"[0-9]{1,10}(?![^\s<>=])"
@@ -53,12 +59,17 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "tunnel": ("tunnel",),
     "mpls": ("mpls_labels",),
     "vlan": ("vlans",),
+    MAIN_CAUSE: (MAIN_CAUSE,),
     "source": ("source",),
     "label": ("label",),
 }
 CONDITION_NAMES: Final = tuple(_COLUMNS)
 
-CONDITION_COLUMNS: Final = frozenset(column for columns in _COLUMNS.values() for column in columns)
+CONDITION_COLUMNS: Final = frozenset(column for columns in _COLUMNS.values() for column in columns) - {
+    MAIN_CAUSE
+}
+"""Columns of the table of flows."""
+
 _NUMBERS: Final = {"port", "flow", "flow_id", "dscp", "vni", "teid"}
 
 
@@ -127,10 +138,17 @@ def _condition(scanner: Scanner, *, has_labels: bool) -> Condition:
     names = ("port", "host") if side else [name for name in _COLUMNS if has_labels or name != "label"]
     name = scanner.expect(rf"(?:{'|'.join(names)})(?!\S)", "`port` or `host`" if side else "a condition")
     value = scanner.expect(*((_WHOLE, "a number") if name in _NUMBERS else (_WORD, "a name")))
+    if name == MAIN_CAUSE and value not in CAUSES:
+        raise UsageError(f"`{value}` is no cause", hint=proposal_or_all(value, CAUSES))
     if name in _NUMBERS and int(value) >= 2**32:
         scanner.position -= len(value)
         raise scanner.error("a number below 2^32")
     return (side, name, value) if side else (name, value)
+
+
+def needs_causes(conditions: Iterable[Condition]) -> bool:
+    """Return whether a condition is on the main cause, which the table of flows does not have."""
+    return any(words[0] == MAIN_CAUSE for words in conditions)
 
 
 def matching_rows(flows: pl.DataFrame, conditions: Sequence[Condition]) -> pl.Series:

@@ -12,6 +12,7 @@ from tfrctrace.trace.conditions import (
     CONDITIONS,
     Scanner,
     matching_rows,
+    needs_causes,
     read_conditions,
 )
 
@@ -76,6 +77,11 @@ def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
     return Rule(text, label, conditions)
 
 
+def name_causes(rules: Iterable[Rule]) -> bool:
+    """Return whether a rule is about causes, which are not in the table of flows."""
+    return any(needs_causes(rule.conditions) for rule in rules)
+
+
 def parse_weights(texts: Iterable[str]) -> dict[str, float]:
     """Return the weights that texts such as `video=2` give to labels. Raises `UsageError` for others."""
     weights: dict[str, float] = {}
@@ -95,18 +101,23 @@ def check_weights(weights: Mapping[str, float]) -> None:
             raise UsageError(f"the weight of `{label}` is not above 0 and below 1e15, but {weight:g}")
 
 
-def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFrame, list[Problem]]:
+def with_labels(
+    flows: pl.DataFrame, rules: Sequence[Rule], causes: pl.DataFrame | None = None
+) -> tuple[pl.DataFrame, list[Problem]]:
     """Return `flows` with `label` set by the first rule that fits, and what is wrong with the rules.
 
     `src` and `dst` are those of the row. A rule that fits no flow, and one that fits a flow which has another
-    label already, are warnings.
+    label already, are warnings. `causes` is needed if a rule names one.
     """
     import polars as pl
 
+    from tfrctrace.metrics.flow.causes import with_causes
+
+    known = flows if causes is None else with_causes(flows, causes)
     problems: list[Problem] = []
     taken = flows["label"].is_not_null()
     for rule in rules:
-        fits = matching_rows(flows, rule.conditions)
+        fits = matching_rows(known, rule.conditions)
         if not fits.any():
             hint = _AGENTS if any(words[0] == "agent" for words in rule.conditions) else None
             problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning", hint=hint))
@@ -147,12 +158,14 @@ class LabelledFlows:
         return frame if self._labels is None else frame.with_columns(self._labels)
 
 
-def read_labelled(table: StackedTable, rules: Sequence[Rule]) -> tuple[LabelledFlows, list[Problem]]:
+def read_labelled(
+    table: StackedTable, rules: Sequence[Rule], causes: pl.DataFrame | None = None
+) -> tuple[LabelledFlows, list[Problem]]:
     """Return the flows of `table` with the labels that `rules` give, and what is wrong with the rules."""
     from tfrctrace.parsers.frames import joined_frame
 
     if rules:
-        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules)
+        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules, causes)
         labels = flows["label"]
         return LabelledFlows(_narrow(flows.with_row_index("row")), table, labels), problems
     before = 0

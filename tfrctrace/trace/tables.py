@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
+    from tfrctrace.trace.passes import TableName
 
 
 class Tables(Passes):
@@ -235,7 +236,7 @@ class Tables(Passes):
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.assumptions import Assumptions
-        from tfrctrace.trace.labels import check_weights, read_labelled
+        from tfrctrace.trace.labels import check_weights, name_causes, read_labelled
         from tfrctrace.trace.measuring import (
             base_width_ns,
             check_names,
@@ -256,9 +257,11 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
+        causes: tuple[TableName, ...] = ("causes",) if name_causes(rules) else ()
         if self._bin_ns == base_ns:
-            self.read("flows", "bins")  # both from one pass
-        labelled, problems = read_labelled(self.table("flows"), rules)
+            self.read("flows", "bins", *causes)  # all from one pass
+        found = self.read("flows", *causes).table("causes").frame() if causes else None
+        labelled, problems = read_labelled(self.table("flows"), rules, found)
         self._report_problems_once(problems)
         measured = measure(
             labelled,
@@ -279,9 +282,11 @@ class Tables(Passes):
 
     def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
         """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
-        from tfrctrace.trace.labels import with_labels
+        from tfrctrace.trace.labels import name_causes, with_labels
 
-        flows, problems = with_labels(self.flows, self._rules(labels))
+        rules = self._rules(labels)
+        causes = self.read("flows", "causes").table("causes").frame() if name_causes(rules) else None
+        flows, problems = with_labels(self.flows, rules, causes)
         self._report_problems_once(problems)
         return flows
 

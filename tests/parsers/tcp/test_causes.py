@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,17 +23,6 @@ LARGEST = {
     "0010-policer-yeah": {"policer"},
 }
 """What each run was set up to be limited by."""
-
-
-@pytest.fixture
-def truth(monkeypatch):
-    """The sums of the kernel's logs."""
-    monkeypatch.syspath_prepend(str(ROOT / "evaluation" / "kernel_farm"))
-    import truth
-
-    yield truth
-    for name in ("truth", "scenario"):
-        sys.modules.pop(name, None)
 
 
 def causes(capture):

@@ -79,7 +79,10 @@ def test_every_figure_is_a_file_beside_it_that_needs_nothing_else(of_one_flow, w
     named = {place.replace("%20", " ") for place in re.findall(r"!\[.*?\]\((.*?)\)", text)}
     figures = list((written / "link a-figures").iterdir())
     assert named == {str(path.relative_to(written)) for path in figures}
-    drawn = sum(len(section.figures) + bool(section.overview) for section in of_one_flow.sections)
+    drawn = sum(
+        len(section.figures) + len(section.charts) + bool(section.overview)
+        for section in of_one_flow.sections
+    )
     assert len(figures) == drawn > 5
     for path in figures:
         assert "class=" not in path.read_text()

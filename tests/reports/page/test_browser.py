@@ -268,6 +268,25 @@ def test_a_row_opens_and_goes_where_its_flow_goes(show, two_flows, tmp_path):
     assert details.is_hidden()
 
 
+def test_causes_are_read_by_name_where_one_points_and_in_the_saved_data(show, request, tmp_path):
+    capture = request.config.rootpath / "tests/data/causes/0002-receiver-vegas/sender.pcap.gz"
+    tfrctrace.open(capture).report(tmp_path / "report.html")
+    page = show(tmp_path / "report.html")
+    look_at_everything(page)
+    plot = page.locator("#causes-1 .u-over")
+    plot.scroll_into_view_if_needed()
+    plot.hover()
+    assert page.locator("#causes-1 .tip").inner_text().endswith(" receiver")
+    with page.expect_download() as saved:
+        page.locator("#causes-1").get_by_role("button", name="Save as CSV").click()
+    assert ",receiver," in saved.value.path().read_text()
+    page.locator("#flow-1").get_by_role("button").click()
+    details = page.locator("tr.details")
+    details.locator(".u-over").first.wait_for()
+    assert details.locator("h3").all_inner_texts()[:2] == ["Causes of flow 1", "Throughput of flow 1"]
+    assert "receiver_share" in details.inner_text()
+
+
 def test_clicking_twice_at_once_opens_one_row_and_closes_it(show, two_flows, tmp_path):
     page = show(written(two_flows, tmp_path))
     button = page.locator("#flow-2").get_by_role("button")

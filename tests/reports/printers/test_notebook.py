@@ -82,9 +82,11 @@ def test_a_trace_shows_its_summary_and_its_flows(two_flows: tfrctrace.Trace) -> 
     assert "id" not in cells.attributes  # another cell may show the same trace
 
 
-def test_results_show_the_same(two_flows: tfrctrace.Trace) -> None:
+def test_results_show_the_same_and_the_causes(two_flows: tfrctrace.Trace) -> None:
     rows = Cells(shown(two_flows.results())["text/html"]).rows
-    assert rows == Cells(two_flows._repr_html_()).rows
+    *same, causes = zip(*rows, strict=True)
+    assert list(zip(*same, strict=True)) == [tuple(row) for row in Cells(two_flows._repr_html_()).rows]
+    assert causes[0] == "Held back by"
 
 
 def test_showing_a_trace_reads_it_once() -> None:

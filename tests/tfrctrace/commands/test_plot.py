@@ -25,8 +25,9 @@ RADIO = Path(__file__).parents[2] / "data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pc
 TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
-CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "losses", "fairness", "burstiness")
+CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "causes", "losses", "fairness", "burstiness")
 SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r")
+CAUSES = Path(__file__).parents[2] / "data/causes/0002-receiver-vegas/sender.pcap.gz"
 RADIO_KINDS = ("retries", "phy-rate", "signal")
 
 
@@ -49,6 +50,12 @@ def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
     assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
     assert root.get("width") == "252pt"
     assert drawing.content("svg") == document
+
+
+def test_causes_are_drawn_between_their_names(tmp_path):
+    (figure,) = tfrctrace.open(CAUSES).plot("causes", tmp_path / "a.svg", flow=1).figures
+    assert figure.levels[-1] == "handshake"
+    assert "receiver" in figure.levels
 
 
 def test_the_delay_between_two_captures_is_drawn(run):
@@ -167,7 +174,7 @@ def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
 
 def test_what_a_trace_lacks_is_reported_with_what_would_supply_it(run, tmp_path, short):
     trace = tfrctrace.open(short)
-    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
+    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd", "causes"}:
         with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:
             trace.plot(kind, tmp_path / "a.svg")
         assert KINDS[kind].needs in raised.value.hint

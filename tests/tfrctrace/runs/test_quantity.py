@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
-from tfrctrace.gate.values import take_quantities
+from tfrctrace.gate.values import needed_tables, take_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.runs.quantity import COLUMNS, aggregate, parse_quantity
+from tfrctrace.trace.labels import parse_rule
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
@@ -204,3 +205,61 @@ def test_every_column_and_metric_is_a_quantity_with_a_direction(name):
 )
 def test_which_way_is_worse_follows_from_the_name(text, better):
     assert parse_quantity(text).better == better
+
+
+CAUSES = Path(__file__).parents[2] / "data" / "causes"
+
+
+@pytest.mark.parametrize("run", ["0002-receiver-vegas", "0005-bursts-veno", "0006-interactive-illinois"])
+def test_shares_of_causes_are_those_that_the_sending_kernel_counted(truth, run):
+    _, known = truth.read(CAUSES / run)
+    application, receiver, longest = take(
+        CAUSES / run / "sender.pcap.gz",
+        "max(application_share)",
+        "receiver_share",
+        "min(main_cause_share) where transport tcp",
+    )
+    assert application.values == pytest.approx([known.application_s / known.life_s], abs=0.05)
+    assert receiver.values == pytest.approx([known.receiver_s / known.life_s], abs=0.05)
+    assert longest.values[0] >= max(*application.values, *receiver.values)
+
+
+def test_a_share_is_unknown_where_the_capture_does_not_show_causes():
+    trace = tfrctrace.open(CAUSES / "0002-receiver-vegas" / "sender.pcap.gz", vantage="receiver")
+    texts = ("max(application_share)", "max(unknown_share)")
+    taken = take_quantities(trace, trace.measure(), [parse_quantity(text) for text in texts])
+    assert taken["max(application_share)"].values == ()
+    assert "captured away from the sender" in taken["max(application_share)"].reason
+    assert taken["max(unknown_share)"].values == pytest.approx([1], abs=0.01)
+    (simulated,) = take(DATA / "runs" / "before-1.tr.xz", "max(loss_share)")
+    assert (simulated.values, simulated.reason) == ((), "it is no captured TCP connection with data")
+
+
+def test_main_cause_is_a_condition_and_chooses_a_label():
+    capture = CAUSES / "0002-receiver-vegas" / "sender.pcap.gz"
+    count, none, labelled = take(
+        capture,
+        "count(goodput_bps) where main_cause receiver",
+        "count(goodput_bps) where main_cause policer",
+        "count(goodput_bps) where label slow",
+        labels=["slow=main_cause receiver"],
+    )
+    assert (count.values, none.values, labelled.values) == ((1.0,), (0.0,), (1.0,))
+    flows = tfrctrace.open(capture).labelled_flows(["slow=main_cause receiver and transport tcp"])
+    assert flows.sort("payload_bytes")["label"].to_list() == [None, "slow"]
+    with pytest.raises(UsageError, match="`receivr` is no cause"):
+        parse_quantity("max(loss_share) where main_cause receivr")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "tables"),
+    [
+        ("goodput_bps", "a=port 1", ("flows", "bins")),
+        ("goodput_bps", "a=main_cause receiver", ("flows", "bins", "causes")),
+        ("max(loss_share)", "a=port 1", ("flows", "bins", "causes")),
+        ("sum(loss_share) / count(rtt_p50_ms)", "a=port 1", ("flows", "bins", "causes")),
+        ("p95(rtt_ms) where main_cause loss", "a=port 1", ("flows", "bins", "rtt", "causes")),
+    ],
+)
+def test_causes_are_collected_only_if_a_quantity_or_a_label_names_them(text, rule, tables):
+    assert needed_tables([parse_quantity(text)], [parse_rule(rule)]) == tables

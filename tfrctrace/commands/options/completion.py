@@ -35,11 +35,13 @@ def metric_names(ctx: typer.Context, incomplete: str) -> Suggestions:
 def quantities(incomplete: str) -> Suggestions:
     """Suggest the quantity of a limit: `p95(rtt_ms)`, `sum(lost_packets)`, or a metric."""
     from tfrctrace.metrics.catalogue import CATALOGUE
+    from tfrctrace.metrics.flow.causes import SHARE_NAMES
     from tfrctrace.runs.quantity import AGGREGATIONS, COLUMNS
 
     if opened := re.match(r"([a-z0-9]+)\(", incomplete):
         columns = ((f"{opened[0]}{name})", column.meaning) for name, column in COLUMNS.items())
-        return _starting(columns, incomplete)
+        shares = ((f"{opened[0]}{name})", "share of time") for name in SHARE_NAMES)
+        return _starting([*columns, *shares], incomplete)
     aggregations = ((f"{name}(", "of a column") for name in (*AGGREGATIONS, *_PERCENTILES))
     return _starting([*aggregations, *((one.name, one.meaning) for one in CATALOGUE)], incomplete)
 

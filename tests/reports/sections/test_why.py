@@ -1,0 +1,142 @@
+"""Why flows were no faster, in a report, against what the sending kernels knew of the same connections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.metrics.flow.causes import CAUSES
+from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.page.html import render
+
+RUNS = Path(__file__).resolve().parents[2] / "data" / "causes"
+RECEIVER, BURSTS, POLICER = "0002-receiver-vegas", "0005-bursts-veno", "0010-policer-yeah"
+
+
+def capture(run):
+    return RUNS / run / "sender.pcap.gz"
+
+
+@pytest.fixture(scope="module")
+def reports():
+    made = {}
+
+    def report_of(run, **options):
+        key = run, *options.items()
+        if key not in made:
+            made[key] = build_report(tfrctrace.open(capture(run), **options).results(), title="t")
+        return made[key]
+
+    return report_of
+
+
+def section(report, key):
+    return next(one for one in report.sections if one.key == key)
+
+
+def text(words):
+    return "".join(word if isinstance(word, str) else word.text for word in words)
+
+
+def held_s(figure, *causes):
+    """Return how long the steps of a figure are at some causes."""
+    (curve,) = figure.curves
+    wanted = {float(figure.levels.index(cause) + 1) for cause in causes if cause in figure.levels}
+    steps = zip(pairwise(curve.x), curve.values, strict=False)
+    return sum(end_s - start_s for (start_s, end_s), level in steps if level in wanted)
+
+
+def test_the_first_screen_says_why_the_largest_flow_was_no_faster(reports, truth):
+    _, known = truth.read(RUNS / RECEIVER)
+    (said,) = [
+        text(words) for words in section(reports(RECEIVER), "summary").headline if "Why" in text(words)
+    ]
+    assert said == "Why flow 1 was no faster: for 95.0 % of 21.8 s the receive window was full."
+    assert known.receiver_s / known.life_s == pytest.approx(0.95, abs=0.05)
+
+
+@pytest.mark.parametrize("run", [RECEIVER, BURSTS, POLICER])
+def test_bars_and_time_lines_have_the_time_that_the_kernel_counted(reports, truth, run):
+    _, known = truth.read(RUNS / run)
+    report = reports(run)
+    why = section(report, "why")
+    (ledgers,) = why.charts
+    shares = {series.label: series.values[0] for series in ledgers.series}
+    application_s, receiver_s = known.application_s, known.receiver_s
+    near = {"abs": 0.05 * known.life_s}
+    bar_s = known.life_s * (shares.get("application", 0) + shares.get("server", 0))
+    assert bar_s == pytest.approx(application_s, **near)
+    assert known.life_s * shares.get("receiver", 0) == pytest.approx(receiver_s, **near)
+    assert sum(shares.values()) == pytest.approx(1, abs=0.03)
+    (over_time,) = why.figures
+    assert held_s(over_time, "application", "server") == pytest.approx(application_s, **near)
+    assert held_s(over_time, "receiver") == pytest.approx(receiver_s, **near)
+    # within a row of the table of flows, in the bins of the throughput below it
+    details = report.details[0]
+    of_row, throughput, *_ = details.figures
+    assert (of_row.key, throughput.key) == ("flow-1-causes", "flow-1-throughput")
+    assert of_row.linked == throughput.linked
+    assert of_row.lasted_s == pytest.approx(throughput.lasted_s, abs=known.life_s / 100)
+    assert held_s(of_row, "receiver") == pytest.approx(receiver_s, **near)
+
+
+def test_a_row_of_the_flows_has_the_main_cause_and_opens_to_the_ledger(reports):
+    report = reports(RECEIVER)
+    (table,) = section(report, "flows").tables
+    place = [heading.label for heading in table.headings].index("Held back by")
+    assert table.rows[0].cells[place].text == "receiver (95.0 %)"
+    known = {one.name: one.values[0] for one in report.details[0].known}
+    assert known["main_cause"] == "receiver"
+    assert known["receiver_share"] == "95.0 %"
+    assert "policer_share" not in known
+
+
+def test_away_from_the_sender_the_page_says_that_and_names_no_cause(reports):
+    report = reports(RECEIVER, vantage="receiver")
+    (said,) = [text(words) for words in section(report, "summary").headline if "Why" in text(words)]
+    assert said.startswith(
+        "Why flow 1 was no faster is unknown: it was, or may have been, captured away from"
+    )
+    (paragraph,) = section(report, "why").paragraphs
+    assert "Reason: it was, or may have been, captured away from the sender" in text(paragraph)
+    (over_time,) = section(report, "why").figures
+    assert set(over_time.levels) <= {"handshake", "unknown"}
+
+
+def test_without_captured_connections_there_is_no_such_section(two_flows):
+    results = tfrctrace.open(Path("sample_traces/dumbbell.tr.xz")).results()
+    for found in (results, two_flows.results()):
+        report = build_report(found, title="t")
+        assert "why" not in {one.key for one in report.sections}
+        (table,) = section(report, "flows").tables
+        assert "Held back by" not in {heading.label for heading in table.headings}
+
+
+def test_causes_at_both_ends_of_64_bits_make_few_points(reports):
+    results = tfrctrace.open(capture(RECEIVER)).results()
+    first, last = -(2**63), 2**63 - 1
+    rows = (
+        results.tables["causes"]
+        .head(2)
+        .with_columns(
+            pl.Series("start_ns", [first, -1]),
+            pl.Series("end_ns", [-1, last]),
+            cause=pl.Series(["loss", "mark"]),
+        )
+    )
+    report = build_report(replace(results, tables={**results.tables, "causes": rows}), title="t")
+    figures = [*section(report, "why").figures, *report.details[0].figures]
+    assert all(len(curve.x) < 5_000 for figure in figures for curve in figure.curves)
+    assert "Why no faster" in render(report)
+
+
+def test_each_cause_has_a_bar_of_its_own_look(reports):
+    (ledgers,) = section(reports(BURSTS), "why").charts
+    looks = [series.colour for series in ledgers.series]
+    assert len(set(looks)) == len(looks)
+    assert {series.label.replace(" ", "_") for series in ledgers.series} <= set(CAUSES)
