@@ -26,10 +26,12 @@ from tfrctrace.base.errors import TfrctraceError, TfrctraceWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "links"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "data"))
 from agreement import captures_below
 from definitions import TCPTRACE, TSHARK, TSHARK_WINDOWS, Row, tcptrace_value
 from measured_tables import show, table_text
-from peers import Direction, Ends, Tshark, ask_tcptrace, ask_tshark, witness
+from peers import Direction, Ends, Tshark, ask_tcptrace, ask_tshark
+from witness import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +91,7 @@ def compare(capture: Path) -> list[Compared]:
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore", TfrctraceWarning)
         try:
-            plain = witness.unpack(capture, Path(scratch))
+            plain = unpack(capture, Path(scratch))
             trace = tfrctrace.open(plain)
             trace.read("flows", "tcp", "rtt", "rtp_sources")
             said = ask_tshark(plain) or Tshark()
@@ -267,7 +269,7 @@ def of_streams(said: Tshark, trace: Trace) -> Iterator[Compared]:
 
 def of_dns(said: Tshark, trace: Trace) -> Iterator[Compared]:
     """Compare number and times of the answers that each client got over UDP."""
-    buckets = defaultdict(list)
+    buckets: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in trace.groups("host").buckets.to_dicts():
         if row["measure"] == "dns" and row["direction"] == "sent":
             buckets[row["group"]] += [(row["from_ns"], row["to_ns"])] * row["samples"]

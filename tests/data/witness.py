@@ -80,15 +80,15 @@ def tcptrace_directions(capture: Path) -> list[tuple[tuple[str, int, str, int], 
     directions = []
     for row in csv.DictReader(lines, skipinitialspace=True):
         for here, there, way in (("a", "b", "a2b"), ("b", "a", "b2a")):
-            fields = {
+            fields: dict[str, str] = {
                 # one name of tcptrace's has a blank in it
                 name.strip().replace(" ", "_").removesuffix(f"_{way}"): (text or "").strip()
                 for name, text in row.items()
                 if name and name.endswith(way)
             }
-            ends = (_address(row[f"host_{here}"]), int(row[f"port_{here}"]))
-            ends += (_address(row[f"host_{there}"]), int(row[f"port_{there}"]))
-            directions.append((ends, fields))
+            source = _address(row[f"host_{here}"]), int(row[f"port_{here}"])
+            destination = _address(row[f"host_{there}"]), int(row[f"port_{there}"])
+            directions.append(((*source, *destination), fields))
     return directions
 
 
