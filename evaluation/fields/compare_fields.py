@@ -113,7 +113,8 @@ def connections(said: Tshark, trace: Trace) -> dict[Ends, tuple[Row, Row]]:
     Directions whose ends a second connection has are left out.
     """
     rows = trace.flows.join(trace.tcp, on=["flow", "direction"], how="left").to_dicts()
-    rows = [row for row in rows if row["transport"] == "tcp"]
+    # without flags, all headers were cut
+    rows = [row for row in rows if row["transport"] == "tcp" and row["syn_packets"] is not None]
     often = Counter(ends_of(row) for row in rows)
     by_ends = {ends_of(row): row for row in rows}
     for ends, row in by_ends.items():
