@@ -31,7 +31,7 @@ BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || co
 # What is no package and has types, a run of mypy for each: programs of two folders may share a name.
 PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
 	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
-	'evaluation/dumbbells/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
+	'evaluation/dumbbells/*.py' 'evaluation/fields/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
 	sample_traces/make.py 'tests/data/*.py' tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
 
 # A list of requirements in pyproject.toml, one in a line.
@@ -80,14 +80,15 @@ fuzz: $(STAMPS)/tfrctrace ## attack the commands, then run each fuzz target unti
 	$(BIN)/python evaluation/hostile/run.py $(HOSTILE)
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
 
-agreement: $(STAMPS)/tfrctrace ## compare each packet of your captures with tshark (make agreement CAPTURES='FOLDER... --tcptrace')
-	$(BIN)/python evaluation/agreement.py $(CAPTURES)
+agreement: $(STAMPS)/tfrctrace ## compare packets and fields of your captures with tshark and tcptrace (make agreement CAPTURES='FOLDER...')
+	$(BIN)/python evaluation/agreement.py --tcptrace $(CAPTURES)
+	$(BIN)/python evaluation/fields/compare_fields.py $(CAPTURES)
 
 lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	for programs in $(PROGRAMS); do MYPYPATH=sample_traces/studies:tests/data $(BIN)/mypy $$programs || exit 1; done
+	for programs in $(PROGRAMS); do MYPYPATH=sample_traces/studies:tests/data:evaluation:evaluation/links $(BIN)/mypy $$programs || exit 1; done
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml

@@ -65,10 +65,13 @@ def unpack(capture: Path, folder: Path) -> Path:
     return path
 
 
-def ask_tcptrace(capture: Path) -> list[dict[str, Any]] | None:
-    """Return tcptrace's numbers for each direction of each connection; None if it cannot read the file."""
+def tcptrace_directions(capture: Path) -> list[tuple[tuple[str, int, str, int], dict[str, str]]] | None:
+    """Return tcptrace's fields for each direction of each connection; None if it cannot read the file.
+
+    A field is named without the direction, which tcptrace puts at its end.
+    """
     done = subprocess.run(
-        ["tcptrace", "-n", "-l", "-r", "--csv", str(capture)],
+        ["tcptrace", "-n", "-l", "-r", "-W", "--csv", str(capture)],
         capture_output=True, text=True, check=False, errors="replace",
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.count(",") > len(TCPTRACE_COLUMNS)]
@@ -77,18 +80,31 @@ def ask_tcptrace(capture: Path) -> list[dict[str, Any]] | None:
     directions = []
     for row in csv.DictReader(lines, skipinitialspace=True):
         for here, there, way in (("a", "b", "a2b"), ("b", "a", "b2a")):
-            direction: dict[str, Any] = {
-                "src": _address(row[f"host_{here}"]),
-                "src_port": int(row[f"port_{here}"]),
-                "dst": _address(row[f"host_{there}"]),
-                "dst_port": int(row[f"port_{there}"]),
+            fields: dict[str, str] = {
+                # one name of tcptrace's has a blank in it
+                name.strip().replace(" ", "_").removesuffix(f"_{way}"): (text or "").strip()
+                for name, text in row.items()
+                if name and name.endswith(way)
             }
-            for theirs, name in TCPTRACE_COLUMNS.items():
-                text = row[f"{theirs}_{way}"].strip()
-                direction[name] = float(text) if "." in text else int(text)
-            syns, fins = row[f"SYN/FIN_pkts_sent_{way}"].strip().split("/")
-            directions.append(direction | {"syns": int(syns), "fins": int(fins)})
+            source = _address(row[f"host_{here}"]), int(row[f"port_{here}"])
+            destination = _address(row[f"host_{there}"]), int(row[f"port_{there}"])
+            directions.append(((*source, *destination), fields))
     return directions
+
+
+def ask_tcptrace(capture: Path) -> list[dict[str, Any]] | None:
+    """Return tcptrace's numbers for each direction of each connection; None if it cannot read the file."""
+    directions = tcptrace_directions(capture)
+    if directions is None:
+        return None
+    asked = []
+    for ends, fields in directions:
+        direction: dict[str, Any] = dict(zip(("src", "src_port", "dst", "dst_port"), ends, strict=True))
+        for theirs, name in TCPTRACE_COLUMNS.items():
+            direction[name] = float(fields[theirs]) if "." in fields[theirs] else int(fields[theirs])
+        syns, fins = fields["SYN/FIN_pkts_sent"].split("/")
+        asked.append(direction | {"syns": int(syns), "fins": int(fins)})
+    return asked
 
 
 def ask_tshark(capture: Path) -> list[dict[str, Any]]:

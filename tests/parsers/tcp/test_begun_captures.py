@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import struct
+import subprocess
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from ip_packets import tcp
 
 import tfrctrace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DATA = Path(__file__).parents[2] / "data"
 CUTS = 20
@@ -74,3 +80,49 @@ def test_what_a_capture_misses_after_it_began_is_a_gap(tmp_path: Path) -> None:
     missed = once[3 * len(once) // 4]
     del rest[missed]
     assert gap_bytes(head, rest, tmp_path / "gap.pcap") == 1_448
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_acknowledgements_of_data_before_the_capture_are_duplicates(
+    write_capture: Callable[..., Path],
+) -> None:
+    """The capture begins in a recovery, whose lost segments were sent before it."""
+    sender, receiver = ("192.0.2.1", 80), ("192.0.2.2", 40_000)
+
+    def data(seq: int) -> bytes:
+        return tcp(sender, receiver, "A", seq=seq, ack=1, payload=b"x" * 1000)
+
+    def acknowledge(number: int) -> bytes:
+        return tcp(receiver, sender, "A", seq=1, ack=number)
+
+    repeated = [packet for seq in (9_000, 10_000, 11_000) for packet in (data(seq), acknowledge(5_000))]
+    frames = [
+        acknowledge(5_000),
+        *repeated,
+        data(5_000),
+        acknowledge(6_000),
+        data(6_000),
+        acknowledge(12_000),
+    ]
+    # with the same identification they were copies of one packet
+    frames = [frame[:4] + struct.pack("!H", 1 + number) + frame[6:] for number, frame in enumerate(frames)]
+    path = write_capture("recovery.pcap", frames, link_type=101)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        flows = tfrctrace.open(path).flows
+    ours = dict(flows.select("src_port", "duplicate_acks").rows())
+    command = [
+        "tshark",
+        "-n",
+        "-r",
+        str(path),
+        "-Y",
+        "tcp.analysis.duplicate_ack",
+        "-T",
+        "fields",
+        "-e",
+        "tcp.srcport",
+    ]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert ours == {80: 0, 40_000: 3}
+    assert theirs == ["40000"] * 3

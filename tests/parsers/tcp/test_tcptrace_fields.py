@@ -3,10 +3,8 @@
 tcptrace is asked where it is installed; where it is right to count differently, that is named here.
 """
 
-import csv
 import json
 import shutil
-import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent.parent
 DATA = ROOT / "tests" / "data"
 
 Row = dict[str, Any]
-Ends = tuple[int, int]
-"""Source and destination port, which distinguish the directions of each of these captures."""
-
 EQUAL = {
     "total_packets": "packets",
     "resets_sent": "rst_packets",
@@ -122,26 +117,6 @@ def captures() -> list[Path]:
     ]
 
 
-def fields(capture: Path) -> list[tuple[Ends, Row]]:
-    """Return what tcptrace says of each direction, by ports."""
-    reported = subprocess.run(
-        ["tcptrace", "-n", "-l", "-r", "-W", "--csv", str(capture)],
-        capture_output=True, text=True, check=False, errors="replace",
-    )  # fmt: skip
-    lines = [line for line in reported.stdout.splitlines() if line.count(",") > len(EQUAL)]
-    directions = []
-    for row in csv.DictReader(lines, skipinitialspace=True):
-        for here, there, way in (("a", "b", "a2b"), ("b", "a", "b2a")):
-            values = {
-                # one name of tcptrace's has a blank in it
-                name.strip().replace(" ", "_").removesuffix(f"_{way}"): (value or "").strip()
-                for name, value in row.items()
-                if name and name.endswith(way)
-            }
-            directions.append(((int(row[f"port_{here}"]), int(row[f"port_{there}"])), values))
-    return directions
-
-
 @pytest.fixture(scope="module")
 def pairs(witness: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Row, Row, Row]]:
     """Capture, our row, that of the other direction, and tcptrace's."""
@@ -155,8 +130,10 @@ def pairs(witness: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list
             trace = tfrctrace.open(path)
             trace.read("flows", "tcp")
             rows = trace.flows.join(trace.tcp, on=["flow", "direction"]).to_dicts()
+        # ports distinguish the directions of each of these captures
         ours = {(row["src_port"], row["dst_port"]): row for row in rows}
-        for ends, theirs in fields(path):
+        for (_, src_port, _, dst_port), theirs in witness.tcptrace_directions(path):
+            ends = (src_port, dst_port)
             found.append((capture.name, ours[ends], ours[ends[::-1]], theirs))
     return found
 
@@ -281,20 +258,22 @@ def test_every_field_stands_in_the_documentation(tmp_path: Path, witness: Module
     if shutil.which("tcptrace") is None:
         pytest.skip("tcptrace is not installed")
     page = (ROOT / "docs" / "tcptrace.md").read_text()
-    (_, reported), *_ = fields(witness.unpack(captures()[0], tmp_path))
+    (_, reported), *_ = witness.tcptrace_directions(witness.unpack(captures()[0], tmp_path))
     assert len(reported) > 60
     assert [field for field in reported if f"`{field}`" not in page] == []
 
 
 @pytest.mark.skipif(shutil.which("tcptrace") is None, reason="tcptrace is not installed")
 @pytest.mark.parametrize("name", ["drop-first-data", "drop-one", "tail-one"])
-def test_what_is_repeated_is_no_part_of_the_initial_window(name: str, tmp_path: Path) -> None:
+def test_what_is_repeated_is_no_part_of_the_initial_window(
+    name: str, tmp_path: Path, witness: ModuleType
+) -> None:
     path = CorpusCase(name).unpack("snd", tmp_path)
     trace = tfrctrace.open(path)
     named = ("src_port", "dst_port", "initial_window_bytes", "initial_window_packets")
     ours = trace.flows.join(trace.tcp, on=["flow", "direction"]).select(*named).rows()
     theirs = [
-        (*ends, int(row["initial_window_bytes"]), int(row["initial_window_pkts"]))
-        for ends, row in fields(path)
+        (src_port, dst_port, int(row["initial_window_bytes"]), int(row["initial_window_pkts"]))
+        for (_, src_port, _, dst_port), row in witness.tcptrace_directions(path)
     ]
     assert set(ours) == set(theirs)

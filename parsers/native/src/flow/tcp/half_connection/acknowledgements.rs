@@ -32,7 +32,7 @@ impl HalfConnection {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        self.acknowledged.number = segment.tcp.ack;
+        let last_number = std::mem::replace(&mut self.acknowledged.number, segment.tcp.ack);
         let Some(position) = self.sent.position(segment.tcp.ack) else {
             return;
         };
@@ -59,7 +59,7 @@ impl HalfConnection {
             {
                 outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, &segment.apart());
             }
-        } else if position == before
+        } else if (position == before || (self.is_before_capture(position) && segment.tcp.ack == last_number))
             && self.sent.next > position
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
@@ -160,6 +160,11 @@ impl HalfConnection {
     /// Whether data may have been sent before the capture began: it shows no SYN.
     pub(in crate::flow::tcp) fn began_before_capture(&self) -> bool {
         self.syns.count == 0
+    }
+
+    /// Whether data at `position` were sent before the capture began, and none that it shows is acknowledged.
+    fn is_before_capture(&self, position: i64) -> bool {
+        position < FIRST_SEEN && self.acknowledged.position <= FIRST_SEEN && self.began_before_capture()
     }
 
     /// Position up to which the stream was sent before the capture began, as far as it shows.
