@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MEBIBYTE: Final = 1 << 20
 LIMITS: Final[dict[str, tuple[int, ...]]] = {
-    "RLIMIT_NOFILE": (4, 5, 6, 8, 10, 12, 16, 20, 32, 64),
+    # with 4, Python itself ends in a traceback before it runs any program
+    "RLIMIT_NOFILE": (5, 6, 8, 10, 12, 16, 20, 32, 64),
     "RLIMIT_FSIZE": (0, 1, 100, 4_096, 20_000, 100_000),
     "RLIMIT_AS": tuple(size * MEBIBYTE for size in (60, 100, 150, 200, 300, 400, 700, 1_000)),
 }
