@@ -53,9 +53,8 @@ kind = "bars"
 x = "queue"
 y = "rate"
 
-[[claim]]
-name = "more"
-require = "rate > 0"
+[[expect]]
+claim = "rate[udp] > 0 bit/s"
 """
 INVENTORY_TOML: Final = """
 [[site]]
