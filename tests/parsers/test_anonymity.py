@@ -235,7 +235,10 @@ def test_flows_are_the_same_but_for_their_names(request):
     path = request.config.rootpath / CAPTURES["IPv4 and IPv6"]
     bare, veiled = tfrctrace.open(path).flows, tfrctrace.open(path, anonymize=KEY).flows
     names = ["src", "dst", "source"]
-    assert veiled.drop(names).equals(bare.drop(names))
+    assert veiled.drop(*names, "notes").equals(bare.drop(*names, "notes"))
+    for known, hidden in zip(bare.iter_rows(named=True), veiled.iter_rows(named=True), strict=True):
+        note = known["notes"] and known["notes"].replace(known["src"], hidden["src"])
+        assert hidden["notes"] == (note and note.replace(known["dst"], hidden["dst"]))
     assert veiled["src"].to_list() == [VEIL.host(address) for address in bare["src"].to_list()]
 
 

@@ -40,6 +40,8 @@ def test_a_cluster_that_loses_a_worker_does_all_chains(run, farm, tmp_path, cont
         killer.join(PATIENCE_S)
         assert outcome.status == 0, outcome.err
         assert not killer.is_alive()
+    # what the worker had begun when it was killed is removed by the next run
+    assert run("batch", "farm", "-o", "two", "-j", "1").status == 0
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
