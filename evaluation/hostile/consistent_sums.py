@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from program import Program
 
 SHARES: Final = re.compile(r"_share$|_ratio$|^pdr$|^plr$|^reported_plr$|^jain|^drop_ratio$")
-NO_SHARES: Final = frozenset({"delayed_ack_ratio", "upload_download_ratio", "promised_share", "worst_ratio"})
+NO_SHARES: Final = frozenset(
+    {"delayed_ack_ratio", "inter_protocol_ratio", "upload_download_ratio", "promised_share", "worst_ratio"}
+)
 """Quotients of things of which neither is a part of the other."""
 COUNTS: Final = re.compile(r"_(packets|bytes|samples|segments|share|ratio|bps|queries|frames)$|^packets$")
 SIGNED: Final = frozenset({"reported_lost_packets"})
