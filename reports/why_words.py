@@ -39,6 +39,9 @@ CAUSE_WORDS: Final[Mapping[Cause, str]] = {
 }
 """What the sender waited for, of which a sentence is made."""
 
+OF_THE_PATH: Final[tuple[Cause, ...]] = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark")
+"""Causes in which the congestion window limits the sender; round-trip times and losses tell them apart."""
+
 SIGN_WORDS: Final[Mapping[str, str]] = {
     "no_data_yet": "no data were sent before",
     "nothing_in_flight": "all data were acknowledged, both windows were open, and nothing was sent",

@@ -10,7 +10,7 @@ from tfrctrace.reports.figures.causes import trace_causes_figure
 from tfrctrace.reports.figures.charts import REST, Chart, Series
 from tfrctrace.reports.flow_rows import endpoint, flow_name
 from tfrctrace.reports.units import MISSING, counted, format_duration_s, format_share
-from tfrctrace.reports.why_words import CAUSE_WORDS, SIGN_WORDS, sentences
+from tfrctrace.reports.why_words import CAUSE_WORDS, OF_THE_PATH, SIGN_WORDS, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,8 +61,16 @@ def why_no_faster(content: ReportContent) -> Iterator[Words]:
         if flow.main_cause == "unknown":
             yield (*named, f" was no faster is unknown: {SIGN_WORDS[flow.main_sign]}.")
         else:
-            share, lasted = format_share(flow.main_cause_share), format_duration_s(flow.duration_s)
-            yield (*named, f" was no faster: for {share} of {lasted} {CAUSE_WORDS[flow.main_cause]}.")
+            yield (*named, f" was no faster: {_held_back(flow)}.")
+
+
+def _held_back(flow: FlowCauses) -> str:
+    lasted, words = format_duration_s(flow.duration_s), CAUSE_WORDS[flow.main_cause]
+    if flow.main_cause not in OF_THE_PATH:
+        return f"for {format_share(flow.main_cause_share)} of {lasted} {words}"
+    # that the window held it back is certain, what held back the window is inferred
+    share = sum(getattr(flow, f"{cause}_share") for cause in OF_THE_PATH)
+    return f"for {format_share(min(share, 1.0))} of {lasted} the network limited it; it looks as if {words}"
 
 
 def cause_cell(content: ReportContent, pair: Conversation) -> Cell:

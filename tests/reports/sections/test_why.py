@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -58,6 +59,15 @@ def test_the_first_screen_says_why_the_largest_flow_was_no_faster(reports, truth
     ]
     assert said == "Why flow 1 was no faster: for 95.0 % of 21.8 s the receive window was full."
     assert known.receiver_s / known.life_s == pytest.approx(0.95, abs=0.05)
+
+
+def test_the_first_screen_says_for_sure_that_the_network_limited_and_how_it_looks(reports, truth):
+    run = "0000-bottleneck-reno"
+    _, known = truth.read(RUNS / run)
+    said = next(text(words) for words in section(reports(run), "summary").headline if "Why" in text(words))
+    found = re.search(r": for ([\d.]+) % of [\d.]+ s the network limited it; it looks as if .+\.$", said)
+    assert found
+    assert float(found[1]) / 100 <= known.network_s / known.life_s + 0.02
 
 
 @pytest.mark.parametrize("run", [RECEIVER, BURSTS, POLICER])
