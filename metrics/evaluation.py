@@ -79,7 +79,7 @@ DEMAND_COLUMNS: Final = (
     "received_packets",
     "received_bytes",
     "lost_packets",
-    "app_limited_share",
+    "direction",
     "rtt_mean_ms",
     "feedback_packets",
 )
@@ -109,13 +109,15 @@ def evaluate(
     window_ns: int,
     warmup_ns: int = 0,
     sparse_share: float = SPARSE_SHARE,
+    no_data_shares: Callable[[], Mapping[tuple[int, str], float]] = dict,
     assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Evaluation:
     """Return the metrics of each competing set, then those of each flow over its whole life.
 
     `column` of `bins` has the bytes of the rate. `flows` also has a column `group`, the label or the
     transport, and with a step the column that `whole_flow_metrics` needs. `window_ns` is a multiple of the
-    width of the bins. `sparse_share` is that of `small_flows`.
+    width of the bins. `sparse_share` is that of `small_flows`; for TCP flows with a small rate,
+    `no_data_shares` returns those of `tfrctrace.metrics.flow.causes`.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
     up_down = up_down_groups(flows)
@@ -123,6 +125,13 @@ def evaluate(
     shown = [name for name in DEMAND_COLUMNS if name in flows.columns]
     places = {flow: place for place, flow in enumerate(flows["flow"])} if sets else {}
     demands = flows.select(shown)
+
+    def demand_of(flow: int) -> Mapping[str, Any]:
+        row = demands.row(places[flow], named=True)
+        if row["transport"] == "tcp":
+            row["no_data_share"] = no_data_shares().get((flow, row["direction"]))
+        return row
+
     found = Evaluation([], {})
     for competing in sets:
         own = _SetMetrics(
@@ -134,9 +143,7 @@ def evaluate(
             warmup_ns=warmup_ns,
             assumptions=assumptions,
         )
-        found.small_flows[competing.number] = own.leave_out_sparse(
-            lambda flow: demands.row(places[flow], named=True), sparse_share
-        )
+        found.small_flows[competing.number] = own.leave_out_sparse(demand_of, sparse_share)
         found.rows.extend(own.metrics())
     found.rows.append(whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions))
     return found

@@ -22,8 +22,11 @@ LOADED_SHARE: Final = 0.8
 IDLE_SHARE: Final = 0.2
 """Share of it below which an interval is idle."""
 
-_LIMITED_SHARE: Final = 0.5
-"""Share of an interval in which flows are in rounds that only the network limits."""
+_HELD_SHARE: Final = 0.5
+"""Share of an interval in which the path holds back flows."""
+
+LOADING_SUMS: Final = ("bottleneck_ns", "shared_bottleneck_ns", "policer_ns", "mark_ns")
+"""Columns of groups: time of flows that took what the path had. Losses without a queue show no load."""
 
 LEAST_SAMPLES: Final = 20
 
@@ -67,8 +70,8 @@ class LinkLoad:
 def link_load(link: Groups, capacity_bps: float | None = None) -> LinkLoad:
     """Return when a link was loaded: groups by link, over intervals.
 
-    An interval is loaded if the rate of a direction is above a share of the link's, or flows are limited by
-    the network for half of it; idle if neither, and both rates are low.
+    An interval is loaded if the rate of a direction is above a share of the link's, or the path holds back
+    flows for half of it, where `link` has causes; idle if neither, and both rates are low.
     """
     import polars as pl
 
@@ -77,7 +80,7 @@ def link_load(link: Groups, capacity_bps: float | None = None) -> LinkLoad:
         raise UsageError("delay under load is that of intervals", hint="give their width, such as 1s")
     rate = pl.col("wire_bytes").sum() * 8e9 / every_ns
     rows = link.rows.group_by("start_ns", "direction").agg(
-        rate_bps=rate, limited=pl.col("network_limited_ns").sum() / every_ns
+        rate_bps=rate, held=pl.sum_horizontal(pl.col(LOADING_SUMS).sum()) / every_ns
     )
     if capacity_bps is None:
         top = pl.col("rate_bps").quantile(_RATE_SHARE, interpolation="higher").over("direction")
@@ -90,10 +93,10 @@ def link_load(link: Groups, capacity_bps: float | None = None) -> LinkLoad:
     loads = (
         rows.filter(pl.col("direction").is_in(main.implode()))
         .group_by("start_ns")
-        .agg(pl.col("share").max(), pl.col("limited").max())
+        .agg(pl.col("share", "held").max())
         .select(
             "start_ns",
-            load=pl.when((pl.col("share") >= LOADED_SHARE) | (pl.col("limited") >= _LIMITED_SHARE))
+            load=pl.when((pl.col("share") >= LOADED_SHARE) | (pl.col("held") >= _HELD_SHARE))
             .then(pl.lit("loaded"))
             .when(pl.col("share") <= IDLE_SHARE)
             .then(pl.lit("idle")),

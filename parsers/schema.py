@@ -19,7 +19,7 @@ from tfrctrace.parsers import _native
 if TYPE_CHECKING:
     import polars as pl
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the JSON form; it changes when a name or a meaning does."""
 
 ColumnType = Literal["uint32", "uint64", "int64", "float64", "string"]

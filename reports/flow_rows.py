@@ -59,9 +59,6 @@ class FlowRow(NamedTuple):
     rtt_max_ms: float | None
     recovery_episodes: int | None
     rto_episodes: int | None
-    app_limited_share: float | None
-    receiver_limited_share: float | None
-    network_limited_share: float | None
     sent_packets: int | None
     received_packets: int | None
     dropped_packets: int | None

@@ -130,20 +130,22 @@ class Trace(Tables):
         *,
         labels: Iterable[str] = (),
         inventory: StrPath | None = None,
+        causes: bool = False,
     ) -> Groups:
         """Return packets, bytes, RTT, losses and connection attempts of groups of flows, by interval.
 
         `by` is one of `tfrctrace.base.grouping.KINDS`, such as `host`, `prefix/16`, `site` (named by the file
         `inventory`) or `label` (with the rules `labels`; other flows are labelled by their transport).
         `every` such as `"1min"` is the width of the intervals, which begin at multiples of it
-        since the epoch; without it there is one. Tables of the same grouping add up: `trace.groups() +
+        since the epoch; without it there is one. With `causes` rows have the time of flows by what held them
+        back (docs/why-is-it-slow.md), else null. Tables of the same grouping add up: `trace.groups() +
         other.groups()`. docs/groups.md says what a row is.
         """
         from tfrctrace.base.grouping import parse_grouping
         from tfrctrace.trace.gather_groups import gather_groups
 
         named = None if inventory is None else os.fspath(inventory)
-        return gather_groups(self, parse_grouping(by, every, named), tuple(labels))
+        return gather_groups(self, parse_grouping(by, every, named), tuple(labels), causes=causes)
 
     def delays_under_load(
         self,
@@ -156,7 +158,7 @@ class Trace(Tables):
         """Return the round-trip times of groups while the link is idle, and while it is loaded.
 
         An interval is loaded if the rate of the link is above 80 % of its 99th percentile (or of `capacity`,
-        as `"10M"`), or if only the network limits flows for half of it; it is idle below 20 %.
+        as `"10M"`), or if the path holds back flows for half of it; it is idle below 20 %.
         """
         from tfrctrace.base.grouping import parse_grouping
         from tfrctrace.trace.gather_groups import gather_loaded_delays

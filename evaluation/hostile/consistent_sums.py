@@ -46,10 +46,7 @@ PARTS: Final = (
     ("wifi_retry_frames", "wifi_frames"),
     ("connections_established", "connection_attempts"),
 )
-WHOLES: Final = (
-    ("app_limited_share", "receiver_limited_share", "network_limited_share"),
-    ("not_ect_share", "ect0_share", "ect1_share", "ce_share"),
-)
+WHOLES: Final = (("not_ect_share", "ect0_share", "ect1_share", "ce_share"),)
 RISING: Final = ("min_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
 SUMMED: Final = ("packets", "wire_bytes", "payload_bytes", "data_packets", "retransmitted_packets")
 CAPTURES: Final = ("pcap", "pcapng")

@@ -1,8 +1,8 @@
-"""Where the cause of an incident is, by what changed with it and what did not.
+"""Where an incident was, by what changed with it and what did not.
 
 The violated objectives name what kind of trouble it is: delay, loss, connections, answers of servers. Of the
 signals of this kind those count that became worse than chance explains; the place with nearly all of the
-increase is the cause, if the other places were measured. Whatever is not shown stays unknown.
+increase is that of the incident, if the other places were measured. Whatever is not shown stays unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Confidence = Literal["high", "medium", "low"]
 Scope = Literal["all hosts", "one host", "some hosts", "one server", "some servers", "unknown"]
 
 _MOST: Final = 2 / 3
-"""Share of the increase that a place needs to be the cause."""
+"""Share of the increase that a place needs to be that of the incident."""
 _NEARLY_ALL: Final = 0.9
 """Share with which the confidence is high."""
 _ALL_HOSTS: Final = 0.7
@@ -62,7 +62,7 @@ ReasonKind = Literal["worse", "several places", "no change", "no baseline", "sil
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why the place of a cause is what it is, or why it is unknown."""
+    """Why the place of an incident is what it is, or why it is unknown."""
 
     kind: ReasonKind
     worse: tuple[Signal, ...] = ()
@@ -72,8 +72,8 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """Where the cause of an incident is."""
+class Attribution:
+    """Where an incident was."""
 
     place: Place
     scope: Scope
@@ -89,14 +89,14 @@ class Cause:
     """Every signal that is known: what changed, and what did not."""
 
 
-def cause_of(
+def attribution_of(
     incident: Incident,
     objectives: Sequence[Objective],
     evidence: pl.DataFrame,
     near: Sequence[str] | None,
     bad_ns: Sequence[tuple[int, int]],
-) -> Cause:
-    """Return where the cause of an incident is.
+) -> Attribution:
+    """Return where an incident was.
 
     `evidence` are the hosts of its link around it, `near` those that open connections, and `bad_ns` the times
     of all incidents of the link, which are no baseline.
@@ -155,9 +155,9 @@ def _groups(incident: Incident) -> set[str]:
     return {stretch.group for stretch in incident.stretches if stretch.group is not None}
 
 
-def _unknown(signals: Sequence[Signal], words: str, reason: Reason) -> Cause:
+def _unknown(signals: Sequence[Signal], words: str, reason: Reason) -> Attribution:
     known = tuple(signal for signal in signals if signal.has_changed is not None)
-    return Cause("unknown", "unknown", (), False, "low", reason, words, known)
+    return Attribution("unknown", "unknown", (), False, "low", reason, words, known)
 
 
 def _relevant(trouble: Trouble | None, signals: Sequence[Signal]) -> list[Signal]:
@@ -167,8 +167,8 @@ def _relevant(trouble: Trouble | None, signals: Sequence[Signal]) -> list[Signal
 
 def _of_one_host(
     trouble: Trouble | None, before: pl.DataFrame, during: pl.DataFrame, words: str
-) -> Cause | None:
-    """Return the cause where only single hosts got worse, too few to be seen in the sum of all."""
+) -> Attribution | None:
+    """Return the place where only single hosts got worse, too few to be seen in the sum of all."""
     import polars as pl
 
     if trouble is None:
@@ -188,15 +188,15 @@ def _of_one_host(
         return None
     is_near = bool(during.filter(own)["is_near"][0])
     chosen = pl.col("is_near") == is_near
-    cause = _decided(relevant, signals, before.filter(chosen), during.filter(chosen), words, has_sides=True)
-    if cause.hosts or cause.place == "unknown":
-        return replace(cause, confidence="medium" if cause.confidence == "high" else cause.confidence)
+    found = _decided(relevant, signals, before.filter(chosen), during.filter(chosen), words, has_sides=True)
+    if found.hosts or found.place == "unknown":
+        return replace(found, confidence="medium" if found.confidence == "high" else found.confidence)
     scope: Scope = "one host" if is_near else "one server"
-    return replace(cause, scope=scope, hosts=(name,), confidence="low")
+    return replace(found, scope=scope, hosts=(name,), confidence="low")
 
 
-def _silence(words: str) -> Cause:
-    return Cause("capture", "all hosts", (), False, "medium", Reason("silence"), words, ())
+def _silence(words: str) -> Attribution:
+    return Attribution("capture", "all hosts", (), False, "medium", Reason("silence"), words, ())
 
 
 def _baseline(
@@ -232,8 +232,8 @@ def _decided(
     *,
     has_sides: bool,
     hit: Set[str] = frozenset(),
-) -> Cause:
-    """Return the cause that the relevant signals show, of which at least one has changed."""
+) -> Attribution:
+    """Return the place that the relevant signals show, of which at least one has changed."""
     known = tuple(signal for signal in signals if signal.has_changed is not None)
     changed = [signal for signal in relevant if signal.has_changed]
     best = _largest(changed)
@@ -257,7 +257,7 @@ def _decided(
     )
     unchanged = tuple(signal for signal in others if signal.has_changed is False)
     reason = Reason("worse", worse=(best,), unchanged=unchanged)
-    return Cause(place, scope, hosts, under_load, confidence, reason, words, known)
+    return Attribution(place, scope, hosts, under_load, confidence, reason, words, known)
 
 
 def _weight(signal: Signal) -> float:
@@ -283,9 +283,9 @@ def _share_of(best: Signal, changed: Sequence[Signal]) -> float:
 def _scope(
     best: Signal, before: pl.DataFrame, during: pl.DataFrame, hit: Set[str]
 ) -> tuple[Scope, tuple[str, ...]]:
-    """Return which hosts suffered: of the side of the cause, if not all of them did, else of the other.
+    """Return which hosts suffered: of the side of the place, if not all of them did, else of the other.
 
-    Where no host of the side of the cause shows it by itself, those that violated an objective are named.
+    Where no host of the side of the place shows it by itself, those that violated an objective are named.
     """
     import polars as pl
 

@@ -1,9 +1,9 @@
-"""What a link showed during an incident and in its usual state: the numbers that decide where the cause is.
+"""What a link showed during an incident and in its usual state: the numbers that decide where it was.
 
 The near side of a link opens connections (clients), the far side accepts them. Each signal belongs to one
 place: round-trip times and losses between the capture and a side, the time that servers take, the rate.
 `SHARES` and `MEDIANS` register all of them, with the kinds of trouble that they explain; their names in
-English stand in `reports/audit/cause_words.py`.
+English stand in `reports/audit/place_words.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from tfrctrace.metrics.flow.causes import CAUSE_SUMS
 from tfrctrace.metrics.statistics.confidence import median_limits, share_limits
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ EVIDENCE_SUMS: Final = (
     "lost_behind_capture",
     "capture_gap_bytes",
     "zero_windows",
-    "network_limited_ns",
+    *CAUSE_SUMS,
     "connection_attempts",
     "connections_established",
     "connections_refused",
@@ -106,7 +107,7 @@ class Signal:
 
     key: SignalKey
     place: Place
-    """Where the cause is if it is this that changed."""
+    """Where the trouble is if it is this that changed."""
     unit: str
     """`ms`, `bit/s`, `dBm`, or empty for a share."""
     before: Measured

@@ -16,6 +16,9 @@ CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 SHARE_NAMES: Final = ("main_cause_share", *(f"{cause}_share" for cause in CAUSES))
 """Columns of shares of time."""
 
+CAUSE_SUMS: Final = tuple(f"{cause}_ns" for cause in CAUSES)
+"""Columns of groups: time by cause, summed over flows."""
+
 UNKNOWN_SHARE: Final = "unknown_share"
 
 MOST_UNKNOWN: Final = 0.05
@@ -91,6 +94,18 @@ def causes_of_directions(causes: pl.DataFrame) -> pl.DataFrame:
     found = cause_shares(causes).join(main_causes(causes).rename(names), on=_OF_DIRECTION)
     largest = pl.max_horizontal(f"{cause}_share" for cause in CAUSES)
     return found.with_columns(largest.alias("main_cause_share"))
+
+
+def no_data_shares(causes: pl.DataFrame) -> dict[tuple[int, str], float]:
+    """Return the share of time in which each flow and direction had no data to send, where that is known.
+
+    It waited for its application, or for the other side's answer.
+    """
+    import polars as pl
+
+    known = cause_shares(causes).filter(pl.col(UNKNOWN_SHARE) <= MOST_UNKNOWN)
+    share = pl.col("application_share") + pl.col("server_share")
+    return {(flow, way): value for flow, way, value in known.select(*_OF_DIRECTION, share).iter_rows()}
 
 
 def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCauses]:

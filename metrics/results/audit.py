@@ -15,11 +15,13 @@ from tfrctrace.metrics.audit.attribution import Confidence, Scope
 from tfrctrace.metrics.audit.incidents import Ended
 from tfrctrace.metrics.audit.signals import Place, SignalKey
 from tfrctrace.metrics.results.document import Tool
+from tfrctrace.metrics.results.why import Cause
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tfrctrace.metrics.audit.attribution import Cause
+    from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.profiles.score import Profile
@@ -70,12 +72,13 @@ class CaptureCounts(Part, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FoundIncident:
-    """An incident and its cause."""
+    """An incident, where it was, and what held flows back meanwhile."""
 
     number: int
     """From 1, by begin, over all links."""
     incident: Incident
-    cause: Cause
+    where: Attribution
+    why: HeldBack
     files: tuple[str, ...]
     """Captures that have packets of this time."""
 
@@ -223,7 +226,7 @@ class ListedSignal(Part, frozen=True):
 
     key: SignalKey
     name: Annotated[str, Meta(description="in English; later releases may word it otherwise")]
-    place: Annotated[Place, Meta(description="where the cause is if it is this that got worse")]
+    place: Annotated[Place, Meta(description="where the trouble is if it is this that got worse")]
     unit: Annotated[str, Meta(description="`ms`, `bit/s`, `dBm`, or empty for a share")]
     changed: Annotated[bool | None, Meta(description="got worse by more than chance")]
     before_value: float | None
@@ -252,7 +255,7 @@ class ListedStretch(Part, frozen=True):
 
 
 class ListedIncident(Part, frozen=True):
-    """An incident, and where its cause is."""
+    """An incident, where it was, and what held flows back meanwhile."""
 
     number: Count
     link: str
@@ -265,6 +268,11 @@ class ListedIncident(Part, frozen=True):
     confidence: Confidence
     reason: str
     baseline: str
+    causes_ns: Annotated[
+        Mapping[Cause, Count] | None,
+        Meta(description="time of TCP flows by what held them back, the largest first; null: `no_causes`"),
+    ]
+    no_causes: Annotated[str | None, Meta(description="why `causes_ns` is null")]
     signals: tuple[ListedSignal, ...]
     stretches: tuple[ListedStretch, ...]
     files: tuple[str, ...]
@@ -273,7 +281,7 @@ class ListedIncident(Part, frozen=True):
 class AuditDocument(Part, frozen=True):
     """What `tfrctrace audit` writes into `audit.json`. Times are integers in ns."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     tool: Tool
     title: str
     objectives: tuple[StatedObjective, ...]

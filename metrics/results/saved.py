@@ -10,7 +10,7 @@ from tfrctrace.metrics.results.document import Tool
 from tfrctrace.metrics.results.flows import Count, SourceProblem, SourceSummary, TimeNs
 from tfrctrace.metrics.results.metrics import TraceMetrics
 
-RESULTS_SCHEMA_VERSION: Final = 2
+RESULTS_SCHEMA_VERSION: Final = 3
 """It changes when a name or a meaning does."""
 
 

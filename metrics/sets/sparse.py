@@ -26,7 +26,7 @@ MOST_LOST: Final = 0.05
 """Share of packets that a flow with congestion control may lose or retransmit: more limit its rate."""
 
 LEAST_LIMITED: Final = 0.5
-"""Share of the time in which the application limited a sparse TCP flow: most of it."""
+"""Share of the time in which a sparse TCP flow had no data to send: most of it."""
 
 MOST_OUTSTANDING: Final = 0.5
 """Packets outstanding on average: below this nothing was outstanding half of the time or more."""
@@ -113,10 +113,9 @@ def _sparse(amounts: Mapping[int, int], asked: Mapping[int, Fraction], limit: Fr
 
 
 def _tcp_demand(row: Mapping[str, Any]) -> Demand:
-    limited = row.get("app_limited_share")
-    if limited is not None:
-        evidence = f"its application limited it {limited:.0%} of the time"
-        return Demand(limited > LEAST_LIMITED, evidence)
+    share = row.get("no_data_share")
+    if share is not None:
+        return Demand(share > LEAST_LIMITED, f"it had no data to send for {share:.0%} of the time")
     outstanding = _outstanding_packets(row)
     if outstanding is None:
         return Demand(False, "the trace does not show whether data was waiting")

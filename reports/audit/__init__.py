@@ -1,1 +1,1 @@
-"""The page of an audit: verdicts, incidents with their causes, and each link over time."""
+"""The page of an audit: verdicts, incidents with their places, and each link over time."""

@@ -22,7 +22,7 @@ from tfrctrace.metrics.results.audit import (
     StatedProfile,
 )
 from tfrctrace.metrics.results.document import Tool
-from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
+from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, reason_text
 from tfrctrace.reports.audit.profile_tables import MOST_SCORES, metadata
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import open_output, open_text_output
@@ -105,20 +105,22 @@ def _judged(result: ObjectiveResult) -> JudgedObjective:
 
 
 def _incident(found: FoundIncident, objectives: tuple[Objective, ...]) -> ListedIncident:
-    incident, cause = found.incident, found.cause
+    incident, where = found.incident, found.where
     return ListedIncident(
         number=found.number,
         link=incident.link,
         begin_ns=incident.begin_ns,
         end_ns=incident.end_ns,
-        place=cause.place,
-        under_load=cause.under_load,
-        scope=cause.scope,
-        hosts=cause.hosts,
-        confidence=cause.confidence,
-        reason=reason_text(cause.reason),
-        baseline=cause.baseline,
-        signals=tuple(map(_signal, cause.signals)),
+        place=where.place,
+        under_load=where.under_load,
+        scope=where.scope,
+        hosts=where.hosts,
+        confidence=where.confidence,
+        reason=reason_text(where.reason),
+        baseline=where.baseline,
+        causes_ns=found.why.ns or None,
+        no_causes=None if found.why.lacking is None else LACKING_WORDS[found.why.lacking],
+        signals=tuple(map(_signal, where.signals)),
         stretches=tuple(
             ListedStretch(**{**asdict(stretch), "objective": objectives[stretch.objective].name})
             for stretch in incident.stretches

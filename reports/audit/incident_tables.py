@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
-from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
+from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, reason_text
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
 from tfrctrace.reports.printers.objectives import value_text
 from tfrctrace.reports.units import (
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.base.timezones import TimeZone
-    from tfrctrace.metrics.audit.attribution import Cause
+    from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective
@@ -36,6 +37,8 @@ _MOST_ROWS: Final = 200
 _MOST_EVIDENCE: Final = 30
 """Incidents whose evidence is written out."""
 _MOST_NAMES: Final = 3
+_LEAST_NAMED: Final = 0.05
+"""Share of the time of flows from which a cause is named."""
 
 _HEADINGS: Final = (
     Heading("When", numeric=False, meaning="first and last violated interval"),
@@ -77,7 +80,7 @@ def incidents_section(audit: Audit, zone: TimeZone, pages: Mapping[int, str]) ->
 def evidence_section(audit: Audit, zone: TimeZone) -> Section:
     """Return what each incident was compared with, and how to see its packets."""
     found = _longest_first(audit)[:_MOST_EVIDENCE]
-    tables = tuple(_evidence(one, zone) for one in found if one.cause.signals)
+    tables = tuple(_evidence(one, zone) for one in found if one.where.signals)
     commands = tuple(Term(f"Incident {one.number}", "", command(one)) for one in found if one.files)
     return Section("evidence", "Evidence", tables=tables, terms=commands)
 
@@ -95,10 +98,10 @@ def _row(
     *,
     has_links: bool,
 ) -> Row:
-    incident, cause = one.incident, one.cause
+    incident, where = one.incident, one.where
     names = _violated(incident, objectives)
     groups = list(dict.fromkeys(stretch.group or MISSING for stretch in incident.stretches))
-    anchor = f"table-evidence-{one.number}" if cause.signals else ""
+    anchor = f"table-evidence-{one.number}" if where.signals else ""
     ended = list(dict.fromkeys(stretch.ended for stretch in incident.stretches))
     return Row(
         f"incident-{one.number}",
@@ -114,8 +117,8 @@ def _row(
                 format_duration_s(incident.lasted_ns / 1e9),
                 sort=incident.begin_ns,
             ),
-            Cell(where_text(cause), _who(cause), anchor=anchor),
-            Cell(cause.confidence),
+            Cell(where_text(where), _who(where), anchor=anchor),
+            Cell(where.confidence),
             Cell(enumerated(names) if names else "no packets", _listed(groups)),
             _worst(one, objectives),
             Cell(ended[0] if len(ended) == 1 else "" if not ended else "recovered in part"),
@@ -123,15 +126,15 @@ def _row(
     )
 
 
-def where_text(cause: Cause) -> str:
-    """Return the place of a cause: `client side, under load`."""
-    return f"{cause.place}, under load" if cause.under_load else cause.place
+def where_text(where: Attribution) -> str:
+    """Return the place of an incident: `client side, under load`."""
+    return f"{where.place}, under load" if where.under_load else where.place
 
 
-def _who(cause: Cause) -> str:
-    if cause.hosts:
-        return f"{cause.scope}: {_listed(cause.hosts)}"
-    return "" if cause.scope == "unknown" else cause.scope
+def _who(where: Attribution) -> str:
+    if where.hosts:
+        return f"{where.scope}: {_listed(where.hosts)}"
+    return "" if where.scope == "unknown" else where.scope
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -154,24 +157,42 @@ def _violated(incident: Incident, objectives: Sequence[Objective]) -> list[str]:
 
 def incident_line(one: FoundIncident, objectives: Sequence[Objective], zone: TimeZone) -> Words:
     """Return an incident in one sentence."""
-    incident, cause = one.incident, one.cause
+    incident, where = one.incident, one.where
     names = _violated(incident, objectives)
     what = enumerated(names) if names else "no packets"
-    who = f" ({_who(cause)})" if _who(cause) else ""
+    who = f" ({_who(where)})" if _who(where) else ""
     when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
-    return (f"{when}: {what}; {where_text(cause)}{who}, confidence {cause.confidence}.",)
+    place = f"{when}: {what}; {where_text(where)}{who}, confidence {where.confidence}."
+    why = _held_back(one.why)
+    return (f"{place} {why}" if why else place,)
+
+
+def _held_back(why: HeldBack) -> str:
+    """Return what held flows back; nothing if that is not known."""
+    whole_ns = sum(why.ns.values())
+    named = [
+        f"{cause.replace('_', ' ')} {format_share(ns / whole_ns)}"
+        for cause, ns in why.ns.items()
+        if ns >= _LEAST_NAMED * whole_ns
+    ]
+    return f"TCP flows were held back by: {', '.join(named)} of their time." if named else ""
 
 
 def _evidence(one: FoundIncident, zone: TimeZone) -> TableView:
     when = format_stretch_ns(one.incident.begin_ns, one.incident.end_ns, zone)
-    cause = one.cause
+    where = one.where
     return TableView(
         f"evidence-{one.number}",
-        f"Incident {one.number}, {when}: {where_text(cause)}. {_sentence(reason_text(cause.reason))} "
-        f"Compared with {cause.baseline}.",
+        f"Incident {one.number}, {when}: {where_text(where)}. {_sentence(reason_text(where.reason))} "
+        f"Compared with {where.baseline}. {_held_back(one.why) or _sentence(_lacking(one.why))}",
         _SIGNAL_HEADINGS,
-        tuple(_signal_row(one.number, place, signal) for place, signal in enumerate(cause.signals)),
+        tuple(_signal_row(one.number, place, signal) for place, signal in enumerate(where.signals)),
     )
+
+
+def _lacking(why: HeldBack) -> str:
+    """Return why it is not known what held flows back."""
+    return "" if why.lacking is None else f"what held flows back is not known: {LACKING_WORDS[why.lacking]}"
 
 
 def _sentence(words: str) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.audit.incidents import SILENT_INTERVALS
 from tfrctrace.metrics.groups import percentile
 from tfrctrace.metrics.statistics.confidence import share_limits
-from tfrctrace.reports.audit.cause_words import LIMITS_OF_CAUSES
 from tfrctrace.reports.audit.incident_tables import evidence_section, incident_line, incidents_section
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
+from tfrctrace.reports.audit.place_words import LIMITS_OF_PLACES
 from tfrctrace.reports.audit.profile_tables import profiles_section
 from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.inputs import inputs_of
@@ -370,5 +370,5 @@ def _method(audit: Audit) -> Section:
         )
         for objective in audit.objectives
     )
-    limits = tuple(Term(name, words) for name, words in LIMITS_OF_CAUSES.items())
+    limits = tuple(Term(name, words) for name, words in LIMITS_OF_PLACES.items())
     return Section("method", "How it was judged", terms=(*objectives, *limits))

@@ -1,4 +1,4 @@
-"""The flight of a TCP sender over time, and the windows that limit it."""
+"""The flight of a TCP sender over time, and the windows that bound it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.conversations import largest_directions, of_direction
 from tfrctrace.reports.elements import Curve, Figure
-from tfrctrace.reports.units import counted, format_bytes, format_share
+from tfrctrace.reports.units import counted, format_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,7 +86,7 @@ def _points(rounds: pl.DataFrame) -> pl.DataFrame:
         pl.col("time_ns").first(),
         pl.col("flight_bytes").max(),
         pl.col("window_bytes").min(),
-        pl.col("phase").is_in(["recovery", "timeout"]).any().alias("repairs"),
+        pl.col("repair").is_not_null().any().alias("repairs"),
     )
 
 
@@ -106,17 +106,6 @@ def _logged_windows(variables: pl.DataFrame, row: FlowRow) -> list[tuple[int, fl
 
 
 def _caption(row: FlowRow, rounds: pl.DataFrame, far_window: pl.Series | None) -> str:
-    limits = ""
-    if row.network_limited_share is not None:
-        shares = (
-            f"{format_share(share)} {what}"
-            for share, what in (
-                (row.network_limited_share, "the network"),
-                (row.receiver_limited_share, "the receiver"),
-                (row.app_limited_share, "the application"),
-            )
-        )
-        limits = f" Limits by share of time: {', '.join(shares)}."
     rings = " A ring marks recoveries." if row.recovery_episodes or row.rto_episodes else ""
     far = ""
     if far_window is not None and far_window.count():
@@ -124,5 +113,5 @@ def _caption(row: FlowRow, rounds: pl.DataFrame, far_window: pl.Series | None) -
         far = f" The receive window (median {usual}) is far above."
     return (
         f"Data outstanding in each of {counted(rounds.height, 'round')} of {row.legend}, as seen "
-        f"at the capture point.{limits}{rings}{far}"
+        f"at the capture point.{rings}{far}"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from tfrctrace.base.errors import printable
 from tfrctrace.base.timezones import UTC_ZONE
+from tfrctrace.metrics.flow.causes import CAUSE_SUMS, CAUSES
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.records import record
 from tfrctrace.reports.units import (
@@ -45,6 +46,7 @@ class _Group(NamedTuple):
     connections_unanswered: int
 
 
+_HELD_BACK: Final = "held back by"
 _HEADINGS: Final = ("group", "", "bytes", "goodput", "retr.", "RTT p50/p95", "failed")
 _INTERVAL_HEADINGS: Final = ("group", "", "start", "goodput", "retr.", "RTT p50/p95", "failed")
 
@@ -58,18 +60,23 @@ def write_groups(
     every_ns: int | None,
     zone: TimeZone = UTC_ZONE,
     verdicts: Mapping[tuple[str | None, int], str] | None = None,
+    has_causes: bool = False,
     width: int | None = None,
 ) -> None:
     """Write a table of `rows`, of `total` ones; `order` is how these were chosen.
 
-    `verdicts` on a group and the start of an interval stand in place of failed connections. Where the table
-    is wider than `width` (of a terminal, in columns), the name of a group has a line of its own.
+    `verdicts` on a group and the start of an interval, or with `has_causes` what held flows back for most of
+    their time, stand in place of failed connections. Where the table is wider than
+    `width` (of a terminal, in columns), the name of a group has a line of its own.
     """
     groups = [record(row, _Group) for row in rows]
     if groups:
         headings = _HEADINGS if every_ns is None else _INTERVAL_HEADINGS
         times = list(interval_times([group.start_ns for group in groups], every_ns, zone))
         cells = [_cells(row, time) for row, time in zip(groups, times, strict=True)]
+        if has_causes:
+            headings = (*headings[:-1], _HELD_BACK)
+            cells = [(*cell[:-1], _main_cause(row)) for cell, row in zip(cells, rows, strict=True)]
         if verdicts is not None:
             headings = (*headings[:-1], "verdict")
             keys = [(group.group, group.start_ns) for group in groups]
@@ -108,6 +115,16 @@ def _cells(row: _Group, time: str | None) -> tuple[str, ...]:
         _pair_ms(row.rtt_p50_ms, row.rtt_p95_ms),
         MISSING if failed is None else f"{format_count(failed)} of {format_count(row.connection_attempts)}",
     )
+
+
+def _main_cause(row: Mapping[str, Any]) -> str:
+    """Return the cause with most of the time of the flows of a row, and its share."""
+    times_ns = {cause: row[name] or 0 for cause, name in zip(CAUSES, CAUSE_SUMS, strict=True)}
+    whole_ns = sum(times_ns.values())
+    if not whole_ns:
+        return MISSING
+    main = max(CAUSES, key=times_ns.__getitem__)
+    return f"{main.replace('_', ' ')} ({format_share(times_ns[main] / whole_ns)})"
 
 
 def _pair_ms(first: float | None, second: float | None) -> str:

@@ -33,7 +33,7 @@ CAPTURES = {
 UNCHANGED_COLUMNS = (
     # words of ours
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
-    | {"class", "evidence", "spurious", "limit", "phase", "unit", "p_from", "rtt_method", "mode", "finding"}
+    | {"class", "evidence", "spurious", "repair", "unit", "p_from", "rtt_method", "mode", "finding"}
     | {"end", "ended", "outside", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports"}
     | {"reason", "fate", "cause", "sign", "second_cause"}
     # what a user calls flows, what a program calls its variables, a simulation its agents

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfrctrace.runs.cache import Record
 
 TABLES: Final = ("intervals", "verdicts", "evidence", "hours", "hour_buckets")
-"""Judged intervals, their verdicts by the hour, what causes are found by, and distributions by the hour."""
+"""Judged intervals, their verdicts by the hour, what places are found by, and distributions by the hour."""
 
 
 class AuditFolder:

@@ -1,4 +1,4 @@
-"""All days of one link: what became of its objectives, its incidents, and their causes."""
+"""All days of one link: what became of its objectives, its incidents, and where they were."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, small_frame
-from tfrctrace.metrics.audit.attribution import cause_of
+from tfrctrace.metrics.audit.attribution import attribution_of
+from tfrctrace.metrics.audit.held_back import held_back_within
 from tfrctrace.metrics.audit.incidents import (
     SILENT_INTERVALS,
     RaisedStretch,
@@ -174,7 +175,7 @@ class LinkDays:
         silent: Sequence[Incident],
         near: Sequence[str] | None,
     ) -> tuple[FoundIncident, ...]:
-        """Return the incidents by their begin, with their causes."""
+        """Return the incidents by their begin, with where they were, and what held flows back."""
         stretches = [
             RaisedStretch(*row) for frame in raised for row in frame.head(_MOST_STRETCHES).iter_rows()
         ]
@@ -182,15 +183,25 @@ class LinkDays:
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
         listed = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
         listed.sort(key=lambda one: (one.begin_ns, one.end_ns, not one.is_silence))
-        extent = extent_of(self.pieces)
         return tuple(
-            FoundIncident(
-                number,
-                one.captured(extent.first_ns, extent.last_ns),
-                cause_of(one, self.objectives, self._around(one), near, bad_ns),
-                self._files_of(one),
-            )
-            for number, one in enumerate(listed, first_number)
+            self._found(number, one, near, bad_ns) for number, one in enumerate(listed, first_number)
+        )
+
+    def _found(
+        self,
+        number: int,
+        incident: Incident,
+        near: Sequence[str] | None,
+        bad_ns: Sequence[tuple[int, int]],
+    ) -> FoundIncident:
+        extent, evidence = extent_of(self.pieces), self._around(incident)
+        where = attribution_of(incident, self.objectives, evidence, near, bad_ns)
+        return FoundIncident(
+            number,
+            incident.captured(extent.first_ns, extent.last_ns),
+            where,
+            held_back_within(incident, evidence, where.hosts),
+            self._files_of(incident),
         )
 
     def _around(self, incident: Incident) -> pl.DataFrame:
@@ -227,7 +238,7 @@ class LinkDays:
     def _shown_hosts(
         self, hours: pl.DataFrame, verdicts: pl.DataFrame, incidents: Sequence[FoundIncident]
     ) -> list[str]:
-        """Return the hosts that are listed: of causes, then those that violated most, or have most data."""
+        """Return the hosts that are listed: of places, then those that violated most, or have most data."""
         import polars as pl
 
         numbers = [place for place, one in enumerate(self.objectives) if one.grouping.by == self.grouping.by]
@@ -243,5 +254,5 @@ class LinkDays:
             .join(violated, on="group", how="left")
             .sort(pl.col("violated").fill_null(0), "wire_bytes", "group", descending=[True, True, False])
         )
-        named = [host for incident in incidents for host in incident.cause.hosts]
+        named = [host for incident in incidents for host in incident.where.hosts]
         return list(dict.fromkeys([*named, *ordered["group"].head(_SHOWN_HOSTS)]))[:_SHOWN_HOSTS]

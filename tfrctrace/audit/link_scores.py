@@ -13,7 +13,13 @@ from tfrctrace.audit.pieces import HOUR_NS, STREAM_COLUMNS
 from tfrctrace.base.grouping import Grouping
 from tfrctrace.metrics.audit.regroup import SIDES
 from tfrctrace.metrics.groups import Groups, percentile
-from tfrctrace.metrics.loaded_delay import LEAST_SAMPLES, MEASURES, delays_by_load, link_load
+from tfrctrace.metrics.loaded_delay import (
+    LEAST_SAMPLES,
+    LOADING_SUMS,
+    MEASURES,
+    delays_by_load,
+    link_load,
+)
 from tfrctrace.metrics.profiles.delay_grades import DelayGrades
 from tfrctrace.metrics.profiles.outcome import Conditions, Requirement, quality_of_outcome
 from tfrctrace.metrics.profiles.stream_opinion import StreamFacts, stream_opinion
@@ -170,7 +176,7 @@ class LinkScores:
         import polars as pl
 
         way = _way(self.link.near)
-        sums = ("wire_bytes", "network_limited_ns")
+        sums = ("wire_bytes", *LOADING_SUMS)
         rows = (
             self.evidence.filter(direction="sent")
             .group_by("start_ns", direction=way)

@@ -1,4 +1,4 @@
-"""Judge the days of all links that are not done, then find incidents and causes over all days."""
+"""Judge the days of all links that are not done, then find incidents and their places over all days."""
 
 from __future__ import annotations
 

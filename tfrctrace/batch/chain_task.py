@@ -47,6 +47,8 @@ class BatchPlan:
     reading: ReadingArguments
     grouping: Grouping
     anonymity_key: bytes | None = None
+    causes: bool = False
+    """Whether groups have times by cause."""
 
     @cached_property
     def options(self) -> dict[str, Any]:
@@ -58,7 +60,9 @@ class BatchPlan:
             for name, value in self.reading.items()
             if name not in {"join", *WITHOUT_EFFECT} and value != READING_DEFAULTS[name]
         }
-        own = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
+        own: dict[str, Any] = {"by": self.grouping.text, "every_ns": self.grouping.every_ns}
+        if self.causes:
+            own["causes"] = True
         if self.anonymity_key is not None:
             own["anonymized"] = self._keyed("key of a batch")[:32]
         return {**changed, **own}
@@ -150,10 +154,16 @@ class ChainTask:
     def measure(self) -> Record:
         """Analyse the chain, write its results, and return its facts; those of a failure if it has to be."""
         try:
-            with temporary_file(self.plan.folder) if self.checkpoint_behind else nullcontext() as path:
+            # what held senders back follows from whole flows: no checkpoint has half of one
+            is_saved = self.checkpoint_behind and not self.plan.causes
+            with temporary_file(self.plan.folder) if is_saved else nullcontext() as path:
                 checkpoint = NewCheckpoint(path, self.key, self.checkpoint_behind) if path else None
                 reading = read_chain(
-                    self.chain.files, self.plan.settings, self.find_predecessor(), checkpoint
+                    self.chain.files,
+                    self.plan.settings,
+                    self.find_predecessor(),
+                    checkpoint,
+                    causes=self.plan.causes,
                 )
                 facts, tables, is_kept = self._results(reading)
                 record = self.completed(facts)

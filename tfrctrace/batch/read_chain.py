@@ -53,17 +53,23 @@ def read_chain(
     settings: ReadSettings,
     before: Predecessor | None,
     checkpoint: NewCheckpoint | None,
+    *,
+    causes: bool = False,
 ) -> ChainReading:
-    """Read the files after those of the predecessor if they go on from them, else all."""
+    """Read the files after those of the predecessor if they go on from them, else all.
+
+    With `causes` groups have times by cause.
+    """
+    collect = frozenset({"flows", "rtp_sources", *(["causes"] if causes else [])})
     if before is None:
-        return _read_behind(None, files, settings, checkpoint)
+        return _read_behind(None, files, settings, checkpoint, collect)
     refusal = before.refusal
     if refusal is None:
         try:
-            return _read_behind(before, files, settings, checkpoint)
+            return _read_behind(before, files, settings, checkpoint, collect)
         except _RefusedError as error:
             refusal = str(error)
-    return replace(_read_behind(None, files, settings, checkpoint), again={refusal: before.size})
+    return replace(_read_behind(None, files, settings, checkpoint, collect), again={refusal: before.size})
 
 
 def _read_behind(
@@ -71,6 +77,7 @@ def _read_behind(
     files: Sequence[CaptureFile],
     settings: ReadSettings,
     checkpoint: NewCheckpoint | None,
+    collect: frozenset[str],
 ) -> ChainReading:
     from tfrctrace.parsers._native import Progress, analyse_chain
     from tfrctrace.parsers.stretches import with_ends
@@ -90,7 +97,7 @@ def _read_behind(
             lambda: analyse_chain(
                 sources,
                 with_ends(sources, settings, progress),
-                collect=frozenset({"flows", "rtp_sources"}),
+                collect=collect,
                 progress=progress,
                 resume=resume,
                 save=save,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.runs.cache import Record
 
-RESULTS_VERSION: Final = 1
+RESULTS_VERSION: Final = 2
 """Changes with the layout of the folder and of its facts."""
 
 _CHECKPOINT: Final = ".checkpoint"

@@ -1,4 +1,4 @@
-"""`tfrctrace audit`: a page on links over days to months, with incidents and their causes."""
+"""`tfrctrace audit`: a page on links over days to months, with incidents, where they were and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfrctrace.base.errors import Message, UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import INTERNAL_ERROR, NOT_READ, Console, print_message
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Jobs
+from tfrctrace.commands.options.common import Causes, Jobs
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import NOT_OF_CHAINS, ReadingOptions
 from tfrctrace.commands.run_progress import run_progress
@@ -75,6 +75,7 @@ def audit(
             help="Intervals in a row that met the objective and end an incident.",
         ),
     ] = None,
+    causes: Causes = False,
     profile: Annotated[
         list[str] | None,
         measuring_option(
@@ -94,7 +95,7 @@ def audit(
     reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
-    """Find when links were bad over months, and where the cause is.
+    """Find when links were bad over months, where that was, and why.
 
     Captures are read once each, as `tfrctrace batch` does: the next time only days with new files. DIR gets a
     page, a summary for tickets, the incidents as JSON, and tables by date and link.
@@ -126,10 +127,10 @@ def audit(
     if results is None:
         results = os.path.join(output, _RESULTS)
         every = duration_text(base_width_ns(objectives)).replace(" ", "")
-        plan = batch_plan(results, "host", every, reading, anonymity)
+        plan = replace(batch_plan(results, "host", every, reading, anonymity), causes=causes)
         paths = _read_captures(inputs, plan, reading, jobs, console)
     else:
-        _check_unread(reading, anonymity, pages=pages)
+        _check_unread(reading, anonymity, pages=pages or causes)
     read = read_pieces(results)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
     with run_progress(console, "days") as progress:

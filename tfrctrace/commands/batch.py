@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -12,7 +13,7 @@ from tfrctrace.base.grouping import KINDS
 from tfrctrace.batch import Chaining
 from tfrctrace.commands.console import NOT_READ, Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import ExecutorName, Jobs, grouping_help
+from tfrctrace.commands.options.common import Causes, ExecutorName, Jobs, grouping_help
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import (
     measuring_option,
@@ -66,6 +67,7 @@ def batch(
         str,
         measuring_option("--every", metavar="TIME", help="Width of the intervals of groups, e.g. 1min."),
     ] = "5min",
+    causes: Causes = False,
     shard: Annotated[
         str | None,
         other_option(
@@ -106,7 +108,7 @@ def batch(
 
     console = Console(quiet=reading.quiet, strict=reading.strict)
     check_folder(output)
-    plan = batch_plan(output, by, every, reading, anonymity)
+    plan = replace(batch_plan(output, by, every, reading, anonymity), causes=causes)
     part = None if shard is None else parse_shard(shard, plan.anonymity_key)
     found = chains_of(captures, chains, part, reading.store)
     if dry_run:

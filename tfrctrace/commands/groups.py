@@ -13,6 +13,7 @@ from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.metrics.results.why import Cause
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
 
-SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures"]
+SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures", Cause]
 
 DEFAULT_ROWS: Final = 25
 
@@ -84,6 +85,13 @@ def groups(
             "--limits", metavar="FILE", help="Judge the objectives of a TOML file (docs/check.md)."
         ),
     ] = None,
+    causes: Annotated[
+        bool,
+        measuring_option(
+            "--causes",
+            help="Sum up the time of TCP flows by what held them back (docs/why-is-it-slow.md).",
+        ),
+    ] = False,
     under_load: Annotated[
         bool,
         measuring_option(
@@ -102,7 +110,10 @@ def groups(
     ] = None,
     sort: Annotated[
         SortKey | None,
-        output_option("--sort", help="Order of the text table, largest or worst first (except group)."),
+        output_option(
+            "--sort",
+            help="Order of the text table, largest or worst first (except group); a cause needs --causes.",
+        ),
     ] = None,
     rows: Annotated[int | None, rows_option("rows in the text table", DEFAULT_ROWS)] = None,
     buckets: Annotated[
@@ -122,6 +133,7 @@ def groups(
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.gate.limits_file import read_objectives
     from tfrctrace.gate.objective_results import judge_objectives
+    from tfrctrace.metrics.flow.causes import CAUSES
     from tfrctrace.reports.printers.groups import write_groups
     from tfrctrace.reports.printers.objectives import result_lines, worst_verdicts
     from tfrctrace.trace.gather_groups import (
@@ -139,8 +151,10 @@ def groups(
         )
     if buckets and chosen not in {"csv", "parquet"}:
         raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
-    if under_load and (sort is not None or buckets):
-        raise UsageError("`--sort` and `--buckets` do not apply to `--under-load`")
+    if under_load and (sort is not None or buckets or causes):
+        raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
+    if sort in CAUSES and not causes:
+        raise UsageError(f"`--sort {sort}` needs `--causes`")
     if capacity is not None and not under_load:
         raise UsageError("`--capacity` needs `--under-load`")
     every = every or ("1s" if under_load else None)
@@ -168,7 +182,7 @@ def groups(
     def write_text(file: TextIO) -> None:
         order = sort or "bytes"
         most = DEFAULT_ROWS if rows is None else rows or None
-        shown, total = leading_rows(trace, grouping, labels, _key(order), most)
+        shown, total = leading_rows(trace, grouping, labels, _key(order), most, causes=causes)
         write_groups(
             file,
             shown,
@@ -177,12 +191,13 @@ def groups(
             every_ns=grouping.every_ns,
             zone=zone,
             verdicts=worst_verdicts(judged) if judged else None,
+            has_causes=causes,
             width=terminal_width(file),
         )
         file.writelines(f"{line}\n" for line in result_lines(judged, zone))
 
     def gather() -> Groups:
-        return gather_groups(trace, grouping, labels)
+        return gather_groups(trace, grouping, labels, causes=causes)
 
     result.write(
         table=write_text,
@@ -220,7 +235,8 @@ def _key(sort: SortKey) -> tuple[tuple[str, ...], pl.Expr | None]:
     if sort == "failures":
         names = ("connections_refused", "connections_unanswered")
         return names, pl.sum_horizontal(names, ignore_nulls=False)
-    return (_COLUMNS[sort],), pl.col(_COLUMNS[sort])
+    column = _COLUMNS.get(sort, f"{sort}_ns")
+    return (column,), pl.col(column)
 
 
 def _common_grouping(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import BaselineComparison
     from tfrctrace.gate.values import CheckedRun
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 USUAL: Final = (
     "sum(goodput_bps)",

@@ -14,15 +14,21 @@ if TYPE_CHECKING:
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
+    from tfrctrace.trace.passes import TableName
     from tfrctrace.trace.tables import Tables
 
 
-def gather_groups(trace: Tables, grouping: Grouping, labels: Sequence[str] = ()) -> Groups:
-    """Return the groups of all inputs of a trace; `labels` are rules for groups by label."""
+def gather_groups(
+    trace: Tables, grouping: Grouping, labels: Sequence[str] = (), *, causes: bool = False
+) -> Groups:
+    """Return the groups of all inputs of a trace, with `causes` also times by cause.
+
+    `labels` are rules for groups by label.
+    """
     from tfrctrace.metrics.groups import Groups, sum_groups
 
     check_labels(grouping, labels)
-    reading = trace.read_groups(grouping)
+    reading = trace.read_groups(grouping, *_tables(causes=causes))
     groups = Groups(grouping, *(reading.table(name).small_frame() for name in ("groups", "group_buckets")))
     if grouping.kind.made_of == "flow":
         return groups.renamed(_names_of_flows(trace, grouping.by, labels))
@@ -42,8 +48,10 @@ def gather_loaded_delays(
     from tfrctrace.metrics.loaded_delay import delays_under_load, link_load
 
     capacity_bps = None if capacity is None else parse_capacity_bps(capacity)
-    groups = gather_groups(trace, grouping, labels)
-    link = groups if grouping.by == "link" else gather_groups(trace, replace(grouping, by="link"))
+    groups = gather_groups(trace, grouping, labels, causes=True)
+    link = (
+        groups if grouping.by == "link" else gather_groups(trace, replace(grouping, by="link"), causes=True)
+    )
     load = link_load(link, capacity_bps)
     return load, delays_under_load(groups, load)
 
@@ -54,6 +62,8 @@ def leading_rows(
     labels: Sequence[str],
     order: tuple[tuple[str, ...], pl.Expr | None],
     most: int | None,
+    *,
+    causes: bool = False,
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the `most` rows with the largest values of an expression of columns, and how many there are.
 
@@ -61,10 +71,10 @@ def leading_rows(
     needed is read of a million rows.
     """
     columns, key = order
-    reading = trace.read_groups(grouping)
+    reading = trace.read_groups(grouping, *_tables(causes=causes))
     is_summed = grouping.kind.made_of is not None or reading.trace_count > 1
     table = reading.table("groups")
-    frame = gather_groups(trace, grouping, labels).rows if is_summed else table.frame(columns)
+    frame = gather_groups(trace, grouping, labels, causes=causes).rows if is_summed else table.frame(columns)
     places = frame.with_row_index("place")
     if key is not None:
         places = places.sort(key, descending=True, nulls_last=True, maintain_order=True)
@@ -73,6 +83,11 @@ def leading_rows(
     if is_summed:
         return places.drop("place").to_dicts(), len(frame)
     return list(table.rows_at(places["place"])), len(frame)
+
+
+def _tables(*, causes: bool) -> tuple[TableName, ...]:
+    """Return the tables that a pass over groups collects beside them."""
+    return ("causes",) if causes else ()
 
 
 def check_labels(grouping: Grouping, labels: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     import polars as pl
@@ -217,6 +217,7 @@ def measure(
     only_labelled: bool = False,
     names: Sequence[str] = (),
     sparse_share: float = SPARSE_SHARE,
+    no_data_shares: Callable[[], Mapping[tuple[int, str], float]] = dict,
     given: Assumptions = NO_ASSUMPTIONS,
 ) -> MeasuredMetrics:
     """Return the metrics of flows, in the direction of each that carried more payload.
@@ -224,7 +225,8 @@ def measure(
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. Metrics that need more
     than the trace are computed if that is `given`. They leave out flows with fewer data packets than
     `least_packets`, or than `LEAST_PACKETS` if that is None. Of more than `most_flows` those with
-    most data packets count. Flows that asked for less than `sparse_share` of a share are sparse.
+    most data packets count. Flows that asked for less than `sparse_share` of a share are sparse;
+    `no_data_shares` tells that of TCP flows (`tfrctrace.metrics.flow.causes`).
     `bins` gives columns of bins, which are `base_width_ns` wide, in frames of bounded size: those of
     `tfrctrace.parsers.schema`, or of `tfrctrace.metrics.flow.arrivals` if what was received counts. Rows of
     the flows have these `columns` besides those that are needed, or all if that is None.
@@ -259,6 +261,7 @@ def measure(
         window_ns=window_ns,
         warmup_ns=warmup_ns,
         sparse_share=sparse_share,
+        no_data_shares=no_data_shares,
         assumptions=given,
     )
     return MeasuredMetrics(

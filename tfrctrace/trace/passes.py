@@ -96,7 +96,7 @@ class Passes:
         self._watch = watch
         self._on_problems = on_problems
         self._readings: list[tuple[frozenset[TableName], PassResult]] = []
-        self._groupings: dict[Grouping, PassResult] = {}
+        self._groupings: dict[Grouping, tuple[bool, PassResult]] = {}
         self._bins: dict[int, StackedTable] = {}
         self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
@@ -229,18 +229,20 @@ class Passes:
     def read_groups(self, grouping: Grouping, *tables: TableName) -> PassResult:
         """Return a reading with the tables of groups and of flows, from one pass over the inputs.
 
-        If there was none yet, other `tables` are collected by the same pass.
+        If there was none yet, other `tables` are collected by the same pass. Groups have times by cause if
+        one of these is `causes`.
         """
-        if grouping not in self._groupings:
+        has_causes, reading = self._groupings.get(grouping, (False, None))
+        if reading is None or ("causes" in tables and not has_causes):
             self._refuse_second_reading(f"the table of groups by {grouping.text}")
             # flows take more memory than their groups: one table of them is enough
             has_flows = any("flows" in collected for collected, _ in self._readings)
             wanted: frozenset[TableName] = frozenset(tables if has_flows else {"flows", *tables})
             reading = self._pass(wanted, self._bin_ns, grouping)
-            self._groupings[grouping] = reading
+            self._groupings[grouping] = "causes" in wanted, reading
             if wanted:
                 self._readings.append((wanted, reading))
-        return self._groupings[grouping]
+        return reading
 
     def _any_reading(self) -> PassResult:
         return self._readings[0][1] if self._readings else self._read_one("flows")

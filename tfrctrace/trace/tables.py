@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError, UsageError
@@ -257,10 +257,10 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
-        causes: tuple[TableName, ...] = ("causes",) if name_causes(rules) else ()
+        causes: tuple[TableName, ...] = ("causes",) if name_causes(rules) or self.is_read_once else ()
         if self._bin_ns == base_ns:
             self.read("flows", "bins", *causes)  # all from one pass
-        found = self.read("flows", *causes).table("causes").frame() if causes else None
+        found = self.read("flows", *causes).table("causes").frame() if name_causes(rules) else None
         labelled, problems = read_labelled(self.table("flows"), rules, found)
         self._report_problems_once(problems)
         measured = measure(
@@ -275,6 +275,7 @@ class Tables(Passes):
             only_labelled=only_labelled,
             names=names,
             sparse_share=sparse_share,
+            no_data_shares=lambda: self._no_data_shares,
             given=given,
         )
         self._report_problems_once(list(measurement_warnings(measured, given)))
@@ -289,6 +290,12 @@ class Tables(Passes):
         flows, problems = with_labels(self.flows, rules, causes)
         self._report_problems_once(problems)
         return flows
+
+    @cached_property
+    def _no_data_shares(self) -> dict[tuple[int, str], float]:
+        from tfrctrace.metrics.flow.causes import no_data_shares
+
+        return no_data_shares(self.causes)
 
     def _rules(self, labels: Iterable[str]) -> list[Rule]:
         from tfrctrace.trace.labels import parse_rule

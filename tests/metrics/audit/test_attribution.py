@@ -1,4 +1,4 @@
-"""Where the cause of an incident is, of evidence that is made up."""
+"""Where incidents were, of evidence that is made up."""
 
 from typing import get_args
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tfrctrace.gate.objective import parse_objective
-from tfrctrace.metrics.audit.attribution import Reason, ReasonKind, cause_of
+from tfrctrace.metrics.audit.attribution import Reason, ReasonKind, attribution_of
 from tfrctrace.metrics.audit.incidents import Incident, RaisedStretch
 from tfrctrace.metrics.audit.signals import (
     EVIDENCE_COLUMNS,
@@ -17,7 +17,7 @@ from tfrctrace.metrics.audit.signals import (
     trouble_of,
 )
 from tfrctrace.metrics.audit.usual_hours import best_period, usual_hours
-from tfrctrace.reports.audit.cause_words import SIGNAL_NAMES, reason_text
+from tfrctrace.reports.audit.place_words import SIGNAL_NAMES, reason_text
 
 STEP_NS = 300 * 10**9
 BEGIN, END, LAST = 48, 60, 72
@@ -58,7 +58,7 @@ INCIDENTS = {
     "server_time": ("server", {"sent": {"response_p50_ms": 900}}),
     "radio_signal": ("radio", {"sent": {"wifi_signal_sum_dbm": -1_000}}),
 }
-"""What changes in an incident of which a signal is the only sign, and where its cause is."""
+"""What changes in an incident of which a signal is the only sign, and where it was."""
 
 
 def usual(direction: str, *, is_client: bool) -> dict:
@@ -93,7 +93,7 @@ def evidence(hosts: list[str], changes: dict[str, dict[str, float]]) -> pl.DataF
     return pl.DataFrame(rows, infer_schema_length=None).select(EVIDENCE_COLUMNS)
 
 
-def cause(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=CLIENTS):
+def found_of(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=CLIENTS):
     objective = parse_objective({"require": REQUIRE[kind]})
     times = (BEGIN * STEP_NS, END * STEP_NS)
     stretches = [
@@ -102,11 +102,11 @@ def cause(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=
     ]
     incident = Incident("link", *times, stretches)
     spans = [(incident.begin_ns, incident.end_ns)]
-    return cause_of(incident, [objective], evidence(hosts, changes), near, spans)
+    return attribution_of(incident, [objective], evidence(hosts, changes), near, spans)
 
 
 def test_a_longer_way_to_clients_is_on_their_side():
-    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}, "sent": {}})
+    found = found_of("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}, "sent": {}})
     assert (found.place, found.scope, found.confidence, found.under_load) == (
         "client side",
         "unknown",
@@ -121,18 +121,18 @@ def test_a_longer_way_to_clients_is_on_their_side():
 @pytest.mark.parametrize(
     ("trouble", "key"), [(name, key) for name in WIRINGS for key in sorted(WIRINGS[name])]
 )
-def test_each_signal_alone_names_the_cause_of_the_troubles_that_it_explains(trouble, key):
+def test_each_signal_alone_names_the_attribution_of_the_troubles_that_it_explains(trouble, key):
     place, changes = INCIDENTS[key]
-    found = cause(trouble, CLIENTS, changes)
+    found = found_of(trouble, CLIENTS, changes)
     assert [signal.key for signal in found.signals if signal.has_changed] == [key]
     assert (found.place, [signal.key for signal in found.reason.worse]) == (place, [key])
 
 
 @pytest.mark.parametrize("trouble", WIRINGS)
-def test_a_signal_that_does_not_explain_a_trouble_is_not_its_cause(trouble):
+def test_a_signal_that_does_not_explain_a_trouble_names_no_place(trouble):
     for key in INCIDENTS.keys() - WIRINGS[trouble]:
         _, changes = INCIDENTS[key]
-        assert cause(trouble, CLIENTS, changes).place == "unknown", key
+        assert found_of(trouble, CLIENTS, changes).place == "unknown", key
 
 
 def test_every_signal_and_every_trouble_is_wired_tested_and_worded():
@@ -141,74 +141,72 @@ def test_every_signal_and_every_trouble_is_wired_tested_and_worded():
     }
     assert wired == WIRINGS
     assert list(REQUIRE) == list(WIRINGS)
-    # the rate tells whether a cause is under load
+    # the rate tells whether an incident is under load
     assert {one.key for one in SIGNALS} == {*INCIDENTS, "rate"} == set().union(*WIRINGS.values(), {"rate"})
     assert set(get_args(SignalKey)) == set(SIGNAL_NAMES) == {one.key for one in SIGNALS}
 
 
 def test_every_reason_has_words():
-    reasons = {
-        kind: reason_text(Reason(kind, worse=cause("delay", CLIENTS, INCIDENTS["near_rtt"][1]).signals[:2]))
-        for kind in get_args(ReasonKind)
-    }
+    near = found_of("delay", CLIENTS, INCIDENTS["near_rtt"][1])
+    reasons = {kind: reason_text(Reason(kind, worse=near.signals[:2])) for kind in get_args(ReasonKind)}
     assert len(set(reasons.values())) == len(reasons) == 5
 
 
 def test_delay_of_all_with_more_load_is_that_of_load():
     far = {"rtt_p50_ms": 100.0, "wire_bytes": 400_000}
-    found = cause("delay", CLIENTS, {"sent": far})
+    found = found_of("delay", CLIENTS, {"sent": far})
     assert (found.place, found.under_load) == ("server side", True)
 
 
 def test_losses_of_one_host_are_on_its_side():
     lossy = {"received": {"lost_behind_capture": 8}}
-    found = cause("loss", CLIENTS[:1], lossy, groups=CLIENTS[:1])
+    found = found_of("loss", CLIENTS[:1], lossy, groups=CLIENTS[:1])
     assert (found.place, found.scope, found.hosts) == ("client side", "one host", ("10.0.0.1",))
     assert found.confidence == "high"
 
 
 def test_losses_before_the_capture_of_one_server_are_on_the_side_of_servers():
     lossy = {"sent": {"lost_before_capture": 8}}
-    found = cause("loss", SERVERS[1:2], lossy, groups=SERVERS[1:2])
+    found = found_of("loss", SERVERS[1:2], lossy, groups=SERVERS[1:2])
     assert (found.place, found.scope, found.hosts) == ("server side", "one server", ("192.0.2.2",))
 
 
 def test_connections_without_an_answer_are_behind_the_capture_and_refused_ones_at_the_server():
     fail = {"connections_established": -5}
-    found = cause("connections", CLIENTS, {"sent": {**fail, "connections_unanswered": 5}})
+    found = found_of("connections", CLIENTS, {"sent": {**fail, "connections_unanswered": 5}})
     assert found.place == "server side"
-    found = cause("connections", CLIENTS, {"sent": {**fail, "connections_refused": 5}})
+    found = found_of("connections", CLIENTS, {"sent": {**fail, "connections_refused": 5}})
     assert found.place == "server"
 
 
 def test_slow_answers_of_one_server_are_found_though_those_of_all_did_not_change():
-    found = cause("answers", SERVERS[:1], {"received": {"response_p50_ms": 900}})
+    found = found_of("answers", SERVERS[:1], {"received": {"response_p50_ms": 900}})
     assert (found.place, found.scope, found.hosts) == ("server", "one server", ("192.0.2.1",))
     assert found.confidence == "medium"
 
 
 @pytest.mark.parametrize("kind", REQUIRE)
-def test_without_any_change_the_cause_is_unknown(kind):
-    found = cause(kind, [], {})
+def test_without_any_change_the_place_is_unknown(kind):
+    found = found_of(kind, [], {})
     assert (found.place, found.confidence) == ("unknown", "low")
     assert not any(one.has_changed for one in found.signals)
 
 
 def test_delays_on_both_sides_are_of_an_unknown_place():
-    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 50}, "sent": {"rtt_p50_ms": 50}})
+    found = found_of("delay", CLIENTS, {"received": {"rtt_p50_ms": 50}, "sent": {"rtt_p50_ms": 50}})
     assert found.place == "unknown"
     assert "several places: client side and server side" in reason_text(found.reason)
 
 
 def test_without_known_sides_a_place_is_named_with_low_confidence_only():
-    found = cause("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}}, near=None)
+    found = found_of("delay", CLIENTS, {"received": {"rtt_p50_ms": 100}}, near=None)
     assert found.confidence == "low"
 
 
 def test_a_silence_is_of_the_capture():
     rows = evidence([], {}).filter(~pl.col("start_ns").is_between(BEGIN * STEP_NS, END * STEP_NS - 1))
     silence = Incident("link", BEGIN * STEP_NS, END * STEP_NS)
-    found = cause_of(silence, [], rows, CLIENTS, [(silence.begin_ns, silence.end_ns)])
+    found = attribution_of(silence, [], rows, CLIENTS, [(silence.begin_ns, silence.end_ns)])
     assert (found.place, found.confidence) == ("capture", "medium")
     assert "no packet of any host" in reason_text(found.reason)
 

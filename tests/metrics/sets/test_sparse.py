@@ -95,9 +95,9 @@ BURSTS = np.concatenate([np.full(10, 6), np.zeros(50)])
         ({"transport": "dccp", "sent_packets": 100, "lost_packets": 9}, EVEN, False),
         # what UDP asks for does not depend on losses
         ({"sent_packets": 100, "lost_packets": 30}, EVEN, True),
-        ({"transport": "tcp", "app_limited_share": 0.9}, None, True),
-        ({"transport": "tcp", "app_limited_share": 0.3}, EVEN, False),
-        ({"transport": "tcp", "app_limited_share": 0.9, "retransmitted_segments": 8}, None, False),
+        ({"transport": "tcp", "no_data_share": 0.9}, None, True),
+        ({"transport": "tcp", "no_data_share": 0.3}, EVEN, False),
+        ({"transport": "tcp", "no_data_share": 0.9, "retransmitted_segments": 8}, None, False),
         # 100 packets a minute of 200 ms: a third of one is outstanding on average
         ({"transport": "tcp", "vantage": "both", "rtt_mean_ms": 200.0}, None, True),
         ({"transport": "tcp", "vantage": "both", "rtt_mean_ms": 400.0}, None, False),
@@ -141,9 +141,7 @@ AMOUNTS = st.dictionaries(st.integers(1, 12), st.integers(0, 10**12), min_size=1
 
 
 def sparse_of(amounts, limited, share):
-    rows = {
-        flow: row(transport="udp" if flow in limited else "tcp", app_limited_share=0.0) for flow in amounts
-    }
+    rows = {flow: row(transport="udp" if flow in limited else "tcp", no_data_share=0.0) for flow in amounts}
     return small_flows(amounts, rows.__getitem__, lambda _: EVEN, share)
 
 

@@ -112,15 +112,14 @@ def test_windows_close_as_often_as_the_kernel_says(case: str, unpack: Callable[[
 
 
 @pytest.mark.parametrize("case", ["window-full-and-drop", "zero-window-often"])
-def test_the_receiver_limits_as_long_as_the_kernel_says(
+def test_the_receiver_holds_back_as_long_as_the_kernel_says(
     case: str, unpack: Callable[[str, str], Path]
 ) -> None:
     """By `tcpi_busy_time` and `tcpi_rwnd_limited`, which the kernel counts in ticks of its own."""
-    (row,) = flows_of(unpack(case, "snd"), from_server=False)
+    (flow,) = tfrctrace.open(unpack(case, "snd")).why()
     kernel = counted(case)["snd"]
-    assert row["receiver_limited_share"] == pytest.approx(
-        kernel["rwnd_limited_us"] / kernel["busy_us"], abs=0.15
-    )
+    held_s = flow.receiver_share * flow.duration_s
+    assert held_s == pytest.approx(kernel["rwnd_limited_us"] / 1e6, abs=0.15 * kernel["busy_us"] / 1e6)
 
 
 @pytest.mark.parametrize(

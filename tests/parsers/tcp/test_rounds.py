@@ -54,8 +54,8 @@ def rounds_of(trace: tfrctrace.Trace, flow: Row) -> list[Row]:
 
 
 def free(rounds: list[Row]) -> list[Row]:
-    """Return the rounds that only the window limited, outside of recoveries."""
-    return [row for row in rounds if row["phase"] in {"slow_start", "congestion_avoidance"}]
+    """Return the rounds that show the window, outside of recoveries."""
+    return [row for row in rounds if row["cwnd_bytes"] is not None and row["repair"] is None]
 
 
 def kernels_windows(trace: tfrctrace.Trace, flow: Row) -> tuple[float, list[tuple[int, float]]]:
@@ -93,7 +93,7 @@ def test_the_flight_at_the_end_of_a_recovery_is_the_kernels_window() -> None:
         segment_bytes, windows = kernels_windows(trace, flow)
         rounds = rounds_of(trace, flow)
         for row, following in pairwise(rounds):
-            if row["phase"] == "recovery" and following["phase"] == "congestion_avoidance":
+            if row["repair"] == "recovery" and free([following]):
                 # the first round behind it has the same window, or one more
                 seen = [cwnd for time_ns, cwnd in windows if end_ns(row) <= time_ns <= end_ns(following)]
                 apart += [row["cwnd_bytes"] / segment_bytes - cwnd for cwnd in seen]
@@ -131,12 +131,13 @@ def test_windows_and_recoveries_are_those_of_the_simulator() -> None:
     assert near >= 0.95 * len(rounds)
 
 
-def test_a_receiver_that_does_not_read_is_what_limits_its_sender() -> None:
+def test_a_receiver_that_does_not_read_is_what_holds_its_sender_back() -> None:
     """The kernel says `rwnd_limited:1760ms(97.3%)` of this connection, and 1.4 s are silence in ours."""
     trace = read(CAPTURES / "linux-small-flows-snd.pcap.gz")
     (sender,) = trace.flows.filter(pl.col("dst_port") == 5202, pl.col("unique_bytes") == 150_000).to_dicts()
     (receiver,) = trace.flows.filter(flow=sender["flow"], direction="rev").to_dicts()
-    assert sender["receiver_limited_share"] == pytest.approx(0.973, abs=0.02)
+    held = trace.causes.filter(flow=sender["flow"], direction="fwd", cause="receiver")
+    assert (held["end_ns"] - held["start_ns"]).sum() / 1e6 == pytest.approx(1_760, rel=0.06)
     assert receiver["receive_window_min_bytes"] == 0
     assert 1_000 < receiver["zero_window_ms"] < 1_760
 
@@ -162,22 +163,19 @@ def test_flows_sum_up_their_rounds(capture: str) -> None:
     assert flow["cwnd_max_bytes"] == max(row["cwnd_bytes"] or 0 for row in free(rounds))
     assert flow["max_flight_bytes"] >= max(row["flight_bytes"] for row in rounds)
     assert flow["mean_flight_bytes"] <= flow["max_flight_bytes"]
-    shares = [flow[f"{limit}_limited_share"] for limit in ("app", "receiver", "network")]
-    assert sum(shares) == pytest.approx(1)
     # every acknowledged byte is of one round, and every one is acknowledged but the last flight
     delivered = sum(row["delivered_bytes"] for row in rounds)
     assert 0 <= flow["unique_bytes"] - delivered <= flow["max_flight_bytes"]
 
 
-def test_at_the_receiver_nobody_knows_what_limited_the_sender() -> None:
+def test_at_the_receiver_nobody_knows_the_congestion_window() -> None:
     trace = read(CAPTURES / "linux-one-cubic-rcv.pcap.gz")
     flow = largest(trace)
-    unknown = ["cwnd_max_bytes", "slow_start_exit_ms", "app_limited_share", "network_limited_share"]
-    assert [flow[column] for column in [*unknown, "recovery_episodes", "rto_ms"]] == [None] * 6
+    unknown = ["cwnd_max_bytes", "slow_start_exit_ms", "recovery_episodes", "rto_ms"]
+    assert [flow[column] for column in unknown] == [None] * 4
     assert flow["max_flight_bytes"] > 0
-    assert "what limited it cannot be seen" in flow["notes"]
-    for row in rounds_of(trace, flow):
-        assert (row["limit"], row["phase"], row["cwnd_bytes"]) == (None, None, None)
+    assert "its congestion window cannot be seen" in flow["notes"]
+    assert {(row["cwnd_bytes"], row["repair"]) for row in rounds_of(trace, flow)} == {(None, None)}
 
 
 def test_mean_flight_over_the_round_trip_is_the_rate() -> None:

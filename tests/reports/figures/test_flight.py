@@ -25,9 +25,6 @@ FLOW = {
     "rounds": 600,
     "recovery_episodes": 1,
     "rto_episodes": 0,
-    "network_limited_share": 0.75,
-    "receiver_limited_share": 0.25,
-    "app_limited_share": 0.0,
 }
 
 
@@ -43,7 +40,7 @@ def drawn(*, window: int | None, rounds: int = 600, samples: list[dict[str, obje
             "time_ns": 10**7 * number,
             "flight_bytes": 1000 * (number % 50 + 1),
             "window_bytes": window,
-            "phase": "recovery" if number == 99 else "congestion_avoidance",
+            "repair": "recovery" if number == 99 else None,
         }
         for number in range(rounds)
     ]
@@ -81,8 +78,7 @@ def test_a_logged_window_in_packets_is_drawn_in_bytes() -> None:
     assert (curve.x, curve.values) == ((0.1,), (14_480.0,))
 
 
-def test_the_caption_says_what_limited_the_flow() -> None:
-    assert "75.0 % the network, 25.0 % the receiver, 0 % the application" in drawn(window=None).caption
+def test_the_caption_explains_rings() -> None:
     assert "A ring marks recoveries" in drawn(window=None).caption
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.base.datetimes import TIMES
+from tfrctrace.metrics.flow.causes import CAUSE_SUMS
 from tfrctrace.parsers._native import tables
 
 START_NS = 1_700_000_000_123_456_789
@@ -49,7 +50,7 @@ def test_a_zone_that_a_column_cannot_have_is_refused(zone):
 
 def test_each_time_of_a_table_is_known_and_its_name_is_free():
     durations = {"width_ns", "rtt_ns", "from_ns", "to_ns", "delay_ns", "rtt_sum_ns"}
-    durations |= {"network_limited_ns", "wifi_airtime_ns"}
+    durations |= {*CAUSE_SUMS, "wifi_airtime_ns"}
     for table, _, columns in tables():
         names = {column[0] for column in columns}
         assert {name for name in names if name.endswith("_ns")} <= TIMES | durations, table

@@ -190,15 +190,16 @@ def test_delay_under_load_is_that_of_loaded_intervals():
     assert (few.loaded_p50_ms, few.increase_ms) == (None, None)
 
 
-def test_flows_that_nothing_else_limits_load_the_link():
+@pytest.mark.parametrize(("cause", "loaded_s"), [("shared_bottleneck", 5), ("mark", 5), ("loss", 1)])
+def test_flows_that_take_what_the_path_has_load_the_link(cause, loaded_s):
     groups = drawn_load([0.1] * 4 + [1] * 4 + [10], [20] * 4 + [80] * 4 + [100])
-    limited = pl.Series([0] * 4 + [900_000_000] * 4 + [0], dtype=pl.UInt64)
-    busy = replace(groups, rows=groups.rows.with_columns(network_limited_ns=limited))
-    assert (link_load(groups).loaded_s, link_load(busy).loaded_s) == (1, 5)
+    held = pl.Series(f"{cause}_ns", [0] * 4 + [900_000_000] * 4 + [0], dtype=pl.UInt64)
+    busy = replace(groups, rows=groups.rows.with_columns(held))
+    assert (link_load(groups).loaded_s, link_load(busy).loaded_s) == (1, loaded_s)
 
 
 def test_delay_under_load_in_all_forms(run):
-    assert "loaded for 20.0 s" in run("groups", "--under-load", "--by", "link", TWO_FLOWS).out
+    assert "loaded for 21.0 s" in run("groups", "--under-load", "--by", "link", TWO_FLOWS).out
     rows = json.loads(run("groups", "--under-load", "--format", "json", TWO_FLOWS).out)["delay_under_load"]
     written = pl.read_csv(io.StringIO(run("groups", "--under-load", "--format", "csv", TWO_FLOWS).out))
     assert [row["loaded_samples"] for row in rows] == written["loaded_samples"].to_list()

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hint
 import typer
 
 from tfrctrace.base.errors import UsageError, printable
-from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
+from tfrctrace.commands.options.grouped_help import (
+    measuring_option,
+    other_option,
+    output_option,
+    reading_option,
+)
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 
@@ -54,6 +59,15 @@ Jobs = Annotated[
         metavar="N",
         show_default="one per core",
         help="Measure N runs in parallel.",
+    ),
+]
+
+Causes = Annotated[
+    bool,
+    measuring_option(
+        "--causes",
+        help="Sum up the time of TCP flows by what held them back, which takes memory for each packet; "
+        "captures that grow are read from their begin again.",
     ),
 ]
 

@@ -83,7 +83,7 @@ impl DirectionSpool {
     }
 
     fn rounds(&self, py: Python<'_>, flow: u32, direction: &str) -> PyResult<Table> {
-        self.table(py, flow, direction, |flow, side, sides| match sides.sees_limits(side) {
+        self.table(py, flow, direction, |flow, side, sides| match sides.sees_flight(side) {
             true => self.filled.spool.rounds(flow, side),
             false => Ok(SpooledRows::<SpooledRound>::default()),
         })

@@ -13,16 +13,17 @@ use crate::packet::key::Side;
 use crate::pass::Analysis;
 
 /// A stretch of a direction.
-struct OfFlow {
-    flow: u32,
+pub(super) struct OfFlow {
+    pub(super) flow: u32,
+    pub(super) side: Side,
     direction: &'static str,
-    start_ns: i64,
+    pub(super) start_ns: i64,
     base_rtt_ns: Option<i64>,
-    stretch: Stretch,
+    pub(super) stretch: Stretch,
 }
 
 pub(super) struct Causes {
-    rows: Vec<OfFlow>,
+    pub(super) rows: Vec<OfFlow>,
 }
 
 /// A row of the table, with the number of its flow.
@@ -35,18 +36,7 @@ impl PassTable for Causes {
     type Row<'a> = CauseRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let mut rows = Vec::new();
-        if let Some(ledgers) = &analysis.results.ledgers {
-            each_flow(analysis, |shown, flow| {
-                let forward = shown.flow(flow).forward();
-                for side in [forward, forward.other()] {
-                    let Some(waits) = ledgers.get(flow, side) else { continue };
-                    let hides = hidden_by(shown, flow, side).or(waits.has_stepped.then_some(Sign::ClockStep));
-                    add(&mut rows, (flow, direction_name(side, forward)), waits, hides);
-                }
-            })?;
-        }
-        Ok(Self { rows })
+        Self::of(analysis)
     }
 
     fn len(&self, _: &Analysis) -> usize {
@@ -56,6 +46,24 @@ impl PassTable for Causes {
     fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<CauseRow<'a>> {
         let of = self.rows.get(row)?;
         Some(CauseRow { flow: of.flow + first_flow, of })
+    }
+}
+
+impl Causes {
+    /// The causes of all flows, by flow, side and time.
+    pub(super) fn of(analysis: &Analysis) -> io::Result<Self> {
+        let mut rows = Vec::new();
+        if let Some(ledgers) = &analysis.results.ledgers {
+            each_flow(analysis, |shown, flow| {
+                let forward = shown.flow(flow).forward();
+                for side in [forward, forward.other()] {
+                    let Some(waits) = ledgers.get(flow, side) else { continue };
+                    let hides = hidden_by(shown, flow, side).or(waits.has_stepped.then_some(Sign::ClockStep));
+                    add(&mut rows, (flow, side, direction_name(side, forward)), waits, hides);
+                }
+            })?;
+        }
+        Ok(Self { rows })
     }
 }
 
@@ -76,12 +84,17 @@ fn hidden_by(shown: Shown<'_>, number: u32, side: Side) -> Option<Sign> {
     }
 }
 
-fn add(rows: &mut Vec<OfFlow>, (flow, direction): (u32, &'static str), waits: &Waits, hides: Option<Sign>) {
+fn add(
+    rows: &mut Vec<OfFlow>,
+    (flow, side, direction): (u32, Side, &'static str),
+    waits: &Waits,
+    hides: Option<Sign>,
+) {
     let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
     let base_rtt_ns = waits.path.base_rtt_ns().filter(|_| hides.is_none());
     let mut start_ns = waits.start_ns.unwrap_or(0);
     for stretch in stretches {
-        rows.push(OfFlow { flow, direction, start_ns, base_rtt_ns, stretch });
+        rows.push(OfFlow { flow, side, direction, start_ns, base_rtt_ns, stretch });
         start_ns = stretch.end_ns;
     }
 }

@@ -6,7 +6,7 @@ use super::samples::SampleRow;
 use super::{Column, Row};
 use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
-use crate::flow::tcp::{HalfConnection, Limit, Outcome, Round, Rounds};
+use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
 use crate::flow::{Flow, Found};
 use crate::packet::captured::Captured;
 use crate::packet::key::Side;
@@ -39,23 +39,23 @@ impl PacketSample for RoundSample {
     }
 }
 
-/// The limit of a flight is only visible where all of it is: at the sender, unless the vantage is
+/// The congestion window is only visible where all of the flight is: at the sender, unless the vantage is
 /// doubtful.
-pub(super) fn sees_limits(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
+pub(super) fn sees_flight(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
     let vantage = analysis.options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
     vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
 }
 
 impl<'a> FlowRow<'a> {
-    /// The rounds, where the capture shows their limits.
-    fn limited_rounds(&self) -> Option<&'a Rounds> {
-        self.rounds().filter(|_| sees_limits(&self.analysis, self.flow, self.side))
+    /// The rounds, where the capture shows the congestion window.
+    fn window_rounds(&self) -> Option<&'a Rounds> {
+        self.rounds().filter(|_| sees_flight(&self.analysis, self.flow, self.side))
     }
 
-    /// Why limits and phases are null.
-    pub(super) fn note_on_limits(&self) -> Option<&'static str> {
-        let hides_limits = self.rounds().is_some() && self.limited_rounds().is_none();
-        hides_limits.then_some("captured away from the sender: what limited it cannot be seen")
+    /// Why the congestion window is null.
+    pub(super) fn note_on_window(&self) -> Option<&'static str> {
+        let hides_window = self.rounds().is_some() && self.window_rounds().is_none();
+        hides_window.then_some("captured away from the sender: its congestion window cannot be seen")
     }
 
     /// The rounds, where the capture shows retransmissions.
@@ -117,12 +117,12 @@ impl<'a> FlowRow<'a> {
         column(
             "cwnd_max_bytes",
             "bytes",
-            "largest flight of a round that neither application nor receiver limited and without a \
-             retransmission: a lower bound of the largest congestion window, and at the sender \
-             usually the window to a segment",
+            "largest flight of a round without a retransmission in which data was waiting after the newest \
+             segment, and the receive window had room: a lower bound of the largest congestion window, \
+             and at the sender usually the window to a segment",
         )
-        .null_when("as app_limited_share, or no such round")
-        .u64(|row| row.limited_rounds()?.max_cwnd().map(u64::from)),
+        .null_when("no such round is over, captured away from the sender, or as max_flight_bytes")
+        .u64(|row| row.window_rounds()?.max_cwnd().map(u64::from)),
         column(
             "receive_window_min_bytes",
             "bytes",
@@ -150,11 +150,11 @@ impl<'a> FlowRow<'a> {
             "from the first data until the flight stopped growing by half or more in a round, or \
              until a retransmission",
         )
-        .null_when("it did not, or the application or the receiver limited every round")
-        .f64(|row| Some(ms(row.limited_rounds()?.slow_start_exit()?.0))),
+        .null_when("it did not, or as cwnd_max_bytes")
+        .f64(|row| Some(ms(row.window_rounds()?.slow_start_exit()?.0))),
         column("slow_start_exit_bytes", "bytes", "the flight then")
             .null_when("as slow_start_exit_ms")
-            .u64(|row| Some(row.limited_rounds()?.slow_start_exit()?.1.into())),
+            .u64(|row| Some(row.window_rounds()?.slow_start_exit()?.1.into())),
         column(
             "recovery_episodes",
             "",
@@ -172,30 +172,6 @@ impl<'a> FlowRow<'a> {
         column("rto_ms", "ms", "time in completed recoveries after timeouts")
             .null_when("as recovery_episodes")
             .f64(|row| Some(ms(row.repaired_rounds()?.timeouts().1))),
-        column(
-            "app_limited_share",
-            "",
-            "share of the time from the first data to the end of the last round: nothing \
-             outstanding, or rounds whose newest segment was not full, so that no data was waiting \
-             (RFC 4898 SndLimTimeSnd)",
-        )
-        .null_when("no round is over, captured away from the sender, or as max_flight_bytes")
-        .f64(|row| row.limited_rounds()?.times.share(Limit::Application)),
-        column(
-            "receiver_limited_share",
-            "",
-            "rounds in which the receive window had no room for another full segment or a tenth of \
-             it, and silence with a closed window (SndLimTimeRwin)",
-        )
-        .null_when("as app_limited_share")
-        .f64(|row| row.limited_rounds()?.times.share(Limit::Receiver)),
-        column(
-            "network_limited_share",
-            "",
-            "all other rounds, including those with retransmissions (SndLimTimeCwnd)",
-        )
-        .null_when("as app_limited_share")
-        .f64(|row| row.limited_rounds()?.times.share(Limit::Network)),
         column("idle_max_ms", "ms", "longest time between data in which nothing was outstanding")
             .null_when("as max_flight_bytes")
             .f64(|row| Some(ms(row.rounds()?.longest_idle_ns))),
@@ -233,14 +209,15 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
         column(
             "cwnd_bytes",
             "bytes",
-            "estimated congestion window: flight_bytes where nothing else was the limit; of a \
-             recovery with SACK, which makes it smaller, the flight at its end",
+            "estimated congestion window: flight_bytes where data was waiting after the newest segment and \
+             the receive window had room; of a recovery with SACK, which makes it smaller, the flight at \
+             its end",
         )
         .null_when(
-            "the application or the receiver was the limit, a recovery goes on or has no \
-            SACK, after a timeout, or captured away from the sender",
+            "no data was waiting, the receive window had room for less than a full segment or a tenth of it, \
+             a recovery goes on or has no SACK, after a timeout, or captured away from the sender",
         )
-        .u64(|row| row.limited()?.cwnd().map(u64::from)),
+        .u64(|row| row.of_window()?.cwnd().map(u64::from)),
         column("delivered_bytes", "bytes", "data acknowledged in it")
             .u64(|row| Some(row.sample.round.delivered.into())),
         column("rtt_ms", "ms", "RTT sample of the acknowledgement that ended it")
@@ -268,20 +245,14 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
         )
         .null_when("as reported_ce_packets of the flow")
         .u64(|row| row.sample.round.marks.reported_ce_packets),
-        column("limit", "", "why the flight was not larger: `application`, `receiver` or `network`")
-            .null_when("captured away from the sender")
-            .name(|row| Some(row.limited()?.limit.name())),
         column(
-            "phase",
+            "repair",
             "",
-            "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or \
-             `timeout` (until all that was outstanding at the retransmission is acknowledged)",
+            "why data had been retransmitted, until all that was outstanding then is acknowledged: `recovery` \
+             (acknowledgements reported a loss) or `timeout`",
         )
-        .null_when(
-            "something else than the network limited the flight, or captured away from \
-            the sender",
-        )
-        .name(|row| row.limited()?.phase.map(|phase| phase.name())),
+        .null_when("nothing was repaired, or captured at the receiver")
+        .name(|row| row.repair().map(RepairCause::name)),
     ]];
 }
 
@@ -291,10 +262,17 @@ impl SampleRow<'_, RoundSample> {
         flow.marks(self.sample.side).map(|_| &self.sample.round.marks)
     }
 
-    /// The round, where the capture shows its limit.
-    fn limited(&self) -> Option<&Round> {
+    /// What is repaired, where the capture shows retransmissions.
+    fn repair(&self) -> Option<RepairCause> {
         let flow = self.analysis.flow(self.sample.flow);
-        sees_limits(&self.analysis, flow, self.sample.side).then_some(&self.sample.round)
+        let vantage = self.analysis.options.vantage_of(flow, self.sample.side);
+        self.sample.round.repair.filter(|_| vantage.is_none_or(|(place, _)| place != Vantage::Receiver))
+    }
+
+    /// The round, where the capture shows the congestion window.
+    fn of_window(&self) -> Option<&Round> {
+        let flow = self.analysis.flow(self.sample.flow);
+        sees_flight(&self.analysis, flow, self.sample.side).then_some(&self.sample.round)
     }
 }
 

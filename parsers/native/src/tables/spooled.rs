@@ -6,10 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::column::{column, record_batch};
-use super::rounds::sees_limits;
+use super::rounds::sees_flight;
 use super::shown::each_flow;
 use super::{Column, Row, Rows};
-use crate::flow::tcp::Limit;
 use crate::packet::event::Event;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -41,8 +40,8 @@ impl<'a> Row<'a> for SpooledRoundTrip {
 impl<'a> Row<'a> for SpooledRound {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
         column("time_ns", "ns", "as in the table of rounds").i64(|row| Some(row.start_ns)),
-        column("is_data_limited", "", "whether the application limited the flight: 1 or 0")
-            .u32(|row| Some((row.limit == Limit::Application).into())),
+        column("is_data_limited", "", "whether no data was waiting after the newest segment: 1 or 0")
+            .u32(|row| Some(row.is_data_limited.into())),
     ]];
 }
 
@@ -61,11 +60,11 @@ impl<T: Spooled + for<'a> Row<'a>> Rows for SpooledRows<T> {
     }
 }
 
-/// Which side of a flow sends forward, and of which sides the capture shows what limited their flights.
+/// Which side of a flow sends forward, and of which sides the capture shows all of their flights.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSides {
     pub forward: Side,
-    sees_limits: [bool; 2],
+    sees_flight: [bool; 2],
 }
 
 impl FlowSides {
@@ -74,13 +73,13 @@ impl FlowSides {
         let mut sides = Vec::with_capacity(analysis.carried.flows.len());
         each_flow(analysis, |shown, number| {
             let flow = shown.flow(number);
-            let sees_limits = [Side::Low, Side::High].map(|side| sees_limits(analysis, flow, side));
-            sides.push(Self { forward: flow.forward(), sees_limits });
+            let sees_flight = [Side::Low, Side::High].map(|side| sees_flight(analysis, flow, side));
+            sides.push(Self { forward: flow.forward(), sees_flight });
         })?;
         Ok(sides)
     }
 
-    pub fn sees_limits(self, side: Side) -> bool {
-        self.sees_limits[side as usize]
+    pub fn sees_flight(self, side: Side) -> bool {
+        self.sees_flight[side as usize]
     }
 }

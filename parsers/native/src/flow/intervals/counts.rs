@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::Flow;
 use crate::flow::tcp::ecn::Ecn;
-use crate::flow::tcp::rounds::Limit;
 use crate::flow::tcp::{Connection, HalfConnection};
 use crate::long_array;
 use crate::packet::event::Numbering;
@@ -28,8 +27,6 @@ named_enum! {
         /// Data segments of TCP that passed the capture and whose losses beyond it would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
-        /// Time in rounds that nothing but the network limited.
-        NetworkLimitedNs = "network_limited_ns",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
         /// Data segments of TCP less its data packets.
@@ -127,9 +124,6 @@ impl Counts {
         self.add(Count::ZeroWindows, half.windows.closed_packets());
         self.add_marks(half.ecn());
         self.add(Count::RttSumNs, half.path.round_trips.sum_ns());
-        if let Some(rounds) = half.rounds() {
-            self.add(Count::NetworkLimitedNs, rounds.times.of_ns(Limit::Network));
-        }
         if half.has_recovered() || half.is_simulated() {
             self.add_recovery(half, of_packets.is_none());
         }

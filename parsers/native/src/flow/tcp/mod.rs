@@ -42,7 +42,7 @@ use ecn::{Ecn, EcnMode, EcnNegotiation};
 pub use half_connection::{HalfConnection, Sight};
 use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use kinship::Kinship;
-pub use rounds::{Limit, Round, Rounds};
+pub use rounds::{RepairCause, Round, Rounds};
 pub use state::ConnectionState;
 
 /// Silence after which a SYN starts a new connection whatever its sequence number (two maximum

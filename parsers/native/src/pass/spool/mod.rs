@@ -168,7 +168,9 @@ impl Directions {
         }
         let chains = self.of_mut(side.other()).of_tcp.get_or_insert_default();
         let round_trip = round_trip.map(|rtt_ns| SpooledRoundTrip { time_ns, rtt_ns });
-        let round = outcome.round.map(|round| SpooledRound { start_ns: round.start_ns, limit: round.limit });
+        let round = outcome
+            .round
+            .map(|round| SpooledRound { start_ns: round.start_ns, is_data_limited: round.is_data_limited });
         round_trip.map_or(0, |one| chains.round_trips.add(&one))
             + round.map_or(0, |one| chains.rounds.add(&one))
     }
@@ -393,8 +395,8 @@ mod tests {
     use super::records::SpooledSighting;
     use super::*;
     use crate::flow::rtt_statistics::{RoundTrip, RttMethod};
+    use crate::flow::tcp::Round;
     use crate::flow::tcp::ecn::RoundMarks;
-    use crate::flow::tcp::{Limit, Round};
     use crate::packet::event::{Event, NodeLayer, PathPoint};
 
     fn spool(folder: PathBuf, most_buffered: usize) -> Spool {
@@ -436,16 +438,17 @@ mod tests {
             window: None,
             delivered: 0,
             rtt_ns: None,
-            limit: round.limit,
-            phase: None,
+            fills_window: false,
+            is_data_limited: round.is_data_limited,
+            repair: None,
             last_flight: None,
             marks: RoundMarks::default(),
         }
     }
 
     fn round() -> impl Strategy<Value = SpooledRound> {
-        (any::<i64>(), 0..Limit::ALL.len())
-            .prop_map(|(start_ns, limit)| SpooledRound { start_ns, limit: Limit::ALL[limit] })
+        (any::<i64>(), any::<bool>())
+            .prop_map(|(start_ns, is_data_limited)| SpooledRound { start_ns, is_data_limited })
     }
 
     /// The records come back whole, in pieces, from the start again, and from any place.

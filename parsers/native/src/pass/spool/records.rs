@@ -1,7 +1,6 @@
 //! What is kept of a direction, each kind with its form in bytes: numbers are differences from the record of
 //! the kind before, in as few bytes as they need.
 
-use crate::flow::tcp::Limit;
 use crate::flow::{Flow, Found};
 use crate::packet::event::{Event, NodeLayer, Packet, PathPoint, Sighting};
 use crate::packet::extras::PacketExtras;
@@ -90,7 +89,7 @@ pub struct SpooledRoundTrip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpooledRound {
     pub start_ns: i64,
-    pub limit: Limit,
+    pub is_data_limited: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,12 +189,12 @@ impl Spooled for SpooledRound {
 
     fn write(&self, start_ns: &mut u64, out: &mut Vec<u8>) {
         write_difference(out, start_ns, self.start_ns as u64);
-        out.push(self.limit as u8);
+        out.push(self.is_data_limited.into());
     }
 
     fn read(rest: &mut &[u8], start_ns: &mut u64) -> Option<Self> {
         let start_ns = read_difference(rest, start_ns)? as i64;
-        Some(Self { start_ns, limit: *Limit::ALL.get(usize::from(read_byte(rest)?))? })
+        Some(Self { start_ns, is_data_limited: read_byte(rest)? != 0 })
     }
 }
 

@@ -386,7 +386,7 @@ impl<'a> FlowRow<'a> {
 
     pub(super) fn note_on_half(&self, half: &HalfConnection, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
-        notes.extend(self.note_on_limits().map(str::to_owned));
+        notes.extend(self.note_on_window().map(str::to_owned));
         if half.options.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
             notes.push(format!(
                 "packets of up to {} bytes of payload: captured before segmentation offload cut them, \

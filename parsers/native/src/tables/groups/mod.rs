@@ -1,6 +1,7 @@
 //! Groups of flows by interval.
 
 mod buckets;
+mod held_back;
 mod path;
 mod wifi;
 
@@ -15,17 +16,22 @@ use crate::tables::column::column;
 use crate::tables::shown::Shown;
 use crate::tables::{Column, PassTable, Row};
 pub(super) use buckets::GroupBuckets;
+use held_back::HeldBack;
 
 /// The numbers of the rows, in the order of the table.
 pub(in crate::tables) struct GroupTable {
     order: Vec<u32>,
+    held: Option<HeldBack>,
 }
 
 impl PassTable for GroupTable {
     type Row<'a> = GroupTableRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        Ok(Self { order: analysis.carried.groups().map_or_else(Vec::new, Groups::in_order) })
+        let Some(groups) = analysis.carried.groups() else {
+            return Ok(Self { order: Vec::new(), held: None });
+        };
+        Ok(Self { order: groups.in_order(), held: HeldBack::of(analysis, groups)? })
     }
 
     fn len(&self, _: &Analysis) -> usize {
@@ -33,7 +39,8 @@ impl PassTable for GroupTable {
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<GroupTableRow<'a>> {
-        GroupTableRow::at(shown.analysis, *self.order.get(row)?, first_flow)
+        let row = GroupTableRow::at(shown.analysis, *self.order.get(row)?, first_flow)?;
+        Some(GroupTableRow { held: self.held.as_ref(), ..row })
     }
 }
 
@@ -41,14 +48,16 @@ impl PassTable for GroupTable {
 pub(in crate::tables) struct GroupTableRow<'a> {
     analysis: &'a Analysis,
     groups: &'a Groups,
+    number: u32,
     row: &'a GroupRow,
+    held: Option<&'a HeldBack>,
     first_flow: u32,
 }
 
 impl<'a> GroupTableRow<'a> {
     fn at(analysis: &'a Analysis, number: u32, first_flow: u32) -> Option<Self> {
         let groups = analysis.carried.groups()?;
-        Some(Self { analysis, groups, row: groups.row(number)?, first_flow })
+        Some(Self { analysis, groups, number, row: groups.row(number)?, held: None, first_flow })
     }
 
     fn group(&self) -> Option<String> {
@@ -287,14 +296,6 @@ impl<'a> GroupTableRow<'a> {
         column("ce_packets", "", "packets that arrived at the capture with a congestion mark")
             .null_when("as ect_packets")
             .u64(|row| row.marks(Count::CePackets)),
-        column(
-            "network_limited_ns",
-            "ns",
-            "time of flows in rounds that neither application nor receiver limited, summed over flows; \
-             seen at the sender",
-        )
-        .null_when("as tcp_data_packets")
-        .u64(|row| row.of_tcp(Count::NetworkLimitedNs)),
     ];
 
     const ROUND_TRIPS: &'a [Column<Self>] = &[
@@ -408,6 +409,7 @@ impl<'a> Row<'a> for GroupTableRow<'a> {
         Self::ROUND_TRIPS,
         Self::CONNECTIONS,
         Self::ANSWERS,
+        Self::HELD_BACK,
         Self::PATH,
         Self::WIFI,
     ];

@@ -255,7 +255,6 @@ impl HalfConnection {
         let close = RoundEnd {
             time_ns: segment.time_ns,
             window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
-            next_window: acknowledger.scaled(segment.tcp.window, self),
             full_size: self.full_size(acknowledger),
             in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
             rtt_ns,

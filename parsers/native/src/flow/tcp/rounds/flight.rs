@@ -130,7 +130,7 @@ impl Flight {
     pub fn mean_bytes(&self, outstanding: i64, end_ns: i64) -> Option<f64> {
         let rounds = self.rounds()?;
         let unfinished_ns = if self.round_end == IDLE { 0 } else { end_ns.saturating_sub(rounds.since_ns()) };
-        let busy_ns = rounds.times.rounds_ns().saturating_add(unfinished_ns);
+        let busy_ns = rounds.busy_ns.saturating_add(unfinished_ns);
         let integral = self.byte_ticks.wrapping_add(byte_ticks(outstanding, end_ns));
         // Return nothing where the sum could have wrapped or the clock went backwards.
         let most = i64::from(self.max_bytes(outstanding)?).checked_mul(busy_ns >> TICK_BITS)?;

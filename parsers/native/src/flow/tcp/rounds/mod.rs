@@ -1,12 +1,10 @@
-//! One direction in rounds of one round-trip time: how the flight grew, and what limited it.
+//! One direction in rounds of one round-trip time: how the flight grew.
 //!
 //! A round lasts from an acknowledgement to that of the highest number sent then, as a sender
 //! counts round trips (RFC 9438 section 4.2, Linux's `delivered` rounds). The largest flight of a
-//! round is a lower bound of the congestion window; where neither the application nor the receiver
-//! limited the sender it is the window itself, to a segment.
-//!
-//! The times of the three limits are those of RFC 4898 (`tcpEStatsPerfSndLimTimeRwin`, `...Cwnd`,
-//! `...Snd`), with its `Snd` called application: a capture does not see a full send buffer.
+//! round is a lower bound of the congestion window; where it does not fill the receive window and more
+//! data was waiting, it is the window itself, to a segment. Why a sender was no faster is not a matter of
+//! single rounds: [`super::causes`].
 
 pub(crate) mod flight;
 
@@ -27,39 +25,14 @@ const WINDOW_TOLERANCE: u32 = 10;
 const SHORTEST_FULL_SIZE: u32 = 536;
 
 named_enum! {
-    /// Phase of the congestion window.
+    /// Cause of a retransmission.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub enum Phase {
-        /// Growing by half or more in a round.
-        SlowStart = "slow_start",
-        /// Growing less, or not at all.
-        CongestionAvoidance = "congestion_avoidance",
-        /// Repairing losses until all data outstanding at its start are acknowledged (RFC 6582, RFC
-        /// 6675).
+    pub enum RepairCause {
+        /// Acknowledgements that reported a loss (RFC 6582, RFC 6675).
         Recovery = "recovery",
-        /// The same after a retransmission timeout (RFC 6298).
+        /// A retransmission timer (RFC 6298).
         Timeout = "timeout",
     }
-}
-
-named_enum! {
-    /// What limited the sender.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Limit {
-        Application = "application",
-        /// A full receive window.
-        Receiver = "receiver",
-        /// Neither: its congestion window.
-        Network = "network",
-    }
-}
-
-/// Cause of a retransmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RepairCause {
-    /// Acknowledgements that reported a loss.
-    Recovery,
-    Timeout,
 }
 
 /// The end of a round, as its last acknowledgement shows it.
@@ -68,8 +41,6 @@ pub struct RoundEnd {
     pub time_ns: i64,
     /// The receive window that the sender had until then; None if its scale is unknown.
     pub window: Option<u32>,
-    /// The window that it announces; None if its scale is unknown.
-    pub next_window: Option<u32>,
     /// Payload of a full-sized segment (RFC 1122's Eff.snd.MSS).
     pub full_size: u32,
     /// Bytes in flight when it arrived; None in a recovery without SACK.
@@ -112,10 +83,12 @@ pub struct Round {
     pub delivered: u32,
     /// RTT of its last acknowledgement.
     pub rtt_ns: Option<u64>,
-    /// What limited the flight.
-    pub limit: Limit,
-    /// Phase of the window; None where something else limited the flight.
-    pub phase: Option<Phase>,
+    /// Whether the receive window had no room for another full segment, or nearly none.
+    pub fills_window: bool,
+    /// Whether the newest segment was not full, so that no data was waiting after it.
+    pub is_data_limited: bool,
+    /// Why data was retransmitted, if not all that was outstanding then had been acknowledged.
+    pub repair: Option<RepairCause>,
     /// The flight at its end, if that is the end of a recovery; None without SACK.
     pub last_flight: Option<u32>,
     pub marks: RoundMarks,
@@ -126,45 +99,12 @@ impl Round {
     /// acknowledgement to the last (RFC 6937): only the window at its end is known, if SACK shows
     /// what is missing. After a timeout, lost data and data in flight cannot be separated.
     pub fn cwnd(&self) -> Option<u32> {
-        match (self.limit, self.phase) {
-            (Limit::Application | Limit::Receiver, _) | (_, Some(Phase::Timeout)) => None,
-            (Limit::Network, Some(Phase::Recovery)) => self.last_flight,
-            (Limit::Network, _) => Some(self.flight),
+        match self.repair {
+            _ if self.fills_window || self.is_data_limited => None,
+            Some(RepairCause::Timeout) => None,
+            Some(RepairCause::Recovery) => self.last_flight,
+            None => Some(self.flight),
         }
-    }
-}
-
-/// Time per limit, from the first data to the last acknowledgement of a round.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Times {
-    /// Per limit, silence included.
-    ns: [i64; 3],
-    silent_ns: i64,
-}
-
-impl Times {
-    fn whole_ns(&self) -> i64 {
-        self.ns.iter().fold(0, |sum, &part| sum.saturating_add(part))
-    }
-
-    pub fn rounds_ns(&self) -> i64 {
-        self.whole_ns().saturating_sub(self.silent_ns)
-    }
-
-    /// Share of `limit` in the total; None before the first round ends.
-    pub fn share(&self, limit: Limit) -> Option<f64> {
-        let whole_ns = self.whole_ns();
-        (whole_ns > 0).then(|| self.ns[limit as usize] as f64 / whole_ns as f64)
-    }
-
-    /// Total time in rounds of `limit`.
-    pub fn of_ns(&self, limit: Limit) -> u64 {
-        u64::try_from(self.ns[limit as usize]).unwrap_or_default()
-    }
-
-    fn add(&mut self, limit: Limit, ns: i64) {
-        let part = &mut self.ns[limit as usize];
-        *part = part.saturating_add(ns);
     }
 }
 
@@ -196,13 +136,14 @@ impl Repairs {
     }
 }
 
-/// Past rounds of one direction, in 104 bytes: there are many flows.
+/// Past rounds of one direction, in 80 bytes: there are many flows.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Rounds {
     /// Start of the round or of the silence.
     since_ns: i64,
     first_data_ns: i64,
-    pub times: Times,
+    /// Time in rounds, without silence between them.
+    pub busy_ns: i64,
     /// Longest time without outstanding data between data.
     pub longest_idle_ns: i64,
     /// When the flight first stopped growing as in slow start, and the flight until then.
@@ -212,20 +153,16 @@ pub struct Rounds {
     /// Acknowledged position at the start of the round: the lower half, as rounds are shorter than
     /// that.
     since_position: u32,
-    /// Flight and phase of the last round limited only by the network; 0 if none since the last
-    /// episode.
+    /// Flight of the last round that shows the window; 0 if none since the last episode.
     last_flight: u32,
     pub count: u32,
     pub max_flight: u32,
-    /// Largest flight of rounds limited only by the network; 0 if there was none.
+    /// Largest flight of rounds that show the window; 0 if there was none.
     max_cwnd: u32,
     /// Data segments without RTT sample; a saturated count is a lower bound.
     pub unwatched: u32,
     /// Payload of the newest data at the end of the last round, saturated.
     last_payload: u16,
-    last_phase: Phase,
-    /// Whether the receive window was closed when the silence began.
-    is_closed: bool,
 }
 
 impl Rounds {
@@ -234,7 +171,7 @@ impl Rounds {
         Self {
             since_ns: time_ns,
             first_data_ns: time_ns,
-            times: Times::default(),
+            busy_ns: 0,
             longest_idle_ns: 0,
             slow_start_exit_ns: None,
             slow_start_exit_flight: 0,
@@ -246,12 +183,10 @@ impl Rounds {
             max_cwnd: 0,
             unwatched: 0,
             last_payload: 0,
-            last_phase: Phase::SlowStart,
-            is_closed: false,
         }
     }
 
-    /// Largest flight of rounds limited only by the network.
+    /// Largest flight of rounds that show the window.
     pub fn max_cwnd(&self) -> Option<u32> {
         (self.max_cwnd > 0).then_some(self.max_cwnd)
     }
@@ -290,8 +225,6 @@ impl Rounds {
     /// Begin a round with data from `position` on after silence.
     pub fn begin(&mut self, position: i64, time_ns: i64) {
         let idle_ns = elapsed_ns(self.since_ns, time_ns);
-        self.times.add(if self.is_closed { Limit::Receiver } else { Limit::Application }, idle_ns);
-        self.times.silent_ns = self.times.silent_ns.saturating_add(idle_ns);
         self.longest_idle_ns = self.longest_idle_ns.max(idle_ns);
         self.since_ns = time_ns;
         self.since_position = position as u32;
@@ -299,9 +232,10 @@ impl Rounds {
 
     /// End a round; silence follows if nothing is outstanding.
     pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: SentInRound, close: &RoundEnd) -> Round {
-        let limit = self.limit(is_empty, sent, close);
+        let repair = self.episode().map(|episode| episode.repair);
+        let fills_window = sent.fills_window(close);
+        let is_whole = sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload));
         self.last_payload = to_u16_saturated(sent.last_payload);
-        let phase = self.phase(limit, sent.flight);
         let is_repaired = self.end_of_repair().is_some_and(|until| acknowledged >= until);
         let round = Round {
             start_ns: self.since_ns,
@@ -310,36 +244,28 @@ impl Rounds {
             window: close.window,
             delivered: (acknowledged as u32).wrapping_sub(self.since_position),
             rtt_ns: close.rtt_ns,
-            limit,
-            phase,
+            fills_window,
+            // A partial segment leaves only if no data wait after it.
+            is_data_limited: !fills_window && !is_whole && repair.is_none(),
+            repair,
             last_flight: close.in_flight.filter(|_| is_repaired),
             marks: close.marks,
         };
         self.count = self.count.saturating_add(1);
         self.max_flight = self.max_flight.max(round.flight);
-        if phase != Some(Phase::Recovery) {
-            self.max_cwnd = self.max_cwnd.max(round.cwnd().unwrap_or(0));
+        if repair.is_none()
+            && let Some(cwnd) = round.cwnd()
+        {
+            self.max_cwnd = self.max_cwnd.max(cwnd);
+            self.grow(cwnd);
         }
-        self.times.add(limit, round.duration_ns);
+        self.busy_ns = self.busy_ns.saturating_add(round.duration_ns);
         if is_repaired {
             self.end_episode(close.time_ns);
         }
-        self.is_closed = is_empty && close.next_window.is_some_and(|window| window < close.full_size);
         self.since_ns = close.time_ns;
         self.since_position = acknowledged as u32;
         round
-    }
-
-    fn limit(&self, is_empty: bool, sent: SentInRound, close: &RoundEnd) -> Limit {
-        let is_whole = sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload));
-        if sent.fills_window(close) {
-            Limit::Receiver
-        } else if is_whole || self.episode().is_some() {
-            Limit::Network
-        } else {
-            // A partial segment leaves only if no data wait after it.
-            Limit::Application
-        }
     }
 
     /// Whether segments of this size repeat: a path may allow only shorter ones than the MSS, and
@@ -348,27 +274,13 @@ impl Rounds {
         payload >= SHORTEST_FULL_SIZE && to_u16_saturated(payload) == self.last_payload
     }
 
-    /// The phase of a round. One limited by something else does not show how the window grew.
-    fn phase(&mut self, limit: Limit, flight: u32) -> Option<Phase> {
-        match self.episode().map(|episode| episode.repair) {
-            Some(RepairCause::Recovery) => Some(Phase::Recovery),
-            Some(RepairCause::Timeout) => Some(Phase::Timeout),
-            None => (limit == Limit::Network).then(|| self.grow(flight)),
-        }
-    }
-
-    /// The phase of a round limited only by the network.
-    fn grow(&mut self, flight: u32) -> Phase {
+    /// Take the flight of a round that shows the window.
+    fn grow(&mut self, flight: u32) {
         let (times, of) = SLOW_START_GROWTH;
-        let grew = u64::from(flight) * of >= u64::from(self.last_flight) * times;
-        if self.last_flight > 0 {
-            self.last_phase = if grew { Phase::SlowStart } else { Phase::CongestionAvoidance };
-        }
-        if self.last_phase == Phase::CongestionAvoidance {
+        if self.last_flight > 0 && u64::from(flight) * of < u64::from(self.last_flight) * times {
             self.leave_slow_start(self.last_flight, self.since_ns);
         }
         self.last_flight = flight;
-        self.last_phase
     }
 
     /// Record that the flight stopped growing as in slow start, at `time_ns`.
@@ -404,10 +316,6 @@ impl Rounds {
         *lasted_ns = lasted_ns.saturating_add(elapsed_ns(since_ns, time_ns));
         // Half the flight after a recovery, one segment after a timeout: growth restarts.
         self.last_flight = 0;
-        self.last_phase = match repair {
-            RepairCause::Recovery => Phase::CongestionAvoidance,
-            RepairCause::Timeout => Phase::SlowStart,
-        };
     }
 }
 

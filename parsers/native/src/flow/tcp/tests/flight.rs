@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::recovery::recovery_state::RecoveryState;
 use crate::flow::tcp::rounds::flight::Flight;
-use crate::flow::tcp::rounds::{Limit, Phase, RepairCause, Round, RoundEnd, Rounds};
+use crate::flow::tcp::rounds::{RepairCause, Round, RoundEnd, Rounds};
 use crate::flow::tcp::{Connection, HalfConnection};
 
 const MS: i64 = 1_000_000;
@@ -54,7 +54,6 @@ impl Sender {
             let close = RoundEnd {
                 time_ns,
                 window,
-                next_window: window,
                 full_size,
                 in_flight: None,
                 rtt_ns: None,
@@ -71,12 +70,13 @@ impl Sender {
         (0..n).for_each(|_| self.acknowledge(time_ms + 100, SEGMENT));
     }
 
-    fn phases(&self) -> Vec<Option<Phase>> {
-        self.rounds.iter().map(|round| round.phase).collect()
+    fn repairs(&self) -> Vec<Option<RepairCause>> {
+        self.rounds.iter().map(|round| round.repair).collect()
     }
 
-    fn share(&self, limit: Limit) -> f64 {
-        self.flight.rounds().unwrap().times.share(limit).unwrap()
+    /// Whether each round filled the receive window, and whether no data was waiting after it.
+    fn edges(&self) -> Vec<(bool, bool)> {
+        self.rounds.iter().map(|round| (round.fills_window, round.is_data_limited)).collect()
     }
 }
 
@@ -115,8 +115,6 @@ fn test_slow_start_ends_where_the_flight_grows_by_less_than_half() {
         sender.send_segments(100 * round as i64, n);
         sender.acknowledge(100 * (round as i64 + 1), n * SEGMENT);
     }
-    let (slow, avoidance) = (Some(Phase::SlowStart), Some(Phase::CongestionAvoidance));
-    assert_eq!(sender.phases(), [slow, slow, slow, slow, avoidance, avoidance]);
     assert_eq!(sender.flight.rounds().unwrap().slow_start_exit(), Some((400 * MS, 16_000)));
     assert_eq!(sender.flight.rounds().unwrap().max_cwnd(), Some(18_000));
 }
@@ -133,7 +131,7 @@ fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 100 * MS), (0, 0)));
     assert_eq!(rounds.slow_start_exit(), Some((100 * MS, 10_000)));
     sender.acknowledge(210, 2 * SEGMENT);
-    assert_eq!(sender.phases(), [Some(Phase::Recovery), Some(Phase::CongestionAvoidance)]);
+    assert_eq!(sender.repairs(), [Some(RepairCause::Recovery), None]);
 }
 
 #[test]
@@ -146,7 +144,7 @@ fn test_a_timeout_takes_over_from_a_recovery() {
     sender.acknowledge(1_000, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 300 * MS), (1, 600 * MS)));
-    assert_eq!(sender.phases(), [Some(Phase::Timeout)]);
+    assert_eq!(sender.repairs(), [Some(RepairCause::Timeout)]);
 }
 
 #[test]
@@ -159,20 +157,13 @@ fn test_what_is_sent_again_after_all_was_acknowledged_is_no_recovery() {
 }
 
 #[test]
-fn test_a_full_receive_window_is_the_limit() {
+fn test_a_full_receive_window_hides_the_congestion_window() {
     let mut sender = Sender::new();
     sender.window = Some(4_500);
     sender.send_segments(0, 4);
     sender.acknowledge(100, 4 * SEGMENT);
-    assert_eq!(sender.rounds[0].limit, Limit::Receiver);
-    assert_eq!((sender.rounds[0].cwnd(), sender.rounds[0].phase), (None, None));
-    sender.window = Some(0);
-    sender.send_segments(100, 4);
-    sender.acknowledge(200, 4 * SEGMENT);
-    sender.send(1_000, SEGMENT);
-    sender.acknowledge(1_100, SEGMENT);
-    // The silence after the window closed is due to the receiver too.
-    assert_eq!(sender.share(Limit::Receiver), 1.0);
+    assert_eq!((sender.edges(), sender.rounds[0].cwnd()), (vec![(true, false)], None));
+    assert_eq!(sender.flight.rounds().unwrap().max_cwnd(), None);
 }
 
 #[test]
@@ -184,9 +175,7 @@ fn test_a_partial_segment_shows_that_the_application_had_no_more() {
     sender.acknowledge(500, 7_300);
     sender.send(500, 8_000);
     sender.acknowledge(600, 8_000);
-    let limits: Vec<Limit> = sender.rounds.iter().map(|round| round.limit).collect();
-    assert_eq!(limits, [Limit::Application, Limit::Application, Limit::Network]);
-    assert_eq!(sender.share(Limit::Application), 5.0 / 6.0);
+    assert_eq!(sender.edges(), [(false, true), (false, true), (false, false)]);
     assert_eq!(sender.flight.rounds().unwrap().longest_idle_ns, 300 * MS);
 }
 
@@ -197,14 +186,13 @@ fn test_segments_shorter_than_the_mss_allows_are_whole_if_they_all_are() {
         (0..4).for_each(|_| sender.send(time_ms, 900));
         sender.acknowledge(time_ms + 100, 1_800);
     }
-    let limits: Vec<Limit> = sender.rounds.iter().map(|round| round.limit).collect();
-    assert_eq!(limits, [Limit::Application, Limit::Network]);
+    assert_eq!(sender.edges(), [(false, true), (false, false)]);
 }
 
 #[test]
 fn test_a_hundred_thousand_flows_fit_into_memory() {
     assert!(size_of::<Flight>() <= 32);
-    assert!(size_of::<Rounds>() <= 112);
+    assert!(size_of::<Rounds>() <= 80);
     assert!(size_of::<HalfConnection>() <= 368);
     assert!(size_of::<Connection>() <= 800);
     assert!(size_of::<RecoveryState>() <= 296);
@@ -215,11 +203,11 @@ fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
     let mut sender = Sender::new();
     sender.window = None;
     sender.round_trip(0, 4);
-    assert_eq!(sender.rounds[0].limit, Limit::Network);
+    assert_eq!((sender.edges(), sender.rounds[0].cwnd()), (vec![(false, false)], Some(4_000)));
 }
 
 proptest! {
-    /// For any transmissions and acknowledgements at any times: shares sum to one, rounds do not
+    /// For any transmissions and acknowledgements at any times: rounds do not
     /// deliver more than was acknowledged, the mean does not exceed the maximum.
     #[test]
     fn test_no_flight_breaks_the_sums(
@@ -246,10 +234,6 @@ proptest! {
         let Some(rounds) = sender.flight.rounds() else { return Ok(()) };
         prop_assert_eq!(rounds.count as usize, sender.rounds.len());
         prop_assert_eq!(sender.flight.max_bytes(outstanding), Some(highest as u32));
-        let shares = [Limit::Application, Limit::Receiver, Limit::Network].map(|limit| rounds.times.share(limit));
-        if let [Some(application), Some(receiver), Some(network)] = shares {
-            prop_assert!((application + receiver + network - 1.0).abs() < 1e-9);
-        }
         if let Some(mean) = sender.flight.mean_bytes(outstanding, time_ms * MS) && is_forward {
             // Each time has an error of one tick of 1024 ns.
             prop_assert!(mean <= highest as f64 * 1.01, "{} of {}", mean, highest);

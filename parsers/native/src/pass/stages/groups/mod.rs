@@ -134,9 +134,6 @@ fn hide_unseen(piece: &mut Piece, vantage: Option<Vantage>) {
     } else {
         counts.change(Count::ArrivalsShown, segments.saturating_add(counts.get(Count::LostBefore)));
     }
-    if vantage.is_some_and(|vantage| vantage != Vantage::Sender) {
-        counts.clear(Count::NetworkLimitedNs);
-    }
     if vantage == Some(Vantage::Receiver) {
         counts.clear(Count::LostBehind);
     } else {

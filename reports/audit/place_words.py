@@ -1,4 +1,4 @@
-"""Causes in words: what signals are called, why a place is the cause, and how causes are found."""
+"""Places in words: what signals are called, why an incident was at a place, and how places are found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.metrics.audit.attribution import Reason
+    from tfrctrace.metrics.audit.held_back import Lacking
     from tfrctrace.metrics.audit.signals import SignalKey
 
 SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
@@ -28,7 +29,7 @@ SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
     "radio_signal": "signal",
 }
 
-LIMITS_OF_CAUSES: Final[Mapping[str, str]] = {
+LIMITS_OF_PLACES: Final[Mapping[str, str]] = {
     "Client side, server side": (
         "the path between the capture and the hosts that open connections, or those that accept them: its "
         "round-trip time or its losses got worse, those of the other side less or not"
@@ -43,16 +44,27 @@ LIMITS_OF_CAUSES: Final[Mapping[str, str]] = {
         "two thirds, or if only single hosts changed; low where no side is known"
     ),
     "Unknown": "nothing changed by more than chance, several places did, or there is nothing to compare with",
+    "Held back by": (
+        "the time of TCP flows from the first packet of each to its last, by what its sender waited for, "
+        "where the capture shows that; it is evidence beside the place, and does not decide about it"
+    ),
     "Limits": (
         "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
         "capture that stood still or a link without traffic: captures do not show which"
     ),
 }
-"""How causes are found, for the page."""
+"""How places and causes are found, for the page."""
+
+
+LACKING_WORDS: Final[Mapping[Lacking, str]] = {
+    "not collected": "the captures were read without `--causes`",
+    "no data": "no TCP flow had data in this time",
+}
+"""Why it is not known what held flows back."""
 
 
 def reason_text(reason: Reason) -> str:
-    """Return why the place of a cause is what it is, without a full stop."""
+    """Return why the place of an incident is what it is, without a full stop."""
     match reason.kind:
         case "worse":
             worse, unchanged = (
