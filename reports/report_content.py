@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.timezones import UTC_ZONE
-from tfrctrace.metrics.flow.causes import flow_causes
+from tfrctrace.metrics.flow.causes import flow_causes, untold_flows
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.inputs import inputs_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.objectives import ObjectiveResult
-    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
     from tfrctrace.parsers._native import Clock
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.drawn_traces import DrawnTrace
@@ -42,6 +42,8 @@ class ReportContent:
     conversations: Sequence[Conversation]
     """The largest flows."""
     causes: Mapping[tuple[int, str], FlowCauses]
+    untold: Sequence[UntoldFlow]
+    """Shown flows with data of which no cause is told."""
     """Why they were no faster, by flow and direction."""
     starts_ns: Mapping[str, int]
     """When each input began; of one trace, when this did."""
@@ -85,6 +87,7 @@ def prepare(
         ],
         conversations=conversations,
         causes={(one.flow, one.direction): one for one in flow_causes(results.table("causes"), shown)},
+        untold=untold_flows(results.table("causes"), shown),
         starts_ns=starts_ns,
         traces=drawn_traces(
             flows, results.bins, inputs, starts_ns, joined=joined, window_ns=results.window_ns

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.units import (
     counted,
+    enumerated,
     format_bytes,
+    format_count,
     format_duration_s,
     format_ms,
     format_rate_bps,
@@ -14,9 +16,9 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from tfrctrace.metrics.results.why import Cause, FlowCauses
+    from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
 
 BLOAT_MS: Final = 100.0
 """A queue that delays packets by so much is too long: conversation suffers from 150 ms one way (G.114)."""
@@ -87,19 +89,54 @@ _HELP: Final[Mapping[Cause, str]] = {
 }
 
 
-def sentences(flow: FlowCauses) -> list[str]:
-    """Return what held a flow back, the evidence, and what would have helped."""
+_UNTOLD: Final[Mapping[str, str]] = {
+    "tcp": "the trace has no whole TCP headers (it is of a simulator or a log, or the capture cut them)",
+    "quic": "QUIC encrypts acknowledgements and windows; of a qlog, `convert --what variables` has them",
+    "udp": "UDP has no window and no acknowledgements, so that its application alone decides when to send",
+    "rtp": "RTP sends at the rate of its media (`flows` has losses, jitter and what its receiver reports)",
+    "rtcp": "RTCP only reports on media, which the trace does not have",
+    "dccp": "DCCP's congestion control sets the rate (`tfrctrace replay` shows what it allowed)",
+    "tfrc": "TFRC sets the rate by reports of the receiver (`tfrctrace replay` shows what it allowed)",
+}
+"""Why no cause is told of flows of a transport, or what tells instead."""
+
+_MOST_NAMED: Final = 5
+
+
+def by_reason(flows: Iterable[UntoldFlow]) -> dict[str, list[UntoldFlow]]:
+    """Return flows of which no cause is told by the reason, in order."""
+    found: dict[str, list[UntoldFlow]] = {}
+    for flow in flows:
+        found.setdefault(_UNTOLD.get(flow.transport, "its transport is not followed"), []).append(flow)
+    return found
+
+
+def untold(flows: Iterable[UntoldFlow]) -> Iterator[str]:
+    """Give a sentence on the flows of each transport of which no cause is told."""
+    for reason, own in by_reason(flows).items():
+        names = [str(flow.flow) for flow in own[:_MOST_NAMED]]
+        if len(own) > _MOST_NAMED:
+            names.append(f"{format_count(len(own) - _MOST_NAMED)} more")
+        named = f"Flow{'s' if len(own) > 1 else ''} {enumerated(names)} ({own[0].transport.upper()})"
+        yield f"{named}: no cause is told, as {reason}."
+
+
+def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
+    """Return what held a flow back, the evidence, and what would have helped.
+
+    `beside` are all flows, among which is the one that fills a queue.
+    """
     share = format_share(flow.main_cause_share)
     lasted = format_duration_s(flow.duration_s)
     found = [f"For {share} of {lasted} {CAUSE_WORDS[flow.main_cause]}."]
     sign = SIGN_WORDS[flow.main_sign]
     if flow.main_cause == "unknown":
-        return [*found, f"Reason: {sign}."]
+        return [*found, f"Reason: {sign}.", *bloat(flow, beside)]
     found.append(f"Evidence: {sign} ({', '.join(_facts(flow))}).")
     if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout"}:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)
-    found += _bloat(flow)
+    found += bloat(flow, beside)
     return found
 
 
@@ -134,13 +171,37 @@ def _window_holds(flow: FlowCauses) -> str:
     )
 
 
-def _bloat(flow: FlowCauses) -> list[str]:
+def bloat(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:
     """Return a sentence on a queue that is too long."""
-    if flow.base_rtt_ms is None or flow.rtt_p95_ms is None or flow.rtt_p95_ms - flow.base_rtt_ms < BLOAT_MS:
+    if queue_ms(flow) < BLOAT_MS:
         return []
-    fills = flow.bottleneck_share + flow.slow_start_share > flow.shared_bottleneck_share
-    whose = "which this flow filled" if fills else "which others filled too"
     return [
-        f"Round-trip times rose from {format_ms(flow.base_rtt_ms)} to {format_ms(flow.rtt_p95_ms)} "
-        f"(95th percentile): a long queue, {whose} (bufferbloat)."
+        f"Bufferbloat: round-trip times rose from {format_ms(flow.base_rtt_ms)} to "
+        f"{format_ms(flow.rtt_p95_ms)} (95th percentile) in a long queue; {_who_fills(flow, beside)}."
     ]
+
+
+def queue_ms(flow: FlowCauses) -> float:
+    """Return by how much round-trip times of a flow rose; 0 where that is not known."""
+    if flow.base_rtt_ms is None or flow.rtt_p95_ms is None:
+        return 0.0
+    return flow.rtt_p95_ms - flow.base_rtt_ms
+
+
+def _who_fills(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str:
+    """Return which flow had most data in flight at the same time from or to the same host."""
+    others = [one for one in beside if (one.src == flow.src or one.dst == flow.dst) and _overlap(one, flow)]
+    most = max(others, key=lambda one: one.flight_bytes, default=flow)
+    if most.flight_bytes <= flow.flight_bytes:
+        alone = "" if len(others) > 1 else ", the only one with data between these hosts then"
+        return f"this flow filled it most{alone} (at most {format_bytes(flow.flight_bytes)} in flight)"
+    return (
+        f"flow {most.flow} filled it most, if it takes the same path (at most "
+        f"{format_bytes(most.flight_bytes)} in flight, this one {format_bytes(flow.flight_bytes)})"
+    )
+
+
+def _overlap(one: FlowCauses, other: FlowCauses) -> bool:
+    """Return whether two flows were there at one time."""
+    first, last = sorted((one, other), key=lambda flow: flow.start_ns)
+    return last.start_ns < first.start_ns + first.duration_s * 1e9

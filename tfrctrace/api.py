@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.groups import Groups
     from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
-    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
@@ -285,6 +285,13 @@ class Trace(Tables):
 
         self.read("flows", "causes")
         return list(flow_causes(self.causes, self.flows))
+
+    def untold(self) -> list[UntoldFlow]:
+        """Return the flows with data of which `why` tells nothing."""
+        from tfrctrace.metrics.flow.causes import untold_flows
+
+        self.read("flows", "causes")
+        return untold_flows(self.causes, self.flows)
 
     def report(
         self,

@@ -28,20 +28,22 @@ class HeldBack:
     """The largest first, summed over flows; those without any time are left out."""
 
 
-def held_back_within(incident: Incident, evidence: pl.DataFrame, hosts: Sequence[str]) -> HeldBack:
+def held_back_within(
+    incident: Incident, evidence: pl.DataFrame, hosts: Sequence[str], *, is_collected: bool
+) -> HeldBack:
     """Return what held back the flows of `hosts`, or of all hosts if none are named, during an incident.
 
-    `evidence` are the hosts of its link around it.
+    `evidence` are the hosts of its link around it, `is_collected` whether it has causes.
     """
     import polars as pl
+
+    if not is_collected:
+        return HeldBack("not collected")
 
     start = pl.col("start_ns")
     # of two hosts one sends what the other receives; those that are named are of one side
     chosen = pl.col("group").is_in(list(hosts)) if hosts else pl.col("direction") == "sent"
     own = evidence.filter(start >= incident.begin_ns, start < incident.end_ns, chosen)
-    sums = own.select(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()) for name in CAUSE_SUMS)
-    times_ns = dict(zip(CAUSES, sums.row(0), strict=True))
-    known_ns = {cause: ns for cause, ns in times_ns.items() if ns}
-    if known_ns:
-        return HeldBack(ns=dict(sorted(known_ns.items(), key=lambda one: -one[1])))
-    return HeldBack("not collected" if None in times_ns.values() else "no data")
+    times_ns = zip(CAUSES, own.select(pl.col(CAUSE_SUMS).sum()).row(0), strict=True)
+    known_ns = dict(sorted(((cause, ns) for cause, ns in times_ns if ns), key=lambda one: -one[1]))
+    return HeldBack(ns=known_ns) if known_ns else HeldBack("no data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, get_args
 
-from tfrctrace.metrics.results.why import Cause, FlowCauses
+from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,6 +116,24 @@ def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCause
     rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
     for row in rows.sort(_OF_DIRECTION).iter_rows(named=True):
         yield msgspec.convert(row, FlowCauses)
+
+
+def untold_flows(causes: pl.DataFrame, flows: pl.DataFrame) -> list[UntoldFlow]:
+    """Return the flows with data that have no row in a table of causes, in order."""
+    import polars as pl
+
+    # of a trace without payload the packets tell
+    has_data = pl.coalesce(pl.col("payload_bytes"), pl.col("packets")).sum() > 0
+    rows = (
+        flows.join(causes.select("flow").unique(), on="flow", how="anti")
+        .group_by("flow", "transport", maintain_order=True)
+        .agg(
+            pl.when(pl.col("payload_bytes").count() > 0).then(pl.col("payload_bytes").sum()),
+            has_data=has_data,
+        )
+        .filter("has_data")
+    )
+    return [UntoldFlow(*row) for row in rows.select(UntoldFlow.__struct_fields__).iter_rows()]
 
 
 def without_small(flows: Sequence[FlowCauses]) -> list[FlowCauses]:

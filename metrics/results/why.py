@@ -77,10 +77,29 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     unknown_share: Share
 
 
+class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A flow with data of which no cause is told."""
+
+    flow: FlowNumber
+    transport: str
+    payload_bytes: Annotated[Count | None, Meta(description="of both directions; null as in FlowCauses")]
+
+
+class UntoldFlows(Struct, frozen=True, forbid_unknown_fields=True):
+    """Flows of one kind, of which no cause is told."""
+
+    reason: Annotated[str, Meta(description="in English; later releases may word it otherwise")]
+    flows: list[UntoldFlow]
+
+
 class WhyDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `tfrctrace why --format json` writes: a row for each direction with data of a TCP connection."""
+    """What `tfrctrace why --format json` writes: a row for each direction with data of a TCP connection.
+
+    `untold` has the other flows with data.
+    """
 
     schema_version: int
     tool: Tool
     flows: list[FlowCauses]
+    untold: list[UntoldFlows]
     warnings: list[SourceProblem]

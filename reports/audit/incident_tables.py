@@ -44,6 +44,9 @@ _HEADINGS: Final = (
     Heading("When", numeric=False, meaning="first and last violated interval"),
     Heading("Where", numeric=False, meaning="what changed with it, seen from the capture"),
     Heading("Confidence", numeric=False),
+    Heading(
+        "Held back by", numeric=False, meaning="time of TCP flows within it, by what their senders awaited"
+    ),
     Heading("Violated", numeric=False, meaning="objectives, and groups that violated them"),
     Heading("Worst", meaning="worst value of an interval, and its samples"),
     Heading("Ended", numeric=False),
@@ -119,6 +122,7 @@ def _row(
             ),
             Cell(where_text(where), _who(where), anchor=anchor),
             Cell(where.confidence),
+            _why(one.why),
             Cell(enumerated(names) if names else "no packets", _listed(groups)),
             _worst(one, objectives),
             Cell(ended[0] if len(ended) == 1 else "" if not ended else "recovered in part"),
@@ -163,19 +167,25 @@ def incident_line(one: FoundIncident, objectives: Sequence[Objective], zone: Tim
     who = f" ({_who(where)})" if _who(where) else ""
     when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
     place = f"{when}: {what}; {where_text(where)}{who}, confidence {where.confidence}."
-    why = _held_back(one.why)
-    return (f"{place} {why}" if why else place,)
+    named = ", ".join(_causes(one.why))
+    return (f"{place} TCP flows were held back by: {named} of their time." if named else place,)
 
 
-def _held_back(why: HeldBack) -> str:
-    """Return what held flows back; nothing if that is not known."""
+def _causes(why: HeldBack) -> list[str]:
+    """Return what held flows back for most of their time; nothing if that is not known."""
     whole_ns = sum(why.ns.values())
-    named = [
+    return [
         f"{cause.replace('_', ' ')} {format_share(ns / whole_ns)}"
         for cause, ns in why.ns.items()
         if ns >= _LEAST_NAMED * whole_ns
     ]
-    return f"TCP flows were held back by: {', '.join(named)} of their time." if named else ""
+
+
+def _why(why: HeldBack) -> Cell:
+    if why.lacking is not None:
+        return Cell(MISSING, LACKING_WORDS[why.lacking])
+    main, *others = _causes(why)
+    return Cell(main, ", ".join(others))
 
 
 def _evidence(one: FoundIncident, zone: TimeZone) -> TableView:
@@ -184,15 +194,10 @@ def _evidence(one: FoundIncident, zone: TimeZone) -> TableView:
     return TableView(
         f"evidence-{one.number}",
         f"Incident {one.number}, {when}: {where_text(where)}. {_sentence(reason_text(where.reason))} "
-        f"Compared with {where.baseline}. {_held_back(one.why) or _sentence(_lacking(one.why))}",
+        f"Compared with {where.baseline}.",
         _SIGNAL_HEADINGS,
         tuple(_signal_row(one.number, place, signal) for place, signal in enumerate(where.signals)),
     )
-
-
-def _lacking(why: HeldBack) -> str:
-    """Return why it is not known what held flows back."""
-    return "" if why.lacking is None else f"what held flows back is not known: {LACKING_WORDS[why.lacking]}"
 
 
 def _sentence(words: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
     from tfrctrace.parsers._native import ArrowStream
 
 TableFormat = Literal["csv", "parquet", "arrow"]
@@ -116,6 +116,7 @@ def write_groups_json(
 def write_why_json(
     file: TextIO,
     flows: Iterable[FlowCauses],
+    untold: Iterable[UntoldFlow],
     problems: Sequence[Problem],
     *,
     schema_version: int,
@@ -124,8 +125,12 @@ def write_why_json(
     """Write the document of `why --format json`, a line for each direction with data."""
     import msgspec
 
+    from tfrctrace.reports.why_words import by_reason
+
+    groups = ({"reason": reason, "flows": own} for reason, own in by_reason(untold).items())
     parts = {
         "flows": (_encode(msgspec.to_builtins(flow)) for flow in flows),
+        "untold": (_encode(msgspec.to_builtins(group)) for group in groups),
         "warnings": map(_encode, map(_with_text, problems)),
     }
     _write_document(file, parts, schema_version=schema_version, version=version)

@@ -16,23 +16,34 @@ from tfrctrace.reports.units import (
     format_rate_bps,
     format_share,
 )
-from tfrctrace.reports.why_words import sentences
+from tfrctrace.reports.why_words import sentences, untold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import polars as pl
 
-    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
 
 _BAR: Final = 40
 _LEAST_SHOWN: Final = 0.005
 _WIDTH: Final = 100
 
 
-def write_why(file: TextIO, flows: Sequence[FlowCauses], *, total: int, width: int | None = None) -> None:
-    """Write why each of some flows was no faster."""
-    for flow in flows:
+def write_why(
+    file: TextIO,
+    shown: Sequence[FlowCauses],
+    beside: Sequence[FlowCauses],
+    others: Sequence[UntoldFlow],
+    *,
+    order: str,
+    width: int | None = None,
+) -> None:
+    """Write why each of the flows `shown`, of those `beside` them, was no faster.
+
+    `others` are flows of which no cause is told, `order` is how flows were chosen; empty if they were named.
+    """
+    for flow in shown:
         ends = f"{flow.src}:{flow.src_port} → {flow.dst}:{flow.dst_port}"
         volume = f"{format_bytes(flow.payload_bytes)} in {format_duration_s(flow.duration_s)}"
         file.write(
@@ -40,15 +51,21 @@ def write_why(file: TextIO, flows: Sequence[FlowCauses], *, total: int, width: i
         )
         for line in _bars(flow):
             file.write(f"  {line}\n")
-        for sentence in sentences(flow):
-            for line in textwrap.wrap(sentence, (width or _WIDTH) - 2, break_on_hyphens=False):
-                file.write(f"  {line}\n")
+        for sentence in sentences(flow, beside):
+            _write_wrapped(file, sentence, "  ", width)
         file.write("\n")
-    if len(flows) < total:
-        shown = f"{format_count(len(flows))} of {format_count(total)}"
-        file.write(f"{shown} directions with data, slowest first; `--rows 0` shows all\n")
-    elif not flows:
-        file.write("no captured TCP connection with data\n")
+    for sentence in untold(others):
+        _write_wrapped(file, sentence, "", width)
+    if order and len(shown) < len(beside):
+        number = f"{format_count(len(shown))} of {format_count(len(beside))}"
+        file.write(f"{number} directions with data, {order}; `--rows 0` shows all\n")
+    elif not shown and not others:
+        file.write("no flow with data\n")
+
+
+def _write_wrapped(file: TextIO, sentence: str, indent: str, width: int | None) -> None:
+    for line in textwrap.wrap(sentence, (width or _WIDTH) - len(indent), break_on_hyphens=False):
+        file.write(f"{indent}{line}\n")
 
 
 def _bars(flow: FlowCauses) -> Iterable[str]:

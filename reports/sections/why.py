@@ -10,7 +10,15 @@ from tfrctrace.reports.figures.causes import trace_causes_figure
 from tfrctrace.reports.figures.charts import REST, Chart, Series
 from tfrctrace.reports.flow_rows import endpoint, flow_name
 from tfrctrace.reports.units import MISSING, counted, format_duration_s, format_share
-from tfrctrace.reports.why_words import CAUSE_WORDS, OF_THE_PATH, SIGN_WORDS, sentences
+from tfrctrace.reports.why_words import (
+    CAUSE_WORDS,
+    OF_THE_PATH,
+    SIGN_WORDS,
+    bloat,
+    queue_ms,
+    sentences,
+    untold,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,32 +44,36 @@ _MOST_NAMED: Final = 2
 
 
 def why_section(content: ReportContent) -> Section:
-    """Return why the largest flows were no faster; empty without captured TCP connections with data."""
+    """Return why the largest flows were no faster; of flows that are not TCP's, why that is not told."""
     largest = _largest(content)
+    others = tuple((sentence,) for sentence in untold(content.untold))
     if not largest:
-        return Section("why", "Why no faster")
+        return Section("why", "Why no faster", paragraphs=others)
     rows = content.results.table("causes")
     figures = (trace_causes_figure(trace, rows, content.causes) for trace in content.traces)
     return Section(
         "why",
         "Why no faster",
-        paragraphs=tuple(_described(flow) for flow in largest[:_MOST_DESCRIBED]),
+        paragraphs=(*(_described(flow, largest) for flow in largest[:_MOST_DESCRIBED]), *others),
         figures=tuple(filter(None, figures)),
         charts=(_ledgers(largest[:_MOST_BARS], len(largest)),),
     )
 
 
 def why_no_faster(content: ReportContent) -> Iterator[Words]:
-    """Give a sentence on each of the largest flows, for the first screen."""
-    largest = _largest(content)[:_MOST_NAMED]
-    for flow in largest:
-        if _payload(flow) < _AS_LARGE * _payload(largest[0]):
-            return
+    """Give a sentence on each of the largest flows, and on the longest queue, for the first screen."""
+    every = _largest(content)
+    for flow in every[:_MOST_NAMED]:
+        if _payload(flow) < _AS_LARGE * _payload(every[0]):
+            break
         named: Words = (Name("Why", "why"), " ", flow_name(flow.flow))
         if flow.main_cause == "unknown":
             yield (*named, f" was no faster is unknown: {SIGN_WORDS[flow.main_sign]}.")
         else:
             yield (*named, f" was no faster: {_held_back(flow)}.")
+    longest = max(every, key=queue_ms, default=None)
+    if longest is not None:
+        yield from ((flow_name(longest.flow), f". {words}") for words in bloat(longest, every))
 
 
 def _held_back(flow: FlowCauses) -> str:
@@ -109,9 +121,9 @@ def _main(flow: FlowCauses | None) -> str:
     return f"{flow.main_cause.replace('_', ' ')} ({format_share(flow.main_cause_share)})"
 
 
-def _described(flow: FlowCauses) -> Words:
+def _described(flow: FlowCauses, every: Sequence[FlowCauses]) -> Words:
     ends = f"{endpoint(flow.src, flow.src_port)} → {endpoint(flow.dst, flow.dst_port)}"
-    return (flow_name(flow.flow), " (", Name(ends), "): ", " ".join(sentences(flow)))
+    return (flow_name(flow.flow), " (", Name(ends), "): ", " ".join(sentences(flow, every)))
 
 
 def _colour(cause: Cause) -> int:

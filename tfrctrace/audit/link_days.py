@@ -200,7 +200,9 @@ class LinkDays:
             number,
             incident.captured(extent.first_ns, extent.last_ns),
             where,
-            held_back_within(incident, evidence, where.hosts),
+            held_back_within(
+                incident, evidence, where.hosts, is_collected=any(one.has_causes for one in self.pieces)
+            ),
             self._files_of(incident),
         )
 

@@ -46,6 +46,8 @@ class Piece:
     """Paths of `groups` and `group_buckets`, with RTP also of `flows` and `rtp_sources`; empty if failed."""
     vantage: str | None
     """Where it was captured, of the direction of a flow with more payload; None if that was not given."""
+    has_causes: bool
+    """Whether its groups have times by cause."""
     days: tuple[int, ...]
     """Days since the epoch (UTC) on which intervals with packets begin."""
 
@@ -119,6 +121,7 @@ def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
         has_failed=record["failed"],
         tables=tables,
         vantage=record["options"].get("vantage"),
+        has_causes=bool(record["options"].get("causes")),
         days=tuple(days),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -10,16 +10,20 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces, rows_option
+from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.metrics.results.why import Cause
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import BinaryIO, Literal, TextIO
+    from typing import BinaryIO, TextIO
 
     from tfrctrace.api import Trace
-    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
+
+SortKey = Literal["goodput", "bytes", Cause]
 
 DEFAULT_ROWS: Final = 3
 
@@ -33,6 +37,14 @@ def why(
             "--flow", min=1, metavar="N", help="This flow only, numbered as in `tfrctrace flows`; repeatable."
         ),
     ] = None,
+    sort: Annotated[
+        SortKey | None,
+        output_option(
+            "--sort",
+            show_default="goodput",
+            help="Order of the text: the slowest first, or most bytes, or the largest share of a cause.",
+        ),
+    ] = None,
     rows: Annotated[int | None, rows_option("directions that are described", DEFAULT_ROWS)] = None,
     result: OutputOptions,
     reading: ReadingOptions,
@@ -40,61 +52,75 @@ def why(
 ) -> int:
     """Say what kept TCP flows from being faster.
 
-    The text describes the slowest flows among those with a hundredth of all payload, or the named ones; the
-    other formats have all flows, with the share of their time by cause.
+    The text describes the slowest flows among those with a hundredth of all payload, or the named ones, and
+    names the flows of which nothing tells; the other formats have all TCP flows, with the share of their time
+    by cause.
     """
     chosen = result.chosen
-    if chosen != "table" and rows is not None:
+    if chosen != "table" and (sort is not None or rows is not None):
         raise UsageError(
-            f"`--rows` applies to the text only, but the format is {chosen}",
-            hint=f"leave it out: {chosen} lists every direction with data",
+            f"`--sort` and `--rows` apply to the text only, but the format is {chosen}",
+            hint=f"leave them out: {chosen} lists every direction with data",
         )
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    found = _of_flows(trace.why(), flow)
+    every, others = trace.why(), trace.untold()
+    found, untold = _of_flows(every, others, flow)
 
     def write_text(file: TextIO) -> None:
         from tfrctrace.reports.printers.why import write_why
 
-        shown = found if flow else _slowest_first(found, DEFAULT_ROWS if rows is None else rows)
-        write_why(file, shown, total=len(found), width=terminal_width(file))
+        key = sort or "goodput"
+        shown = found if flow else _in_order(found, key, DEFAULT_ROWS if rows is None else rows)
+        order = "slowest first" if key == "goodput" else f"by {key}, largest first"
+        write_why(file, shown, every, untold, order="" if flow else order, width=terminal_width(file))
 
     result.write(
         table=write_text,
-        json=lambda file: _write_json(file, found, trace),
+        json=lambda file: _write_json(file, found, untold, trace),
         rows=lambda file, form: _write_rows(file, found, form, raw=result.raw),
     )
     return console.exit_status
 
 
-def _of_flows(found: Sequence[FlowCauses], numbers: list[int] | None) -> Sequence[FlowCauses]:
-    """Return what is wanted; raise if a flow has none."""
+def _of_flows(
+    found: Sequence[FlowCauses], others: Sequence[UntoldFlow], numbers: list[int] | None
+) -> tuple[Sequence[FlowCauses], Sequence[UntoldFlow]]:
+    """Return what is wanted; raise for a flow without data."""
     if not numbers:
-        return found
-    missing = sorted(set(numbers) - {one.flow for one in found})
+        return found, others
+    missing = sorted(set(numbers) - {one.flow for one in (*found, *others)})
     if missing:
-        raise UsageError(
-            f"flow {missing[0]} is no captured TCP connection with data",
-            hint="`tfrctrace flows` numbers all flows",
-        )
-    return [one for one in found if one.flow in numbers]
+        raise UsageError(f"no flow {missing[0]} has data", hint="`tfrctrace flows` numbers all flows")
+    return [one for one in found if one.flow in numbers], [one for one in others if one.flow in numbers]
 
 
-def _slowest_first(found: Sequence[FlowCauses], limit: int) -> Sequence[FlowCauses]:
-    """Return so many of the slowest that are not small; all flows if it is 0."""
+def _in_order(found: Sequence[FlowCauses], key: SortKey, limit: int) -> Sequence[FlowCauses]:
+    """Return so many of the first that are not small; all flows if it is 0."""
     from tfrctrace.metrics.flow.causes import without_small
 
-    ordered = sorted(found, key=lambda one: one.goodput_bps or 0.0)
+    def place(one: FlowCauses) -> float:
+        match key:
+            case "goodput":
+                return one.goodput_bps or 0.0
+            case "bytes":
+                return -(one.payload_bytes or 0)
+            case _:
+                return -float(getattr(one, f"{key}_share"))
+
+    ordered = sorted(found, key=place)
     return without_small(ordered)[:limit] if limit else ordered
 
 
-def _write_json(file: TextIO, found: Sequence[FlowCauses], trace: Trace) -> None:
+def _write_json(
+    file: TextIO, found: Sequence[FlowCauses], untold: Sequence[UntoldFlow], trace: Trace
+) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_why_json
 
-    write_why_json(file, found, trace.warnings, schema_version=SCHEMA_VERSION, version=__version__)
+    write_why_json(file, found, untold, trace.warnings, schema_version=SCHEMA_VERSION, version=__version__)
 
 
 def _write_rows(

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import msgspec
 import polars as pl
 import pytest
 
-from tfrctrace.metrics.flow.causes import CAUSES, cause_shares, flow_causes, main_causes
+import tfrctrace
+from tfrctrace.metrics.flow.causes import (
+    CAUSES,
+    cause_shares,
+    flow_causes,
+    main_causes,
+    no_data_shares,
+    untold_flows,
+)
+from tfrctrace.metrics.results.why import UntoldFlow
 from tfrctrace.parsers.schema import TABLES, polars_schema
-from tfrctrace.reports.why_words import CAUSE_WORDS, SIGN_WORDS, sentences
+from tfrctrace.reports.why_words import CAUSE_WORDS, SIGN_WORDS, bloat, by_reason, sentences, untold
+
+RUNS = Path(__file__).resolve().parents[2] / "data" / "causes"
 
 S = 1_000_000_000
 
@@ -91,6 +106,74 @@ def test_a_receiver_limited_flow_is_told_what_its_window_holds(receiver_limited)
     assert any(
         "64.0 kB holds a path of 200 ms at 2.56 Mbit/s" in line for line in sentences(receiver_limited)
     )
+
+
+def bloated(like, **more):
+    facts = {"base_rtt_ms": 20.0, "rtt_p95_ms": 250.0, "start_ns": 0, "duration_s": 10.0}
+    return msgspec.structs.replace(like, **{**facts, **more})
+
+
+def test_the_flow_with_most_data_in_flight_meanwhile_fills_the_queue(receiver_limited):
+    own = bloated(receiver_limited)
+    largest = bloated(receiver_limited, flow=2, flight_bytes=900_000)
+    later = bloated(receiver_limited, flow=3, flight_bytes=9_000_000, start_ns=11 * S)
+    elsewhere = bloated(receiver_limited, flow=4, flight_bytes=9_000_000, src="192.0.2.3", dst="192.0.2.4")
+    every = [own, largest, later, elsewhere]
+    (said,) = bloat(own, every)
+    assert "rose from 20.0 ms to 250 ms" in said
+    assert (
+        "flow 2 filled it most, if it takes the same path (at most 900 kB in flight, this one 63.0 kB)"
+        in said
+    )
+    assert "this flow filled it most (at most 900 kB in flight)" in bloat(largest, every)[0]
+    assert bloat(bloated(receiver_limited, rtt_p95_ms=119.0), every) == []
+    assert bloat(bloated(receiver_limited, base_rtt_ms=None), every) == []
+
+
+def test_of_flows_in_the_same_row_as_others_only_those_with_data_are_untold():
+    flows = table_of(
+        "flows",
+        [
+            {"flow": 1, "direction": "fwd", "transport": "tcp", "payload_bytes": 5, "packets": 1},
+            {"flow": 2, "direction": "fwd", "transport": "quic", "payload_bytes": 7, "packets": 1},
+            {"flow": 2, "direction": "rev", "transport": "quic", "payload_bytes": 9, "packets": 1},
+            {"flow": 3, "direction": "fwd", "transport": "tcp", "payload_bytes": 0, "packets": 3},
+            {"flow": 4, "direction": "fwd", "transport": "dccp", "payload_bytes": None, "packets": 3},
+        ],
+    )
+    found = untold_flows(table_of("causes", ROWS), flows)
+    assert found == [UntoldFlow(2, "quic", 16), UntoldFlow(4, "dccp", None)]
+    assert [line.split(":")[0] for line in untold(found)] == ["Flow 2 (QUIC)", "Flow 4 (DCCP)"]
+    (many,) = untold([UntoldFlow(number, "quic", 1) for number in range(1, 9)])
+    assert many.startswith("Flows 1, 2, 3, 4, 5 and 3 more (QUIC): no cause is told, as QUIC encrypts")
+
+
+def test_every_transport_that_flows_have_has_a_reason():
+    (meaning,) = (column.meaning for column in TABLES["flows"] if column.name == "transport")
+    transports = re.findall(r"`(\w+)`", meaning)
+    assert transports
+    assert len(by_reason(UntoldFlow(1, name, 1) for name in transports)) == len(transports)
+    assert (
+        not by_reason(UntoldFlow(1, name, 1) for name in transports).keys()
+        & by_reason([UntoldFlow(1, "x", 1)]).keys()
+    )
+
+
+def test_no_data_is_what_application_and_server_leave():
+    rows = [stretch(0, 5, "application"), stretch(5, 8, "server"), stretch(8, 10, "receiver")]
+    assert no_data_shares(table_of("causes", rows)) == {(1, "fwd"): 0.8}
+    # it may be anything
+    assert no_data_shares(table_of("causes", [*rows, stretch(10, 12, "unknown")])) == {}
+
+
+@pytest.mark.parametrize(
+    "run", ["0005-bursts-veno", "0006-interactive-illinois", "0007-paced-htcp", "0009-server-nv"]
+)
+def test_a_sender_has_no_data_for_as_long_as_its_program_was_idle(run, truth):
+    folder = RUNS / run
+    _, known = truth.read(folder)
+    share = no_data_shares(tfrctrace.open(folder / "sender.pcap.gz").causes)[1, "fwd"]
+    assert share == pytest.approx(known.application_s / known.life_s, abs=0.05)
 
 
 def test_every_cause_and_sign_of_the_core_has_words():

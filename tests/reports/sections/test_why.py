@@ -118,13 +118,21 @@ def test_away_from_the_sender_the_page_says_that_and_names_no_cause(reports):
     assert set(over_time.levels) <= {"handshake", "unknown"}
 
 
-def test_without_captured_connections_there_is_no_such_section(two_flows):
-    results = tfrctrace.open(Path("sample_traces/dumbbell.tr.xz")).results()
-    for found in (results, two_flows.results()):
-        report = build_report(found, title="t")
-        assert "why" not in {one.key for one in report.sections}
-        (table,) = section(report, "flows").tables
-        assert "Held back by" not in {heading.label for heading in table.headings}
+def test_flows_of_which_nothing_tells_are_named_with_the_reason():
+    report = build_report(tfrctrace.open(Path("sample_traces/dumbbell.tr.xz")).results(), title="t")
+    why = section(report, "why")
+    named = [text(words).partition(":")[0] for words in why.paragraphs]
+    assert named == ["Flow 1 (TFRC)", "Flow 2 (UDP)", "Flow 3 (TCP)"]
+    assert not why.charts
+    (table,) = section(report, "flows").tables
+    assert "Held back by" not in {heading.label for heading in table.headings}
+
+
+def test_the_first_screen_names_the_longest_queue(reports):
+    headline = section(reports("0004-send_buffer-westwood"), "summary").headline
+    (said,) = [text(words) for words in headline if "Bufferbloat" in text(words)]
+    assert said.startswith("flow 1. Bufferbloat: round-trip times rose from 129 ms to 304 ms")
+    assert not any("Bufferbloat" in text(words) for words in section(reports(RECEIVER), "summary").headline)
 
 
 def test_causes_at_both_ends_of_64_bits_make_few_points(reports):
