@@ -131,12 +131,12 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
     found = [f"For {share} of {lasted} {CAUSE_WORDS[flow.main_cause]}."]
     sign = SIGN_WORDS[flow.main_sign]
     if flow.main_cause == "unknown":
-        return [*found, f"Reason: {sign}.", *bloat(flow, beside)]
+        return [*found, f"Reason: {sign}.", *_queued(flow, beside)]
     found.append(f"Evidence: {sign} ({', '.join(_facts(flow))}).")
     if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout"}:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)
-    found += bloat(flow, beside)
+    found += _queued(flow, beside)
     return found
 
 
@@ -171,14 +171,19 @@ def _window_holds(flow: FlowCauses) -> str:
     )
 
 
-def bloat(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:
-    """Return a sentence on a queue that is too long."""
+def _queued(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:
+    words = bloat(flow, beside)
+    return [] if words is None else [f"Bufferbloat: {words}."]
+
+
+def bloat(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str | None:
+    """Return how long a queue is that is too long, and who fills it; None if it is not."""
     if queue_ms(flow) < BLOAT_MS:
-        return []
-    return [
-        f"Bufferbloat: round-trip times rose from {format_ms(flow.base_rtt_ms)} to "
-        f"{format_ms(flow.rtt_p95_ms)} (95th percentile) in a long queue; {_who_fills(flow, beside)}."
-    ]
+        return None
+    return (
+        f"round-trip times rose from {format_ms(flow.base_rtt_ms)} to {format_ms(flow.rtt_p95_ms)} "
+        f"(95th percentile) in a long queue; {_who_fills(flow, beside)}"
+    )
 
 
 def queue_ms(flow: FlowCauses) -> float:
@@ -193,7 +198,7 @@ def _who_fills(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str:
     others = [one for one in beside if (one.src == flow.src or one.dst == flow.dst) and _overlap(one, flow)]
     most = max(others, key=lambda one: one.flight_bytes, default=flow)
     if most.flight_bytes <= flow.flight_bytes:
-        alone = "" if len(others) > 1 else ", the only one with data between these hosts then"
+        alone = "" if len(others) > 1 else ", the only one with data from or to these hosts then"
         return f"this flow filled it most{alone} (at most {format_bytes(flow.flight_bytes)} in flight)"
     return (
         f"flow {most.flow} filled it most, if it takes the same path (at most "

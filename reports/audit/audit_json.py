@@ -47,7 +47,7 @@ def write_audit_json(path: str, audit: Audit, title: str, version: str) -> None:
 def audit_document(audit: Audit, title: str, version: str) -> AuditDocument:
     """Return what the file holds."""
     return AuditDocument(
-        schema_version=2,
+        schema_version=3,
         tool=Tool("tfrctrace", version),
         title=title,
         objectives=tuple(map(_objective, audit.objectives)),

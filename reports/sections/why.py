@@ -72,8 +72,8 @@ def why_no_faster(content: ReportContent) -> Iterator[Words]:
         else:
             yield (*named, f" was no faster: {_held_back(flow)}.")
     longest = max(every, key=queue_ms, default=None)
-    if longest is not None:
-        yield from ((flow_name(longest.flow), f". {words}") for words in bloat(longest, every))
+    if longest is not None and (words := bloat(longest, every)):
+        yield "Bufferbloat of ", flow_name(longest.flow), f": {words}."
 
 
 def _held_back(flow: FlowCauses) -> str:

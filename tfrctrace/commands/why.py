@@ -90,7 +90,8 @@ def _of_flows(
     """Return what is wanted; raise for a flow without data."""
     if not numbers:
         return found, others
-    missing = sorted(set(numbers) - {one.flow for one in (*found, *others)})
+    known = {one.flow for one in found} | {one.flow for one in others}
+    missing = sorted(set(numbers) - known)
     if missing:
         raise UsageError(f"no flow {missing[0]} has data", hint="`tfrctrace flows` numbers all flows")
     return [one for one in found if one.flow in numbers], [one for one in others if one.flow in numbers]

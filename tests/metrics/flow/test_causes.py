@@ -119,15 +119,15 @@ def test_the_flow_with_most_data_in_flight_meanwhile_fills_the_queue(receiver_li
     later = bloated(receiver_limited, flow=3, flight_bytes=9_000_000, start_ns=11 * S)
     elsewhere = bloated(receiver_limited, flow=4, flight_bytes=9_000_000, src="192.0.2.3", dst="192.0.2.4")
     every = [own, largest, later, elsewhere]
-    (said,) = bloat(own, every)
+    said = bloat(own, every) or ""
     assert "rose from 20.0 ms to 250 ms" in said
     assert (
         "flow 2 filled it most, if it takes the same path (at most 900 kB in flight, this one 63.0 kB)"
         in said
     )
-    assert "this flow filled it most (at most 900 kB in flight)" in bloat(largest, every)[0]
-    assert bloat(bloated(receiver_limited, rtt_p95_ms=119.0), every) == []
-    assert bloat(bloated(receiver_limited, base_rtt_ms=None), every) == []
+    assert "this flow filled it most (at most 900 kB in flight)" in (bloat(largest, every) or "")
+    assert bloat(bloated(receiver_limited, rtt_p95_ms=119.0), every) is None
+    assert bloat(bloated(receiver_limited, base_rtt_ms=None), every) is None
 
 
 def test_of_flows_in_the_same_row_as_others_only_those_with_data_are_untold():

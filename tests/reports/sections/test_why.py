@@ -131,7 +131,7 @@ def test_flows_of_which_nothing_tells_are_named_with_the_reason():
 def test_the_first_screen_names_the_longest_queue(reports):
     headline = section(reports("0004-send_buffer-westwood"), "summary").headline
     (said,) = [text(words) for words in headline if "Bufferbloat" in text(words)]
-    assert said.startswith("flow 1. Bufferbloat: round-trip times rose from 129 ms to 304 ms")
+    assert said.startswith("Bufferbloat of flow 1: round-trip times rose from 129 ms to 304 ms")
     assert not any("Bufferbloat" in text(words) for words in section(reports(RECEIVER), "summary").headline)
 
 

@@ -159,6 +159,9 @@ impl Groups {
         (start_ns, end_ns): (i64, i64),
         mut give: impl FnMut(u32, u64),
     ) {
+        if end_ns <= start_ns {
+            return;
+        }
         for (key, way) in self.grouping.by.groups_of((number, flow), side).into_iter().flatten() {
             let lane =
                 self.indices.get(&key).and_then(|&group| self.lanes.get(group as usize)?.get(way as usize));
