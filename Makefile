@@ -190,4 +190,5 @@ $(STAMPS)/%: $(STAMPS)/libraries constraints.txt pyproject.toml
 # Two pips at a time may not install the same package.
 $(STAMPS)/browser: | $(STAMPS)/test
 $(STAMPS)/dask: | $(STAMPS)/test $(BROWSER)
+$(STAMPS)/moto: | $(STAMPS)/test $(BROWSER)
 $(STAMPS)/lint: | $(STAMPS)/test $(BROWSER)
