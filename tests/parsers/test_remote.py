@@ -211,6 +211,7 @@ def test_ranges_are_fetched_in_order_under_one_etag(run, store, monkeypatch, exp
 def test_what_goes_wrong_is_said_without_secrets(run, store, trouble, words, monkeypatch):
     monkeypatch.setattr("tfrctrace.parsers.remote._FIRST_RANGE", 10_000)
     monkeypatch.setattr("tfrctrace.parsers.remote._RETRIES", 1)
+    monkeypatch.setattr("tfrctrace.parsers.remote._TRIES", 2)
     store.objects["/bucket/link.pcapng.gz"] = SAMPLE
     for name, value in trouble.items():
         setattr(store, name, value)
