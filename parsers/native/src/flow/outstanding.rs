@@ -197,11 +197,17 @@ impl Cursor {
     }
 }
 
-/// An entry found before, from which a search for a later number begins.
+/// An entry found before, if any, from which a search for a later number begins.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Bookmark {
     at: Cursor,
     number: u32,
+}
+
+impl Default for Bookmark {
+    fn default() -> Self {
+        Self { at: Cursor::NOWHERE, number: 0 }
+    }
 }
 
 /// Send times of numbers, in order. Numbers wrap; those waiting span less than 2^31.
@@ -286,10 +292,11 @@ impl Outstanding {
 
     /// Send time of exactly `number`, which is after that of `bookmark`; None if it is not in the first
     /// [`MAX_STEPS`] nodes from there. The bookmark moves to it.
-    pub fn sent_ns_after(&self, bookmark: &mut Option<Bookmark>, number: u32, pool: &Pool) -> Option<i64> {
-        let (first, _) = self.entries(pool).next()?;
-        let is_waiting = |mark: &Bookmark| SeqNumber(mark.number).since(SeqNumber(first)) >= 0;
-        let mut at = bookmark.filter(is_waiting).map_or(self.first, |mark| mark.at);
+    pub fn sent_ns_after(&self, bookmark: &mut Bookmark, number: u32, pool: &Pool) -> Option<i64> {
+        let (first, _) = pool.nodes.get(self.first.node())?.entry(self.first.place());
+        let is_waiting =
+            bookmark.at != Cursor::NOWHERE && SeqNumber(bookmark.number).since(SeqNumber(first)) >= 0;
+        let mut at = if is_waiting { bookmark.at } else { self.first };
         for _ in 0..MAX_STEPS {
             let node = pool.nodes.get(at.node())?;
             let mut places = (at.place()..ENTRIES).take_while(|&place| node.has(place));
@@ -297,7 +304,7 @@ impl Outstanding {
             if let Some(place) = reached {
                 let (sent, time_ns) = node.entry(place);
                 let first_there = at.0 - at.place() as u32;
-                *bookmark = Some(Bookmark { at: Cursor(first_there + place as u32), number: sent });
+                *bookmark = Bookmark { at: Cursor(first_there + place as u32), number: sent };
                 return (sent == number).then_some(time_ns);
             }
             at = Cursor::first_of(node.next);
@@ -426,7 +433,7 @@ mod tests {
         fn test_a_bookmark_finds_what_is_waiting(
             steps in proptest::collection::vec((any::<bool>(), 0_u32..40, step()), 1..300),
         ) {
-            let (mut pool, mut list, mut bookmark) = (Pool::default(), Outstanding::default(), None);
+            let (mut pool, mut list, mut bookmark) = (Pool::default(), Outstanding::default(), Bookmark::default());
             let mut other = Outstanding::default();
             let (mut waiting, mut next) = (VecDeque::<(u32, i64)>::new(), u32::MAX - 20);
             let mut sought = next;

@@ -12,7 +12,7 @@ use twox_hash::XxHash64;
 
 use super::options::Options;
 use super::state::{Analysis, Carried};
-use crate::flow::ends::settled_flows::SettledFlows;
+use crate::flow::ends::settled_flows::{SettledFlows, encode};
 use crate::join::order::LastFile;
 
 /// The first bytes.
@@ -100,7 +100,8 @@ pub fn resume(options: Options, stamp: &str, from: File) -> Result<(Analysis, La
 }
 
 fn write(carried: &Carried, stamp: &str, last: &LastFile, to: impl Write) -> Result<(), Refusal> {
-    let state = postcard::to_stdvec(&(carried, carried.flows.registered(), last))
+    let mut state = Vec::new();
+    encode(&(carried, carried.flows.registered(), last), &mut state)
         .map_err(|_| Refusal::NotSaved("a simulation"))?;
     let settled = &carried.flows.settled;
     let mut to = Hashed { inner: to, hash: XxHash64::with_seed(0) };

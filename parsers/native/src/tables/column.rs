@@ -137,14 +137,21 @@ fn numbers<T: ArrowPrimitiveType, R>(rows: &[R], fill: fn(&R) -> Option<T::Nativ
         unknown += usize::from(value.is_none());
         values.push(value.unwrap_or_default());
     }
-    match unknown {
-        0 => Arc::new(PrimitiveArray::<T>::new(values.into(), None)),
-        all if all == rows.len() => new_null_array(&T::DATA_TYPE, all),
-        _ => {
-            // not collected by Arrow, whose code would be repeated for each kind of row
-            let is_known: Vec<bool> = rows.iter().map(|row| fill(row).is_some()).collect();
-            Arc::new(PrimitiveArray::<T>::new(values.into(), Some(is_known.into())))
-        }
+    let is_mixed = unknown > 0 && unknown < rows.len();
+    let is_known = is_mixed.then(|| rows.iter().map(|row| fill(row).is_some()).collect());
+    number_array::<T>(values, unknown, is_known)
+}
+
+/// The array of `values`, `unknown` of which are: all, or those that are not known by `is_known`. What is here is
+/// not repeated for each kind of row.
+fn number_array<T: ArrowPrimitiveType>(
+    values: Vec<T::Native>,
+    unknown: usize,
+    is_known: Option<Vec<bool>>,
+) -> ArrayRef {
+    match is_known {
+        None if unknown > 0 => new_null_array(&T::DATA_TYPE, unknown),
+        is_known => Arc::new(PrimitiveArray::<T>::new(values.into(), is_known.map(Into::into))),
     }
 }
 

@@ -277,8 +277,8 @@ impl<T: PassTable> Rows for PassRows<T> {
     ) -> Result<RecordBatch, ArrowError> {
         let failed = |error: &io::Error| ArrowError::IoError(error.to_string(), error.kind().into());
         let table = self.table.as_ref().map_err(failed)?;
-        let numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
-        let left = self.analysis.carried.flows.load(numbers).map_err(|error| failed(&error))?;
+        let mut numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
+        let left = self.analysis.carried.flows.load(&mut numbers).map_err(|error| failed(&error))?;
         let row = |row| table.row(Shown::new(&self.analysis, &left), row, self.first_flow);
         record_batch(&(start..end).filter_map(row).collect::<Vec<_>>(), wanted)
     }

@@ -52,7 +52,7 @@ pub fn each_flow(analysis: &Analysis, mut take: impl FnMut(Shown<'_>, u32)) -> i
     let flows = analysis.carried.flows.len() as u32;
     for start in (0..flows).step_by(TOGETHER as usize) {
         let numbers = start..start.saturating_add(TOGETHER).min(flows);
-        let left = analysis.carried.flows.load(numbers.clone())?;
+        let left = analysis.carried.flows.load(&mut numbers.clone())?;
         numbers.for_each(|number| take(Shown::new(analysis, &left), number));
     }
     Ok(())

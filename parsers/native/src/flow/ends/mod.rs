@@ -254,7 +254,7 @@ impl FlowTable {
             let behind = first.saturating_add(FLOWS_IN_TURNS).min(self.length);
             let mut left: Vec<Option<Flow>> = Vec::new();
             for group in group_of(first)..groups_of(behind) {
-                self.read_group(group, |settled| {
+                self.read_group(group, &mut |settled| {
                     let place = (flow_at(group, settled.index.into()) - first) as usize;
                     left.resize_with(left.len().max(place + 1), || None);
                     left[place] = Some(settled.flow);
@@ -271,7 +271,7 @@ impl FlowTable {
     }
 
     /// Read those of the `wanted` flows that left.
-    pub fn load(&self, wanted: impl Iterator<Item = u32>) -> io::Result<LoadedFlows> {
+    pub fn load(&self, wanted: &mut dyn Iterator<Item = u32>) -> io::Result<LoadedFlows> {
         let mut loaded = LoadedFlows::default();
         if self.live() == self.len() {
             return Ok(loaded);
@@ -283,7 +283,7 @@ impl FlowTable {
             }
         }
         for (group, wanted) in groups {
-            self.read_group(group, |settled| {
+            self.read_group(group, &mut |settled| {
                 if wanted.has(settled.index.into()) {
                     loaded.insert(flow_at(group, settled.index.into()), settled);
                 }
@@ -293,12 +293,12 @@ impl FlowTable {
     }
 
     /// Give each flow of a group that left to `take`.
-    fn read_group(&self, group: usize, mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+    fn read_group(&self, group: usize, take: &mut dyn FnMut(SettledFlow)) -> io::Result<()> {
         let before = self.before.get(group);
         let place = group.wrapping_sub(self.before.len());
         let settled = self.groups.get(place).map(|group| &group.settled);
         for &chunk in settled.map(|settled| &settled.chunks).or(before).into_iter().flatten() {
-            self.settled.read(chunk, &mut take)?;
+            self.settled.read(chunk, take)?;
         }
         settled.map_or(Ok(()), |settled| decode(&settled.states, take))
     }
@@ -332,7 +332,7 @@ mod tests {
         let mut sources = Vec::new();
         flows.for_each(|number, flow| sources.push((number, flow.source))).unwrap();
         assert_eq!(sources, (0..=last).map(|host| (host, host)).collect::<Vec<_>>());
-        let loaded = flows.load([last, 700, 5].into_iter()).unwrap();
+        let loaded = flows.load(&mut [last, 700, 5].into_iter()).unwrap();
         assert_eq!((loaded.len(), loaded[&5].flow.source, loaded[&700].flow.source), (2, 5, 700));
         flows.settle(last);
         flows.shrink();

@@ -34,12 +34,16 @@ impl SettledFlow {
     /// Append the encoded state to `states`.
     pub fn encode(&self, states: &mut Vec<u8>) {
         let before = states.len();
-        match postcard::to_io(self, &mut *states) {
-            Ok(_) => {}
-            // A vector takes everything.
-            Err(_) => states.truncate(before),
+        // A vector takes everything.
+        if encode(self, states).is_err() {
+            states.truncate(before);
         }
     }
+}
+
+/// Append an encoded value. All are encoded into a vector, as the compiler makes the code again for each other writer.
+pub fn encode(value: &impl Serialize, states: &mut Vec<u8>) -> postcard::Result<()> {
+    postcard::to_io(value, states).map(|_| ())
 }
 
 /// States of neighbours that were put away together.
@@ -148,7 +152,7 @@ impl SettledFlows {
     }
 
     /// Give each flow of a chunk to `take`.
-    pub fn read(&self, chunk: Chunk, take: impl FnMut(SettledFlow)) -> io::Result<()> {
+    pub fn read(&self, chunk: Chunk, take: &mut dyn FnMut(SettledFlow)) -> io::Result<()> {
         let Chunk { at, bytes } = chunk;
         let mut packed = vec![0; bytes as usize];
         // A checkpoint is read in blocks, the last of which may end in memory, and begin within a chunk.
@@ -166,7 +170,7 @@ impl SettledFlows {
 }
 
 /// Give each flow of encoded states to `take`.
-pub fn decode(mut states: &[u8], mut take: impl FnMut(SettledFlow)) -> io::Result<()> {
+pub fn decode(mut states: &[u8], take: &mut dyn FnMut(SettledFlow)) -> io::Result<()> {
     while !states.is_empty() {
         let (flow, rest) = postcard::take_from_bytes(states).map_err(io::Error::other)?;
         take(flow);
@@ -202,7 +206,7 @@ mod tests {
         for (number, chunk) in (0..200).zip(chunks).rev() {
             for settled in [&settled, &copy] {
                 let mut found = Vec::new();
-                settled.read(chunk, |settled| found.push((settled.index, settled.flow.source))).unwrap();
+                settled.read(chunk, &mut |settled| found.push((settled.index, settled.flow.source))).unwrap();
                 assert_eq!(found, [number, number + 1].map(|number: u32| (number as u8, number)));
             }
         }
@@ -225,7 +229,7 @@ mod tests {
         assert_eq!((settled.written, settled.memory.as_slice()), (first.len() as u64, rest));
         let mut found = Vec::new();
         let chunk = Chunk { at: 0, bytes: packed.len() as u32 };
-        settled.read(chunk, |settled| found.push(settled.flow.source)).unwrap();
+        settled.read(chunk, &mut |settled| found.push(settled.flow.source)).unwrap();
         assert_eq!(found, [7]);
     }
 

@@ -61,13 +61,8 @@ impl HalfConnection {
             }
         } else if (position == before || (self.is_before_capture(position) && segment.tcp.ack == last_number))
             && self.sent.next > position
-            && segment.payload == 0
-            && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
-            && Some(segment.tcp.window) == acknowledger.windows.last()
-            && acknowledger.order.age(segment.ip.ip_id) != RelativeAge::Seen
+            && acknowledger.repeats_acknowledgement(segment)
         {
-            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not a
-            // duplicate packet.
             self.acknowledged.duplicates += 1;
             self.recovery_mut().on_duplicate_ack();
         }
@@ -93,6 +88,16 @@ impl HalfConnection {
             self.flight.note(in_flight);
             self.flight.on_sacked(left, segment.time_ns);
         }
+    }
+
+    /// Whether an acknowledgement of this side that does not advance, while data are outstanding, is a "duplicate
+    /// acknowledgment" by the other conditions of RFC 5681 section 2, (b), (c) and (e); and not a duplicate packet.
+    #[inline(always)]
+    fn repeats_acknowledgement(&self, segment: &Segment<'_>) -> bool {
+        segment.payload == 0
+            && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
+            && Some(segment.tcp.window) == self.windows.last()
+            && self.order.age(segment.ip.ip_id) != RelativeAge::Seen
     }
 
     /// The round-trip time of an acknowledgement without one by Karn's rule, in the order of Linux

@@ -103,7 +103,7 @@ pub struct RecoveryState {
     /// End of these data.
     resent_end: i64,
     /// Where the newest data in SACK blocks were found among those outstanding.
-    pub sacked_at: Option<Bookmark>,
+    pub sacked_at: Bookmark,
     /// Whether SACK blocks were seen.
     pub has_sack: bool,
     /// Consecutive duplicate acknowledgements; a saturated count is a lower bound.
@@ -142,7 +142,7 @@ impl Default for RecoveryState {
             sacked: Scoreboard::default(),
             ambiguous: (i64::MAX, i64::MIN),
             resent_end: i64::MIN,
-            sacked_at: None,
+            sacked_at: Bookmark::default(),
             duplicate_acks: 0,
             has_sack: false,
             promptness: Promptness::default(),

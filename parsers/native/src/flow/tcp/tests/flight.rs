@@ -195,7 +195,7 @@ fn test_a_hundred_thousand_flows_fit_into_memory() {
     assert!(size_of::<Rounds>() <= 80);
     assert!(size_of::<HalfConnection>() <= 368);
     assert!(size_of::<Connection>() <= 800);
-    assert!(size_of::<RecoveryState>() <= 296);
+    assert!(size_of::<RecoveryState>() <= 288);
 }
 
 #[test]
