@@ -29,9 +29,10 @@ from tfrctrace.metrics.sets.fairness import (
     max_min_ratio,
     mean_rate,
 )
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE, small_flows
+from tfrctrace.metrics.sets.sparse import small_flows
 from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.sets.utilisation import link_utilisation, upload_download_ratio
+from tfrctrace.metrics.thresholds import SPARSE_SHARE
 from tfrctrace.metrics.windows import (
     NS_PER_S,
     FlowBins,

@@ -12,7 +12,7 @@ from weakref import proxy
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
-from tfrctrace.trace.measuring import LEAST_PACKETS
+from tfrctrace.metrics.thresholds import LEAST_PACKETS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 

@@ -13,14 +13,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.results.metrics import SmallFlow
+from tfrctrace.metrics.thresholds import SPARSE_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
-
-SPARSE_SHARE: Final = 0.1
-"""Rate of a sparse flow, over the mean of the flows that are not sparse, stays below this."""
 
 MOST_LOST: Final = 0.05
 """Share of packets that a flow with congestion control may lose or retransmit: more limit its rate."""

@@ -496,6 +496,14 @@ def test_flows_as_text_or_json_load_no_data_frame(write_capture, conversation, f
     assert not loaded & HEAVY
 
 
+def test_flows_load_no_metrics(write_capture, conversation):
+    path = write_capture("a.pcap", conversation())
+    loaded = modules_after(f"from tfrctrace.cli import run; run(['flows', {str(path)!r}])", path.parent)
+    # the defaults of options are all that flows know of metrics
+    of_metrics = {name for name in loaded if name.startswith("tfrctrace.metrics.")}
+    assert of_metrics == {"tfrctrace.metrics.thresholds"}
+
+
 def test_help_loads_at_most_as_many_modules_as_typer_does_again():
     of_typer = modules_after("import typer")
     loaded = modules_after("from tfrctrace.cli import run; run(['--help'])")

@@ -16,11 +16,11 @@ from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.metrics.thresholds import LEAST_PACKETS
 from tfrctrace.parsers.reading_settings import MAX_SAMPLES
 from tfrctrace.replay.algorithms import BUILT_IN, MTFRC
 from tfrctrace.replay.tfrc import VARIANTS, Profile
 from tfrctrace.reports.printers.terminal import terminal_width
-from tfrctrace.trace.measuring import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
+from tfrctrace.metrics.thresholds import SPARSE_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from tfrctrace.metrics.evaluation import DEMAND_COLUMNS
 from tfrctrace.metrics.flow.whole_flow import COLUMNS as WHOLE_FLOW_COLUMNS
 from tfrctrace.metrics.flow_metrics import FlowMetrics, each_metric, metric_frames, metric_schema
 from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, MetricsSummary, TraceMetrics
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
+from tfrctrace.metrics.thresholds import LEAST_PACKETS, SPARSE_SHARE
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
@@ -44,13 +44,6 @@ COLUMNS: Final = (
     },
 )
 """Columns of the table of flows that measure flows."""
-
-LEAST_PACKETS: Final = 20
-"""Data packets below which a flow is no competitor: control connections, handshakes, look-ups.
-
-Metrics leave such flows out. Columns, counts, sums and RTT samples mean something of any flow and count all,
-unless `least_packets` is given.
-"""
 
 FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale of burstiness; windows of other widths are cut to fit."""

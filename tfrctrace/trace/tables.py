@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError, UsageError
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
+from tfrctrace.metrics.thresholds import SPARSE_SHARE
 from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tfrctrace.commands.options.completion import label_rules, weighted_labels
 from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.metrics.results.metrics import Basis
-from tfrctrace.metrics.sets.sparse import SPARSE_SHARE
-from tfrctrace.trace.measuring import LEAST_PACKETS
+from tfrctrace.metrics.thresholds import LEAST_PACKETS, SPARSE_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.version import VERSION
+from tfrctrace.metrics.thresholds import LEAST_PACKETS
 from tfrctrace.reports.elements import Cell, Fact, Heading, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.printers.means_table import view
@@ -21,7 +22,6 @@ from tfrctrace.study.results.paper_rows import (
     reason_text,
     scenario_text,
 )
-from tfrctrace.trace.measuring import LEAST_PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
