@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.results.replay import NotReplayable
+from tfrctrace.replay.column_arrays import constant, in_order_of_time
 from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
 from tfrctrace.replay.recordings.direction_rows import DirectionRows
@@ -95,7 +96,7 @@ class FlowRecordings:
         echoes = self._flows.rows(("flow", "direction", "ece_packets"))
         self._echoing = {(row["flow"], row["direction"]) for row in echoes if row["ece_packets"]}
         """Directions of TCP that echo congestion marks of the other one."""
-        self._losses = DirectionRows(reading.table("losses").frame(LOSSES))
+        self._repairs = DirectionRows(repairs(reading.table("losses").frame(LOSSES)))
         self._reports = DirectionRows(reading.table("feedback").frame())
 
     def recordings(
@@ -173,7 +174,7 @@ class FlowRecordings:
             return flow.made("reports", made, choice)
         if flow.transport == "tcp" and not flow.is_two_ended:
             made = tcp_reports.reports_of(
-                flow.tcp(repairs(self._losses.of(flow.facts))),
+                flow.tcp(self._repairs.of(flow.facts)),
                 flow.facts,
                 chosen.for_core(flow.segment_bytes(choice), None),
                 given_rtt_ms=choice.rtt_ms,
@@ -189,7 +190,7 @@ class FlowRecordings:
             is_tfrc=flow.transport == "tfrc",
         )
         if flow.transport == "tcp" and simulated.reports is not None:
-            known = with_losses(simulated.reports, repairs(self._losses.of(flow.facts)), flow.packets)
+            known = with_losses(simulated.reports, self._repairs.of(flow.facts), flow.packets)
             simulated = replace(simulated, reports=known)
         return flow.made("simulated_reports", simulated, choice)
 
@@ -281,7 +282,10 @@ class _DataFlow:
         handshake_ms = own_ms if self.transport in _WITH_HANDSHAKE else None
         start_ns = int(self.packets["time_ns"][0])
         end_ns = int(self.packets["time_ns"][-1])
-        usable = reports.filter(pl.col("time_ns").is_between(start_ns, end_ns))
+        reports = in_order_of_time(reports)
+        reported_ns = reports["time_ns"].to_numpy()
+        first, late = reported_ns.searchsorted(start_ns), reported_ns.searchsorted(end_ns, "right")
+        usable = reports.slice(int(first), int(late - first))
         return Recording(
             flow=flow,
             direction=str(direction),
@@ -293,8 +297,12 @@ class _DataFlow:
             segment_bytes=self.segment_bytes(choice),
             handshake_rtt_ms=handshake_ms * choice.rtt_scale if isinstance(handshake_ms, float) else None,
             reports=usable,
-            sends=self.packets.select(
-                "time_ns", pl.col("payload_bytes").cast(pl.UInt32), self._arrives().alias("arrives")
+            sends=pl.DataFrame(
+                [
+                    self.packets["time_ns"],
+                    self.packets["payload_bytes"].cast(pl.UInt32),
+                    self._arrives().alias("arrives"),
+                ]
             ),
             notes=(
                 *notes,
@@ -304,13 +312,13 @@ class _DataFlow:
             ),
         )
 
-    def _arrives(self) -> pl.Expr:
+    def _arrives(self) -> pl.Series:
         """Return which packets arrived; null where the trace does not show that."""
         import polars as pl
 
         if self.is_two_ended or self.facts["vantage"] == "receiver":
-            return pl.col("arrived_ns").is_not_null()
-        return pl.lit(None, dtype=pl.Boolean)
+            return self.packets["arrived_ns"].is_not_null()
+        return constant("arrives", None, pl.Boolean(), self.packets.height)
 
     def _notes_of_flow(self) -> tuple[str, ...]:
         """Return what a replay of TCP ignores, or what the table of flows notes on a TFRC flow."""
@@ -321,8 +329,8 @@ class _DataFlow:
 
     def _notes_on_size(self, choice: RecordingOptions) -> tuple[str, ...]:
         s = self.segment_bytes(choice)
-        far = (self.packets["payload_bytes"].cast(float) / s - 1).abs() > UNEVEN_SHARE
-        share = far.sum() / far.len()
+        far = abs(self.packets["payload_bytes"].to_numpy() / s - 1) > UNEVEN_SHARE
+        share = far.mean()
         if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
             return ()
         return (f"{share:.0%} of its packets differ widely in size from the assumed s = {s:.0f} bytes",)

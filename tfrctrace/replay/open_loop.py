@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, get_args
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.algorithms import MTFRC, Algorithm, algorithm_named, algorithm_names
-from tfrctrace.replay.column_arrays import sent_between
+from tfrctrace.replay.column_arrays import constant, sent_between, with_series
 from tfrctrace.replay.controller import refuse_impossible
 from tfrctrace.replay.drive import drive
 from tfrctrace.replay.parameters import by_algorithm, check_parameters
@@ -288,39 +288,35 @@ def _with_all_columns(
     """Return the steps of one algorithm on one flow with all columns of the table."""
     import polars as pl
 
-    schema = _schema()
-    missing = [pl.lit(None, dtype=schema[one]).alias(one) for one in schema if one not in frame.columns]
-    is_tfrc = name in (*VARIANTS, MTFRC)
-    return (
-        frame.with_columns(missing)
-        .with_columns(
-            pl.lit(recording.flow).alias("flow"),
-            pl.lit(recording.direction).alias("direction"),
-            *(
-                pl.lit(value, dtype=schema[name]).alias(name)
-                for name, value in asdict(recording.ends).items()
-            ),
-            pl.lit(name).alias("algorithm"),
-            pl.lit(selection.profile if is_tfrc else None, dtype=pl.String).alias("profile"),
-            pl.lit(recording.source).alias("reports"),
-            pl.lit(scale).alias("rtt_scale"),
-            _sent_bps(frame, recording).alias("sent_bps"),
-        )
-        .select(pl.col(one).cast(type_) for one, type_ in schema.items())
+    constants = {
+        "flow": recording.flow,
+        "direction": recording.direction,
+        **asdict(recording.ends),
+        "algorithm": name,
+        "profile": selection.profile if name in (*VARIANTS, MTFRC) else None,
+        "reports": recording.source,
+        "rtt_scale": scale,
+    }
+    decided = with_series(frame, _sent_bps(frame, recording))
+    return pl.DataFrame(
+        [
+            decided[one].cast(type_)
+            if one in decided.columns and one not in constants
+            else constant(one, constants.get(one), type_, frame.height)
+            for one, type_ in _schema().items()
+        ]
     )
 
 
 def _sent_bps(frame: pl.DataFrame, recording: Recording) -> pl.Series:
-    """Return the rate sent since the previous step or the start; null between simultaneous steps."""
+    """Return `sent_bps` since the previous step or the start; null between simultaneous steps."""
     import numpy as np
     import polars as pl
 
     times = frame["time_ns"].to_numpy()
-    sent = sent_between(recording.sends, times)
-    elapsed = np.diff(times, prepend=recording.start_ns)
-    steps = pl.DataFrame({"sent": sent, "elapsed": elapsed})
-    rate = pl.col("sent") * 8e9 / pl.col("elapsed")
-    return steps.select(pl.when(pl.col("elapsed") > 0).then(rate).alias("sent_bps"))["sent_bps"]
+    elapsed = np.diff(times, prepend=recording.start_ns).astype(np.float64)
+    elapsed[elapsed <= 0] = np.nan
+    return pl.Series("sent_bps", sent_between(recording.sends, times) * 8e9 / elapsed, nan_to_null=True)
 
 
 def _schema() -> dict[str, pl.DataType]:

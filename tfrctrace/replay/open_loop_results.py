@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.results.open_loop import OpenLoopRun, RecordedFlow
+from tfrctrace.replay.column_arrays import floats
 from tfrctrace.replay.open_loop import FlowReplay
 
 if TYPE_CHECKING:
@@ -51,10 +52,6 @@ SERIES: Final = (
 )
 
 
-_SUMMARISED: Final = ("time_ns", "x_bps", "mode", "p", "rtt_ms", "r_ms", "x_recv_bps")
-"""Columns that a summary needs; a frame with all takes several times the memory."""
-
-
 def open_loop_runs(replayed: OpenLoopReplay) -> list[OpenLoopRun]:
     """Return the summaries of steps that were collected."""
     recordings = {(recording.flow, recording.direction): recording for recording in replayed.recordings}
@@ -93,7 +90,7 @@ def _run(
     *,
     series: bool = True,
 ) -> OpenLoopRun:
-    key = steps.select(KEY).row(0, named=True)
+    key = {name: steps[name][0] for name in KEY}
     long_run_bps, long_run_by = _long_run(steps, recording, settings.get(key["algorithm"]))
     return OpenLoopRun(
         **key,
@@ -121,27 +118,25 @@ def _recorded_flow(recording: Recording) -> RecordedFlow:
 
 def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
     """Return means from the first step to the last data packet, and shares of that time by mode."""
+    import numpy as np
     import polars as pl
 
-    until_ns = pl.col("time_ns").shift(-1, fill_value=recording.end_ns)
-    lasts_ns = (until_ns - pl.col("time_ns")).clip(lower_bound=0).alias("lasts_ns")
-    timed = steps.select(*_SUMMARISED, lasts_ns)
-    total_ns = int(timed["lasts_ns"].sum())
-    reported = timed.filter(pl.col("p").is_not_null())
+    times = steps["time_ns"].to_numpy()
+    lasts_ns = pl.Series(np.maximum(np.diff(times, append=max(recording.end_ns, times[-1])), 0))
+    total_ns = int(lasts_ns.sum())
+    modes = steps["mode"]
     return {
         "steps": steps.height,
-        "x_mean_bps": _mean(timed, "x_bps"),
+        "x_mean_bps": _mean(steps["x_bps"], lasts_ns),
         "x_min_bps": steps["x_bps"].min(),
         "x_max_bps": steps["x_bps"].max(),
         "sent_mean_bps": _sent_mean_bps(recording, int(steps["time_ns"][0])),
-        "received_mean_bps": _received_mean_bps(reported, recording),
-        "p_mean": _mean(reported, "p"),
-        "r_mean_ms": _mean(timed.filter(pl.col("r_ms").is_not_null()), "r_ms"),
+        "received_mean_bps": _received_mean_bps(steps, recording),
+        "p_mean": _mean(steps["p"], lasts_ns),
+        "r_mean_ms": _mean(steps["r_ms"], lasts_ns),
         "time_in_mode": {
-            mode: lasts_ns / total_ns if total_ns else None
-            for mode, lasts_ns in timed.group_by("mode", maintain_order=True)
-            .agg(pl.col("lasts_ns").sum())
-            .iter_rows()
+            mode: lasts_ns.filter(modes == mode).sum() / total_ns if total_ns else None
+            for mode in dict.fromkeys(modes.to_list())
         },
     }
 
@@ -154,9 +149,11 @@ def _long_run(
 
     from tfrctrace.replay.long_run import PathConditions, long_run_rate
 
+    if settings is None:
+        return None, None
     found = None
     lossy = steps.select("p", "rtt_ms").filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
-    if settings is not None and not lossy.is_empty():
+    if not lossy.is_empty():
         p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
         base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
         found = long_run_rate(steps["algorithm"][0], settings, PathConditions(p, rtt_ms / 1e3, base_ms / 1e3))
@@ -166,11 +163,14 @@ def _long_run(
     return (bits * found.low_pps, bits * found.high_pps), found.formula
 
 
-def _mean(timed: pl.DataFrame, column: str) -> float | None:
-    """Return the mean of a step function; None if it never lasts."""
-    weights = timed["lasts_ns"].cast(float)
+def _mean(values: pl.Series, lasts_ns: pl.Series) -> float | None:
+    """Return the mean of a step function where it is known; None if it never lasts."""
+    if values.has_nulls():
+        is_known = values.is_not_null()
+        values, lasts_ns = values.filter(is_known), lasts_ns.filter(is_known)
+    weights = lasts_ns.cast(float)
     total = float(weights.sum())
-    return float((timed[column] * weights).sum()) / total if total > 0 else None
+    return float((values * weights).sum()) / total if total > 0 else None
 
 
 def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
@@ -178,31 +178,35 @@ def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
     return _rate_bps(_sent_since(recording, since_ns), recording.end_ns - since_ns)
 
 
-def _received_mean_bps(reported: pl.DataFrame, recording: Recording) -> float | None:
+def _received_mean_bps(steps: pl.DataFrame, recording: Recording) -> float | None:
     """Return the rate of the sent packets that arrived, as far as the trace shows that, else by X_recv.
 
     X_recv counts the time before its report: a round of a TCP connection, else since the previous report.
     """
+    import numpy as np
     import polars as pl
 
-    if reported.is_empty():
+    is_report = np.isfinite(floats(steps["p"]))
+    times = steps["time_ns"].to_numpy()[is_report]
+    if not len(times):
         return None
-    since_ns = int(reported["time_ns"][0])
+    since_ns, until_ns = int(times[0]), int(times[-1])
     sent = _sent_since(recording, since_ns)
     if sent["arrives"].null_count() < sent.height:
-        return _rate_bps(sent.filter("arrives"), recording.end_ns - since_ns)
-    covered_ns = pl.col("time_ns").diff()
+        return _rate_bps(sent.filter(sent["arrives"]), recording.end_ns - since_ns)
+    covered_ns = np.concatenate([[np.nan], np.diff(times)])
     if recording.source == "tcp":
-        covered_ns = pl.min_horizontal(covered_ns, pl.col("rtt_ms") * 1e6)
-    bit_ns = reported.select((pl.col("x_recv_bps") * covered_ns).sum()).item()
-    elapsed_ns = int(reported["time_ns"][-1]) - since_ns
-    return float(bit_ns) / elapsed_ns if elapsed_ns > 0 else None
+        covered_ns = np.fmin(covered_ns, floats(steps["rtt_ms"])[is_report] * 1e6)
+    # what is not known counts nothing
+    bit_ns = np.nan_to_num(floats(steps["x_recv_bps"])[is_report] * covered_ns, nan=0.0)
+    elapsed_ns = until_ns - since_ns
+    return float(pl.Series(bit_ns).sum()) / elapsed_ns if elapsed_ns > 0 else None
 
 
 def _sent_since(recording: Recording, since_ns: int) -> pl.DataFrame:
-    import polars as pl
-
-    return recording.sends.filter(pl.col("time_ns") > since_ns)
+    """Return what was sent after a time."""
+    times = recording.sends["time_ns"].to_numpy()
+    return recording.sends.slice(int(times.searchsorted(since_ns, "right")))
 
 
 def _rate_bps(sends: pl.DataFrame, elapsed_ns: int) -> float | None:

@@ -102,14 +102,14 @@ def parameter_names() -> list[str]:
 
 def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
     """Return the steps of the sender on a recording: the columns of `REPLAY` of one algorithm."""
+    import numpy as np
     import polars as pl
 
     from tfrctrace.parsers._native import replay
 
     reports = recording.reports
     start = recording.start
-    limited = reports["is_data_limited"].cast(pl.UInt8).fill_null(_UNKNOWN)
-
+    limited = np.nan_to_num(floats(reports["is_data_limited"]), nan=_UNKNOWN).astype(np.uint8)
     return pl.DataFrame(
         replay(
             chosen.for_core(start.segment_bytes, start.handshake_rtt_s),
@@ -120,7 +120,7 @@ def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
                 "rtt_s": floats(reports["rtt_ms"], 1e3),
                 "p": floats(reports["p"]),
                 "x_recv": floats(reports["x_recv_bps"], 8),
-                "is_data_limited": wholes(limited),
+                "is_data_limited": limited,
                 "lost_packets": wholes(reports["lost_packets"].cast(pl.UInt64)),
                 "sent_ns": wholes(recording.sends["time_ns"]),
                 "sent_bytes": wholes(recording.sends["payload_bytes"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.flow.arrivals import layer_rank
+from tfrctrace.replay.column_arrays import constant, in_order_of_time, with_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,23 +41,25 @@ def data_packets(spool: DirectionSpool, flow: int, direction: str) -> pl.DataFra
 
     packets = spool.packets(flow, direction)
     if not spool.is_simulated(flow, direction):
-        return _captured(pl.DataFrame(packets.select(_CAPTURED))).sort("time_ns", maintain_order=True)
+        return in_order_of_time(_captured(pl.DataFrame(packets.select(_CAPTURED))))
     every = pl.DataFrame(packets)
-    captured = _captured(every.filter(pl.col("uid").is_null()))
+    captured = _captured(every.filter(pl.col("uid").is_null()).select(_CAPTURED))
     simulated = _simulated(every.filter(pl.col("uid").is_not_null())).select(_COLUMNS)
-    return pl.concat([captured, simulated]).sort("time_ns", maintain_order=True)
+    return in_order_of_time(pl.concat([captured, simulated]))
 
 
 def _captured(packets: pl.DataFrame) -> pl.DataFrame:
     """Return the packets of a capture, which shows each once."""
     import polars as pl
 
-    return packets.with_columns(
-        pl.col("time_ns").alias("arrived_ns"),
-        (pl.col("ecn") == CE).alias("is_marked"),
-        pl.lit(value=False).alias("is_two_ended"),
-        pl.lit(0, dtype=pl.Int64).alias("waited_ns"),
-    ).select(_COLUMNS)
+    known = with_series(
+        packets,
+        packets["time_ns"].alias("arrived_ns"),
+        (packets["ecn"] == CE).alias("is_marked"),
+        constant("is_two_ended", value=False, dtype=pl.Boolean(), length=packets.height),
+        constant("waited_ns", 0, pl.Int64(), packets.height),
+    )
+    return pl.DataFrame([known[name] for name in _COLUMNS])
 
 
 def _simulated(packets: pl.DataFrame) -> pl.DataFrame:

@@ -23,9 +23,10 @@ class DirectionRows:
 
         is_reverse = (pl.col("direction") == "rev").cast(pl.UInt64)
         keys = rows.select(2 * pl.col("flow").cast(pl.UInt64) + is_reverse).to_series().to_numpy()
-        self._rows = rows.drop("flow", "direction")
-        self._order = np.argsort(keys, kind="stable").astype(np.uint32)
-        known, starts, counts = np.unique(keys[self._order], return_index=True, return_counts=True)
+        order = np.argsort(keys, kind="stable").astype(np.uint32)
+        # a part of the sorted rows is no copy
+        self._rows = rows.drop("flow", "direction")[order]
+        known, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
         self._bounds = dict(
             zip(known.tolist(), zip(starts.tolist(), counts.tolist(), strict=True), strict=True)
         )
@@ -35,4 +36,4 @@ class DirectionRows:
         flow = facts["flow"]
         assert isinstance(flow, int)
         start, count = self._bounds.get(2 * flow + (facts["direction"] == "rev"), (0, 0))
-        return self._rows[self._order[start : start + count]]
+        return self._rows.slice(start, count)

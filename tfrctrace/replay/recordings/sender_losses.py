@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.replay.column_arrays import constant, with_series
+
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import polars as pl
 
 LOSSES: Final = (
@@ -24,7 +27,7 @@ LOSSES: Final = (
 
 TIMEOUT: Final = "rto_retransmission"
 
-_UNKNOWN_NS: Final = -(2**63)
+_COUNTS: Final = ("loss_events", "lost_packets", "timeouts")
 
 _BELOW_ALL: Final = -(2**63)
 """Below every sequence number: those from before the first packet of the capture are negative."""
@@ -56,8 +59,11 @@ def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    # a packet without a number sets no limit
-    sent_to = packets["seq_rel"].fill_null(_BELOW_ALL).cum_max().to_numpy()
+    numbers = packets["seq_rel"]
+    if numbers.has_nulls():
+        # a packet without a number sets no limit
+        numbers = numbers.fill_null(_BELOW_ALL)
+    sent_to = np.maximum.accumulate(numbers.to_numpy())
     before = np.searchsorted(packets["time_ns"].to_numpy(), repaired["time_ns"].to_numpy(), "left")
     limits = np.concatenate([[_BELOW_ALL], sent_to])[before].tolist()
     times, counts, timeouts = list[int](), list[int](), list[bool]()
@@ -91,20 +97,21 @@ def with_losses(reports: pl.DataFrame, repaired: pl.DataFrame, packets: pl.DataF
     import numpy as np
     import polars as pl
 
+    lost_ns = constant("lost_ns", None, pl.Int64(), reports.height)
+    if repaired.is_empty() or reports.is_empty():
+        none = (constant(name, 0, pl.UInt32(), reports.height) for name in _COUNTS)
+        return with_series(reports, lost_ns, *none)
     events = loss_events(repaired, packets)
     times = reports["time_ns"].to_numpy()
     places = np.searchsorted(times[:-1] + np.diff(times) / 2, events["time_ns"].to_numpy())
 
-    def summed(name: str, amounts: pl.Series) -> pl.Series:
-        sums = np.bincount(places, amounts.to_numpy(), reports.height)[: reports.height]
-        return pl.Series(name, sums).cast(pl.UInt32)
+    def summed(name: str, amounts: npt.NDArray[np.generic]) -> pl.Series:
+        return pl.Series(name, np.bincount(places, amounts, reports.height)).cast(pl.UInt32)
 
-    lost_ns = np.full(reports.height + 1, _UNKNOWN_NS)
-    # of several events in one report the first is assigned last
-    lost_ns[places[::-1]] = events["time_ns"].to_numpy()[::-1]
-    return reports.with_columns(
-        pl.Series("lost_ns", lost_ns[: reports.height]).replace(_UNKNOWN_NS, None),
-        summed("loss_events", pl.ones(events.height, eager=True)),
-        summed("lost_packets", events["lost_packets"]),
-        summed("timeouts", events["is_timeout"]),
+    reporting, first = np.unique(places, return_index=True)
+    amounts = (np.ones(events.height), events["lost_packets"].to_numpy(), events["is_timeout"].to_numpy())
+    return with_series(
+        reports,
+        lost_ns.scatter(pl.Series(reporting, dtype=pl.UInt32), events["time_ns"].to_numpy()[first]),
+        *map(summed, _COUNTS, amounts),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.column_arrays import floats
+from tfrctrace.replay.column_arrays import constant, floats, in_order_of_time, with_series
 from tfrctrace.replay.recordings.recording import ReportSeries
 from tfrctrace.replay.recordings.sender_losses import with_losses
 
@@ -79,8 +79,6 @@ def reports_of(
     `chosen` is the sender of TFRC whose receiver would have made them, for packets of the flow's size;
     `given_rtt_ms` is for a capture that shows none.
     """
-    import polars as pl
-
     packets, losses = connection.packets, connection.repaired
     if packets["seq_rel"].null_count():
         return ReportSeries(
@@ -94,10 +92,11 @@ def reports_of(
                 "a capture at the sender, with the handshake and both directions, does; or `--rtt 50ms`",
             )
         )
-    samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
-    reports = _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver")
-    limits = connection.rounds.with_columns(pl.col("is_data_limited").cast(pl.Boolean))
-    reports = with_losses(reports, losses, packets).join_asof(limits.sort("time_ns"), on="time_ns")
+    samples = with_series(round_trips.samples, round_trips.samples["rtt_ms"] * rtt_scale)
+    reports = with_losses(
+        _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver"), losses, packets
+    )
+    reports = with_series(reports, _data_limited(reports["time_ns"], connection.rounds))
     notes = [f"reports are made of its rounds and losses, with round-trip times {round_trips.whose}"]
     if losses.is_empty():
         notes.append("no loss of it is known, so the equation sets no limit")
@@ -115,7 +114,7 @@ def _round_trips(
     """
     import polars as pl
 
-    samples = seen.select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms")).sort("time_ns")
+    samples = in_order_of_time(pl.DataFrame([seen["time_ns"], (seen["rtt_ns"] / 1e6).alias("rtt_ms")]))
     handshake_ms = facts["handshake_rtt_ms"]
     vantage = facts["vantage"]
     if vantage in (None, "sender") and len(samples):
@@ -123,7 +122,7 @@ def _round_trips(
     if vantage == "middle" and len(samples) and isinstance(handshake_ms, float):
         least_ms = samples["rtt_ms"].min()
         missing_ms = max(handshake_ms - least_ms, 0.0) if isinstance(least_ms, float) else 0.0
-        whole = samples.with_columns(pl.col("rtt_ms") + missing_ms)
+        whole = with_series(samples, samples["rtt_ms"] + missing_ms)
         return RoundTrips(
             samples=whole, whose=f"of its acknowledgements and {missing_ms:.4g} ms to the sender and back"
         )
@@ -133,6 +132,19 @@ def _round_trips(
     constant = pl.DataFrame({"time_ns": [0], "rtt_ms": [constant_ms]})
     whose = "as given" if given_rtt_ms is not None else "of its handshake, without any queue"
     return RoundTrips(samples=constant, whose=whose)
+
+
+def _data_limited(times: pl.Series, rounds: pl.DataFrame) -> pl.Series:
+    """Return `is_data_limited` of the last of `rounds` at each of `times`; null before the first."""
+    import numpy as np
+    import polars as pl
+
+    if rounds.is_empty():
+        return constant("is_data_limited", None, pl.Boolean(), len(times))
+    known = in_order_of_time(rounds)
+    last = np.searchsorted(known["time_ns"].to_numpy(), times.to_numpy(), "right").astype(np.int64) - 1
+    limited = np.where(last < 0, np.nan, floats(known["is_data_limited"])[last])
+    return pl.Series("is_data_limited", limited == 1).set(pl.Series(np.isnan(limited)), None)
 
 
 def _reports(
