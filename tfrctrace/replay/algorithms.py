@@ -44,6 +44,14 @@ BUILT_IN: Final[dict[str, str]] = {
     "modified-veno": "tfrctrace.replay.tcp.modified_veno:ModifiedVeno",
     "westwood": "tfrctrace.replay.tcp.westwood:Westwood",
     "cubic": "tfrctrace.replay.tcp.cubic:Cubic",
+    "bic": "tfrctrace.replay.tcp.bic:Bic",
+    "highspeed": "tfrctrace.replay.tcp.high_speed:HighSpeed",
+    "htcp": "tfrctrace.replay.tcp.htcp:Htcp",
+    "hybla": "tfrctrace.replay.tcp.hybla:Hybla",
+    "illinois": "tfrctrace.replay.tcp.illinois:Illinois",
+    "lp": "tfrctrace.replay.tcp.low_priority:LowPriority",
+    "scalable": "tfrctrace.replay.tcp.scalable:Scalable",
+    "yeah": "tfrctrace.replay.tcp.yeah:Yeah",
 }
 """Built-in controllers in Python by name, as `module:Class`; TFRC's are in the core."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tfrctrace.replay.tcp import steady
+from tfrctrace.replay.tcp.hybla import REFERENCE_RTT_S
 from tfrctrace.replay.tcp.vegas import THRESHOLDS
 
 if TYPE_CHECKING:
@@ -95,7 +96,26 @@ def _westwood(measured: PathConditions, own: Mapping[str, float]) -> Range | Non
 
 def _cubic(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
     c, beta = own.get("c", steady.CUBIC_C), own.get("beta", steady.CUBIC_BETA)
-    window = steady.cubic_mean_window(measured.p, measured.rtt_s, c=c, beta=beta)
+    return _of_window(steady.cubic_mean_window(measured.p, measured.rtt_s, c=c, beta=beta), measured)
+
+
+def _high_speed(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    del own
+    return _of_window(steady.high_speed_mean_window(measured.p), measured)
+
+
+def _scalable(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    shares = {name: own[name] for name in ("a", "gamma") if name in own}
+    return _of_window(steady.scalable_mean_window(measured.p, **shares), measured)
+
+
+def _hybla(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    rho = max(measured.base_rtt_s / own.get("rtt0", REFERENCE_RTT_S), 1.0)
+    increase = rho**2 / own.get("segments_per_ack", 1.0)
+    return _single_rate(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase))
+
+
+def _of_window(window: float | None, measured: PathConditions) -> Range | None:
     return _single_rate(None if window is None else window / measured.rtt_s)
 
 
@@ -107,4 +127,7 @@ _FORMULAS: Mapping[str, tuple[str, Callable[[PathConditions, Mapping[str, float]
     "modified-veno": ("AIMD of 3/4 to 4/5", _aimd_between(0.25, (0.75, 0.8))),
     "westwood": ("Westwood+", _westwood),
     "cubic": ("RFC 9438", _cubic),
+    "highspeed": ("RFC 3649", _high_speed),
+    "scalable": ("Kelly", _scalable),
+    "hybla": ("AIMD of 1/2", _hybla),
 }

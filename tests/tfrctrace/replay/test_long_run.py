@@ -20,11 +20,41 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 MET = PathConditions(p=0.01, rtt_s=0.12, base_rtt_s=0.1)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_each_window_has_a_formula(name: str) -> None:
+WITHOUT = {"bic", "htcp", "illinois", "lp", "yeah"}
+"""No formula of their mean rate by p and R alone is published."""
+
+
+@pytest.mark.parametrize("name", sorted(set(BUILT_IN) - WITHOUT))
+def test_each_other_window_has_a_formula(name: str) -> None:
     found = long_run_rate(name, {}, MET)
     assert found is not None
     assert 0 < found.low_pps <= found.high_pps
+
+
+# RFC 3649 table 2: the average window by the loss rate, and table 4: its reaction to losses
+@pytest.mark.parametrize(
+    ("p", "window"), [(1e-3, 38), (1e-4, 263), (1e-5, 1795), (1e-6, 12279), (1e-7, 83981)]
+)
+def test_the_mean_window_of_high_speed_is_that_of_the_rfc(p: float, window: float) -> None:
+    found = long_run_rate("highspeed", {}, PathConditions(p, rtt_s=1.0, base_rtt_s=1.0))
+    assert found is not None
+    assert found.low_pps == pytest.approx(window, rel=0.02)
+
+
+def test_the_mean_window_of_scalable_falls_as_the_loss_rate() -> None:
+    # Kelly 2003: the rate is about a / b / p, 0.08 packets for each loss with a = 0.01 and b = 0.125
+    found = long_run_rate("scalable", {}, PathConditions(1e-5, rtt_s=1.0, base_rtt_s=1.0))
+    assert found is not None
+    assert found.low_pps == pytest.approx(0.08 / 1e-5)
+
+
+def test_hybla_has_the_rate_of_reno_on_a_short_path_and_more_on_a_long_one() -> None:
+    short, longer = (PathConditions(0.01, rtt_s=rtt_s, base_rtt_s=rtt_s) for rtt_s in (0.02, 0.1))
+    rates = [long_run_rate(name, {}, met) for met in (short, longer) for name in ("hybla", "sack")]
+    assert all(rates)
+    hybla, reno, far_hybla, far_reno = (rate.low_pps for rate in rates if rate is not None)
+    assert hybla == pytest.approx(reno, rel=0.1)
+    assert far_hybla > 3 * far_reno
 
 
 def test_formulas_are_those_of_the_vectors() -> None:

@@ -24,7 +24,7 @@ from tfrctrace.replay.tcp.window import WindowControl, rfc3390_window
 VECTORS = Path(__file__).parents[2] / "data" / "vectors"
 TIMERS = json.loads((VECTORS / "rto_rfc6298.json").read_text())
 
-TCP = ["newreno", "sack", "vegas", "veno", "modified-veno", "westwood", "cubic"]
+TCP = list(BUILT_IN)
 START = Start(segment_bytes=1460)
 
 
@@ -76,7 +76,6 @@ def test_every_tcp_is_found_by_its_name_and_is_a_controller(name):
     control = algorithm_named(name).make(START)
     assert isinstance(control, Controller)
     assert isinstance(control, WindowControl)
-    assert name in BUILT_IN
 
 
 @pytest.mark.parametrize("kind", [NewReno, Sack, Vegas, Veno, Westwood, Cubic, ModifiedVeno])

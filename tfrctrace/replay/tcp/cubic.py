@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C, cubic_period_s, cubic_window
-from tfrctrace.replay.tcp.window import WindowControl, share_kept
+from tfrctrace.replay.tcp.window import WindowControl, at_least, share_kept
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,11 +27,14 @@ class Cubic(WindowControl):
         c: float = CUBIC_C,
         beta: float = CUBIC_BETA,
         fast_convergence: float = 1,
+        increase_beyond: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set C in segments/s^3, the factor of the window after a loss, and whether to converge fast.
 
-        The Linux TCP of ns-2.35 uses beta = 0.8 (819/1024 in its `tcp_cubic.c`).
+        `increase_beyond` is alpha_cubic once the window of the last loss is reached again; 0 keeps that from
+        before, as Linux does, which follows RFC 8312 there. The Linux TCP of ns-2.35 uses beta = 0.8
+        (819/1024 in its `tcp_cubic.c`).
         """
         super().__init__(start, **window)
         if not c > 0 or fast_convergence not in (0, 1):
@@ -41,6 +44,7 @@ class Cubic(WindowControl):
         self._converges_fast = bool(fast_convergence)
         # alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)
         self._reno_increase = 3 * (1 - beta) / (1 + beta)
+        self._increase_beyond = at_least("increase_beyond", increase_beyond, 0.0) or self._reno_increase
         self._w_max = 0.0
         self._w_est = 0.0
         self._period_s = 0.0
@@ -52,7 +56,8 @@ class Cubic(WindowControl):
         self._elapsed_s = elapsed_s + share * (self.rtt_s or 0.0)
         target = cubic_window(self._elapsed_s, self._w_max, self._period_s, c=self._c)
         # beyond W_max it grows as Reno does (section 4.3)
-        self._w_est += share * (self._reno_increase if self._w_est < self._w_max else 1.0)
+        is_below = self._w_est < self._w_max
+        self._w_est += share * (self._reno_increase if is_below else self._increase_beyond)
         self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
 
     def after_loss(self) -> float:

@@ -60,7 +60,7 @@ def cubic_mean_window(
     if not _is_rate(p):
         return None
     scale = (c * (3 + beta) / (4 * (1 - beta))) ** 0.25
-    return float(max(scale * (rtt_s / p) ** 0.75, math.sqrt(3 / (2 * p))))
+    return float(max(scale * (rtt_s / p) ** 0.75, _reno_mean_window(p)))
 
 
 def cubic_window(elapsed_s: float, w_max: float, period_s: float, *, c: float = CUBIC_C) -> float:
@@ -93,6 +93,20 @@ def aimd_pps(
     effective = b / increase
     cycle = rtt_s * math.sqrt(2 * effective * (1 - gamma) * p / (1 + gamma))
     return 1 / (cycle + t_rto_s * 3 * math.sqrt(effective * (1 - gamma**2) * p / 2) * p * (1 + 32 * p**2))
+
+
+def high_speed_mean_window(p: float) -> float | None:
+    """Return HighSpeed TCP's mean window in packets: 0.12 / p^0.835 (RFC 3649 section 5), at least Reno's."""
+    return max(0.12 / p**0.835, _reno_mean_window(p)) if _is_rate(p) else None
+
+
+def scalable_mean_window(p: float, *, a: float = 0.01, gamma: float = 7 / 8) -> float | None:
+    """Return Scalable TCP's mean window in packets, a / ((1 - gamma) p) (Kelly, CCR 2003), or Reno's."""
+    return max(a / ((1 - gamma) * p), _reno_mean_window(p)) if _is_rate(p) else None
+
+
+def _reno_mean_window(p: float) -> float:
+    return math.sqrt(3 / (2 * p))
 
 
 def _is_rate(p: float) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.window import WindowControl
+from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from tfrctrace.replay.controller import Allowed, Report, Start
+    from tfrctrace.replay.controller import Report, Start
     from tfrctrace.replay.tcp.window import WindowParameters
 
 _LEAST_WINDOW_S: Final = 0.05
@@ -22,19 +22,20 @@ _KEPT: Final = 7 / 8
 class Westwood(WindowControl):
     """Reno's growth; after a loss bandwidth times R_min. In open loop both are the recorded flow's."""
 
-    def __init__(self, start: Start, **window: Unpack[WindowParameters]) -> None:
+    def __init__(self, start: Start, *, late: float = 0, **window: Unpack[WindowParameters]) -> None:
+        """Set whether a recovery halves the window, and its end sets it by the bandwidth, as in Linux."""
         super().__init__(start, **window)
+        if late not in (0, 1):
+            raise ValueError("late is 0 or 1")
+        self._is_late = bool(late)
         self._first_filter: float | None = None
         self._bandwidth = 0.0
         self._sampled_bytes = 0.0
         self._sampled_s = 0.0
 
-    def on_feedback(self, report: Report) -> Allowed:  # noqa: D102
-        self._measure(report)
-        return super().on_feedback(report)
-
-    def _measure(self, report: Report) -> None:
+    def measure(self, report: Report) -> None:
         """Add received data to the sample, and pass a complete sample through two filters in a row."""
+        super().measure(report)
         self._sampled_bytes += report.x_recv * report.interval_s
         self._sampled_s += report.interval_s
         if self._sampled_s < max(_LEAST_WINDOW_S, self.rtt_s or 0.0):
@@ -50,7 +51,13 @@ class Westwood(WindowControl):
     def avoid_congestion(self, share: float) -> None:  # noqa: D102
         self.cwnd += share
 
-    def after_loss(self) -> float:
+    def after_loss(self) -> float:  # noqa: D102
+        return self.cwnd / 2 if self._is_late else self._of_bandwidth()
+
+    def after_recovery(self) -> float:  # noqa: D102
+        return max(self._of_bandwidth(), MIN_WINDOW) if self._is_late else self.cwnd
+
+    def _of_bandwidth(self) -> float:
         """Return bandwidth times R_min; without samples of both, half the window as Reno does."""
         if self._first_filter is None or self.rtt_s is None:
             return self.cwnd / 2

@@ -64,6 +64,10 @@ class WindowControl(ABC):
     def after_loss(self) -> float:
         """Return the window after a loss event, in segments."""
 
+    def after_recovery(self) -> float:
+        """Return the window at the end of a recovery, in segments: that which the loss left."""
+        return self.cwnd
+
     def after_timeout(self) -> float:
         """Return the slow-start threshold after a timeout: half the window (RFC 5681 eq. 4)."""
         return self.cwnd / 2
@@ -90,6 +94,17 @@ class WindowControl(ABC):
         self.cwnd = 1.0
         self._recovery_rounds = 0.0
 
+    def measure(self, report: Report) -> None:
+        """Take what a report measured; the window does not change."""
+        if report.rtt_s is not None:
+            self.sample_rtt(report.rtt_s)
+
+    def sample_rtt(self, rtt_s: float) -> None:
+        """Process a round-trip time."""
+        self.rtt_s = rtt_s
+        self.base_rtt_s = min(self.base_rtt_s, rtt_s)
+        self._timer.sample(rtt_s)
+
     @property
     def queued(self) -> float:
         """N: queued segments of this flow, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
@@ -99,10 +114,7 @@ class WindowControl(ABC):
 
     def on_feedback(self, report: Report) -> Allowed:
         """Process the report of a round or of a part of one; return the new decision."""
-        if report.rtt_s is not None:
-            self.rtt_s = report.rtt_s
-            self.base_rtt_s = min(self.base_rtt_s, report.rtt_s)
-            self._timer.sample(report.rtt_s)
+        self.measure(report)
         # a recorded loss counts in the report nearest to it
         after_s = 0.0 if report.lost_s is None else report.lost_s - report.time_s
         if report.timeouts:
@@ -118,6 +130,8 @@ class WindowControl(ABC):
             left_s = self._repair(report)
             if self._mode != "timeout":
                 self.recover(report)
+                if self._recovery_rounds <= 0:
+                    self.cwnd = self.after_recovery()
             if left_s > 0:
                 self._grow(self._acked_share(report, left_s))
         else:
