@@ -73,6 +73,15 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
 }
 """The evidence behind a sign of the core's table."""
 
+CONTROL_REASONS: Final[Mapping[str, str]] = {
+    "not_limited_by_path": "application, receiver or send buffer limited it for more than 10 % of the time",
+    "marks": "congestion marks (ECN) reduced its window, which is not modelled yet",
+    "few_rounds": "fewer than three losses and thirty round trips show how its window changed",
+    "not_predicted": "none of those known predicts three quarters of what its window did",
+    "alike": "too many are alike in what was seen",
+}
+"""Why the congestion control of a direction is not known; signs of unknown causes are reasons, too."""
+
 _HELP: Final[Mapping[Cause, str]] = {
     "application": "An application that writes earlier, or more at a time; a faster path changes nothing.",
     "server": "A faster answer, or requests that do not wait for one another.",
@@ -137,6 +146,7 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)
     found += _queued(flow, beside)
+    found += _congestion_control(flow)
     return found
 
 
@@ -169,6 +179,28 @@ def _window_holds(flow: FlowCauses) -> str:
         f"{format_ms(flow.base_rtt_ms)} at {rate}. What would have helped: a larger receive buffer "
         "(SO_RCVBUF, on Linux net.ipv4.tcp_rmem), or a receiver that reads faster."
     )
+
+
+def _congestion_control(flow: FlowCauses) -> list[str]:
+    """Return a sentence on the congestion control, of what the path limited."""
+    reason = flow.congestion_control_reason
+    if flow.congestion_control is None:
+        if reason is None or flow.main_cause not in OF_THE_PATH:
+            return []
+        return [f"Its congestion control is not known: {CONTROL_REASONS.get(reason) or SIGN_WORDS[reason]}."]
+    if flow.congestion_control == "other":
+        return [
+            "Its congestion control is none of those that are known here: a smooth curve predicts it better."
+        ]
+    names = flow.congestion_control.split("|")
+    told = names[0] if len(names) == 1 else f"one of {', '.join(names)}, which are alike here"
+    left = "" if flow.window_left is None else f"; losses left {format_share(flow.window_left)} of its window"
+    predicted, compared = (
+        format_count(count or 0) for count in (flow.predicted_rounds, flow.compared_rounds)
+    )
+    return [
+        f"Its congestion control is {told}: {predicted} of {compared} round trips are as predicted{left}."
+    ]
 
 
 def _queued(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:

@@ -280,11 +280,16 @@ class Trace(Tables):
         return self.closed_loops(*names, **options).frame
 
     def why(self) -> list[FlowCauses]:
-        """Return why each direction with data of a TCP connection was no faster, by shares of its time."""
-        from tfrctrace.metrics.flow.causes import flow_causes
+        """Return why each direction with data of a TCP connection was no faster, by shares of its time.
 
-        self.read("flows", "causes")
-        return list(flow_causes(self.causes, self.flows))
+        Each has the congestion control that sent it, where the windows show it.
+        """
+        from tfrctrace.metrics.flow.causes import flow_causes
+        from tfrctrace.replay.naming.of_trace import congestion_controls
+
+        self.read("flows", "causes", "rounds")
+        controls = congestion_controls(self.rounds, self.causes, self.flows)
+        return list(flow_causes(self.causes, self.flows, controls))
 
     def untold(self) -> list[UntoldFlow]:
         """Return the flows with data of which `why` tells nothing."""

@@ -108,11 +108,18 @@ def no_data_shares(causes: pl.DataFrame) -> dict[tuple[int, str], float]:
     return {(flow, way): value for flow, way, value in known.select(*_OF_DIRECTION, share).iter_rows()}
 
 
-def flow_causes(causes: pl.DataFrame, flows: pl.DataFrame) -> Iterator[FlowCauses]:
-    """Give why each direction with data of a table of flows was no faster, in order."""
+def flow_causes(
+    causes: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
+) -> Iterator[FlowCauses]:
+    """Give why each direction with data of a table of flows was no faster, in order.
+
+    `controls` has the congestion control of each, if it was looked for.
+    """
     import msgspec
 
     found = causes_of_directions(causes)
+    if controls is not None:
+        found = found.join(controls, on=_OF_DIRECTION, how="left")
     rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
     for row in rows.sort(_OF_DIRECTION).iter_rows(named=True):
         yield msgspec.convert(row, FlowCauses)

@@ -75,6 +75,26 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     recovery_share: Share
     timeout_share: Share
     unknown_share: Share
+    congestion_control: Annotated[
+        str | None,
+        Meta(
+            description="congestion control by its name in Linux; several joined by `|` are equal in what was "
+            "seen; `other` is none of those known; null if it is not known"
+        ),
+    ] = None
+    congestion_control_reason: Annotated[
+        str | None, Meta(description="why it is not known; null if it is, or was not looked for")
+    ] = None
+    compared_rounds: Annotated[
+        Count | None, Meta(description="round trips whose window was predicted by congestion controls")
+    ] = None
+    predicted_rounds: Annotated[
+        Count | None, Meta(description="of them those that the most likely one predicts")
+    ] = None
+    window_left: Annotated[
+        float | None,
+        Meta(description="median share of the window that a loss left; null with fewer than three losses"),
+    ] = None
 
 
 class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):

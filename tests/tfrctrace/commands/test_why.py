@@ -51,6 +51,17 @@ def test_a_named_flow_is_described_and_one_that_is_not_there_refused(run):
     assert "no flow 7 has data" in refused.err
 
 
+def test_it_names_the_congestion_control_with_the_evidence(run):
+    said = " ".join(run("why", str(RUNS / "0000-bottleneck-reno" / "sender.pcap.gz")).out.split())
+    assert "Its congestion control is one of lp, reno, which are alike here: 391 of 397 round trips" in said
+    assert "losses left 50.0 % of its window." in said
+
+
+def test_it_says_why_a_congestion_control_is_not_known(run):
+    said = run("why", str(RUNS.parent / "congestion_controls" / "38-0008-nv" / "sender.pcap.gz")).out
+    assert "Its congestion control is not known: none of those known predicts" in " ".join(said.split())
+
+
 def test_where_nothing_tells_it_says_why(run):
     trace = str(ROOT / "sample_traces" / "dumbbell.tr.xz")
     done = run("why", trace, "--rows", "0")

@@ -1,0 +1,199 @@
+"""The congestion control behind a flow, by kernels whose congestion control is known."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfrctrace
+from tfrctrace.replay.controller import Report, Start
+from tfrctrace.replay.naming.answer import FEW_ROUNDS, answer
+from tfrctrace.replay.naming.candidates import CANDIDATES
+from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, observations
+from tfrctrace.replay.naming.of_trace import congestion_controls
+from tfrctrace.replay.tcp.bic import Bic
+from tfrctrace.replay.tcp.cubic import Cubic
+from tfrctrace.replay.tcp.sack import Sack
+from tfrctrace.replay.tcp.scalable import Scalable
+
+if TYPE_CHECKING:
+    from tfrctrace.metrics.results.why import FlowCauses
+    from tfrctrace.replay.tcp.window import WindowControl
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data"
+START = Start(segment_bytes=1448)
+
+
+def largest(capture: Path) -> FlowCauses:
+    return max(tfrctrace.open(capture).why(), key=lambda one: one.payload_bytes or 0)
+
+
+@pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
+def test_the_name_is_that_of_the_sending_kernel(run: str) -> None:
+    folder = DATA / "congestion_controls" / run
+    drawn = json.loads((folder / "scenario.json").read_text())
+    found = largest(folder / "sender.pcap.gz")
+    assert found.congestion_control == drawn["sender"]["controller"]
+    assert found.congestion_control_reason is None
+    assert found.compared_rounds
+    assert found.predicted_rounds
+    assert found.predicted_rounds >= 0.75 * found.compared_rounds
+
+
+@pytest.mark.parametrize(
+    ("run", "names"), [("0000-bottleneck-reno", "lp|reno"), ("0010-policer-yeah", "scalable|yeah")]
+)
+def test_those_that_are_equal_in_what_was_seen_are_all_named(run: str, names: str) -> None:
+    assert largest(DATA / "causes" / run / "sender.pcap.gz").congestion_control == names
+
+
+def test_a_congestion_control_that_is_not_known_gets_no_name_of_another() -> None:
+    found = largest(DATA / "congestion_controls" / "38-0008-nv" / "sender.pcap.gz")
+    assert found.congestion_control in {None, "other"}
+    assert found.congestion_control_reason in {None, "not_predicted"}
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["0002-receiver-vegas", "0004-send_buffer-westwood", "0005-bursts-veno", "0006-interactive-illinois",
+     "0007-paced-htcp", "0009-server-nv"],
+)  # fmt: skip
+def test_nothing_is_said_of_a_flow_that_the_path_did_not_limit(run: str) -> None:
+    found = largest(DATA / "causes" / run / "sender.pcap.gz")
+    assert found.congestion_control is None
+    assert found.congestion_control_reason == "not_limited_by_path"
+
+
+def test_the_kernel_of_the_sample_trace_is_another_one() -> None:
+    # Linux 6.18, iperf3 -C cubic to port 5201 and -C reno to 5202 (sample_traces/make.py)
+    flows = tfrctrace.open(ROOT / "sample_traces" / "two-flows.pcapng.gz").why()
+    named = {one.dst_port: one for one in flows if one.congestion_control}
+    assert named[5201].congestion_control == "cubic"
+    assert named[5201].window_left == pytest.approx(0.7, abs=0.01)
+    assert "reno" in (named[5202].congestion_control or "").split("|")
+    assert named[5202].window_left == pytest.approx(0.5, abs=0.01)
+
+
+def test_away_from_the_sender_nothing_is_said() -> None:
+    found = tfrctrace.open(
+        DATA / "causes" / "0000-bottleneck-reno" / "sender.pcap.gz", vantage="receiver"
+    ).why()
+    assert {
+        (one.congestion_control, one.congestion_control_reason) for one in found if one.payload_bytes
+    } == {(None, "away_from_sender")}
+
+
+def rounds_of(control: WindowControl, cwnd: float, rounds: int, *, lost_every: int) -> list[dict[str, Any]]:
+    """Return rows of rounds as a control makes them on a path of 60 ms that loses periodically."""
+    control.sample_rtt(0.06)
+    control.cwnd = cwnd
+    found = []
+    for number in range(rounds):
+        seen = math.floor(control.cwnd)
+        is_loss = number % lost_every == lost_every - 1
+        if is_loss:
+            control.cwnd = seen
+            control.cwnd = math.floor(control.after_loss())
+        else:
+            control.avoid_congestion(1.0)
+        found.append(
+            {
+                "time_ns": number * 60_000_000,
+                "duration_ms": 60.0,
+                "flight_bytes": seen * 1448,
+                "cwnd_bytes": (math.floor(control.cwnd) if is_loss else seen) * 1448,
+                "delivered_bytes": seen * 1448,
+                "rtt_ms": 60.0,
+                "repair": "recovery" if is_loss else None,
+            }
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("control", "names"),
+    [
+        (Cubic(START, increase_beyond=0), {"cubic"}),
+        (Scalable(START), {"scalable", "yeah"}),
+        (Bic(START), {"bic"}),
+    ],
+    ids=["cubic", "scalable", "bic"],
+)
+def test_a_window_by_the_rule_is_named_by_it(control: WindowControl, names: set[str]) -> None:
+    observed = list(observations(rounds_of(control, 80.0, 600, lost_every=25), 1448.0))
+    assert set(answer(observed, START, 1.0).names) == names
+
+
+def test_a_window_by_no_known_rule_is_not_named() -> None:
+    observed = list(observations(rounds_of(Sack(START, gamma=0.3), 80.0, 600, lost_every=25), 1448.0))
+    assert set(answer(observed, START, 1.0).names) <= {"other"}
+
+
+def test_too_few_rounds_are_no_answer() -> None:
+    observed = list(observations(rounds_of(Sack(START), 30.0, 20, lost_every=9), 1448.0))
+    assert answer(observed, START, 1.0).reason == FEW_ROUNDS
+
+
+def test_rounds_become_growths_and_cuts() -> None:
+    rows = rounds_of(Sack(START), 30.0, 30, lost_every=10)
+    kinds = [type(one) for one in observations(rows, 1448.0)]
+    # the slow start ends after three rounds of little growth, which only measure
+    assert kinds[:3] == [Measured, Measured, Measured]
+    assert kinds[3:7] == [Growth, Cut, Settled, Growth]
+    cut = next(one for one in observations(rows, 1448.0) if isinstance(one, Cut))
+    assert cut.before == (38.0, 39.0)
+    assert cut.after == (19.0, 19.0)
+
+
+def test_a_timeout_and_a_long_recovery_show_no_cut() -> None:
+    rows = rounds_of(Sack(START), 30.0, 20, lost_every=10)
+    rows[9]["repair"] = "timeout"
+    assert [one.after for one in observations(rows, 1448.0) if isinstance(one, Cut)] == [()]
+    longer = rounds_of(Sack(START), 30.0, 20, lost_every=30)
+    for row in longer[10:14]:
+        row["repair"] = "recovery"
+    assert [one.after for one in observations(longer, 1448.0) if isinstance(one, Cut)] == [()]
+
+
+a_row = st.fixed_dictionaries(
+    {
+        "time_ns": st.integers(0, 2**62),
+        "duration_ms": st.floats(0, 1e9),
+        "flight_bytes": st.integers(0, 2**40),
+        "cwnd_bytes": st.none() | st.integers(0, 2**40),
+        "delivered_bytes": st.integers(0, 2**40),
+        "rtt_ms": st.none() | st.floats(0, 1e9),
+        "repair": st.sampled_from([None, None, None, "recovery", "timeout"]),
+    }
+)
+
+
+@given(rows=st.lists(a_row, max_size=60), segments_per_ack=st.floats(1, 1000))
+def test_any_rounds_have_an_answer_or_a_reason(rows: list[dict[str, Any]], segments_per_ack: float) -> None:
+    found = answer(list(observations(rows, 1448.0)), START, segments_per_ack)
+    assert bool(found.names) == (found.reason is None)
+    assert found.predicted_rounds <= found.rounds
+
+
+def test_every_candidate_takes_a_report_and_begins_anew() -> None:
+    report = Report(time_s=1.0, interval_s=0.1, rtt_s=0.1, p=0.0, x_recv=1e5)
+    for candidate in CANDIDATES:
+        first, second = candidate.begin(START, 2.0), candidate.begin(START, 2.0)
+        first.measure(report)
+        assert first.rtt_s == 0.1
+        assert second.rtt_s is None
+
+
+def test_a_trace_without_connections_has_no_rows() -> None:
+    trace = tfrctrace.open(ROOT / "sample_traces" / "dumbbell.tr.xz")
+    found = congestion_controls(trace.rounds, trace.causes, trace.flows)
+    assert found.is_empty()
+    assert found.schema["congestion_control"] == pl.String

@@ -1,0 +1,5 @@
+"""Name the congestion control of a sender by predicting its window one step ahead.
+
+`observations` makes growths and cuts of the rounds of a direction, `candidates` has what may have sent it,
+`predict` how well each predicts them, and `name` the answer.
+"""

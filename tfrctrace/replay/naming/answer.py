@@ -1,0 +1,98 @@
+"""Which congestion controls predict a direction: those that the best one does not beat."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.naming.candidates import CANDIDATES
+from tfrctrace.replay.naming.observations import Cut, Growth
+from tfrctrace.replay.naming.predict import predictions, smooth_log_likelihoods
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.naming.observations import Observation
+    from tfrctrace.replay.naming.predict import Prediction
+
+LEAST_CUTS: Final = 3
+LEAST_ROUNDS: Final = 30
+"""Cuts, or rounds of growth, below which nothing is said."""
+
+_LEAST_DIFFERENCE: Final = 5.0
+"""Logarithm of the ratio of likelihoods from which on one may beat another."""
+
+_LEAST_DEVIATIONS: Final = 2.6
+"""The same in standard deviations (Vuong, Econometrica 1989), for 0.5 %: few odd observations decide nothing,
+as neither rules nor paths are quite as modelled."""
+
+_MOST_NAMES: Final = 6
+"""More that are equal are no answer."""
+
+_LEAST_RIGHT: Final = 0.75
+"""Share of observations that the best has to predict."""
+
+OTHER: Final = "other"
+FEW_ROUNDS: Final = "few_rounds"
+NOT_PREDICTED: Final = "not_predicted"
+ALIKE: Final = "alike"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The congestion control of a direction, and the evidence."""
+
+    names: tuple[str, ...]
+    """Those that are equal in what was seen, `other` for none of the known; empty if too little is known."""
+    reason: str | None = None
+    """Why there are no names."""
+    rounds: int = 0
+    """Rounds that were compared, each cut counts as one."""
+    predicted_rounds: int = 0
+    """Those that the best of the names predicts."""
+    kept: float | None = None
+    """Median share of the window that a loss left; None with fewer than three."""
+
+
+def answer(observed: Sequence[Observation], start: Start, segments_per_ack: float) -> Answer:
+    """Name what may have sent the observed windows."""
+    cuts = [seen for seen in observed if isinstance(seen, Cut) and seen.before and seen.after]
+    rounds = sum(len(seen.rounds) for seen in observed if isinstance(seen, Growth))
+    if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
+        return Answer((), FEW_ROUNDS)
+    found = {}
+    for candidate in CANDIDATES:
+        made = list(predictions(candidate.begin(start, segments_per_ack), observed))
+        if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
+            found[candidate.name] = made
+    best = max(found.values(), key=_likelihood)
+    likely = [one.log_likelihood for one in best]
+    right = sum(one.rounds for one in best if one.is_right)
+    evidence = {
+        "rounds": sum(one.rounds for one in best),
+        "predicted_rounds": right,
+        "kept": median(cut.after[0] / cut.before[0] for cut in cuts) if len(cuts) >= LEAST_CUTS else None,
+    }
+    if _beats(smooth_log_likelihoods(observed), likely):
+        return Answer((OTHER,), **evidence)
+    if right < _LEAST_RIGHT * evidence["rounds"]:
+        return Answer((), NOT_PREDICTED, **evidence)
+    equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
+    if len(equal) > _MOST_NAMES:
+        return Answer((), ALIKE, **evidence)
+    return Answer(tuple(sorted(equal)), **evidence)
+
+
+def _likelihood(made: Sequence[Prediction]) -> float:
+    return sum(one.log_likelihood for one in made)
+
+
+def _beats(better: Sequence[float], worse: Sequence[float]) -> bool:
+    """Return whether one explains the observations so much better that the other did not send them."""
+    differences = [one - other for one, other in zip(better, worse, strict=True)]
+    total = sum(differences)
+    deviation = math.sqrt(sum(difference**2 for difference in differences))
+    return total >= _LEAST_DIFFERENCE and total >= _LEAST_DEVIATIONS * deviation

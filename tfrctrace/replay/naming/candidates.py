@@ -1,0 +1,64 @@
+"""Congestion controls that may have sent a direction, and how Linux has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.tcp.bic import Bic
+from tfrctrace.replay.tcp.cubic import Cubic
+from tfrctrace.replay.tcp.high_speed import HighSpeed
+from tfrctrace.replay.tcp.htcp import Htcp
+from tfrctrace.replay.tcp.hybla import Hybla
+from tfrctrace.replay.tcp.illinois import Illinois
+from tfrctrace.replay.tcp.low_priority import LowPriority
+from tfrctrace.replay.tcp.sack import Sack
+from tfrctrace.replay.tcp.scalable import Scalable
+from tfrctrace.replay.tcp.vegas import Vegas
+from tfrctrace.replay.tcp.veno import Veno
+from tfrctrace.replay.tcp.westwood import Westwood
+from tfrctrace.replay.tcp.yeah import Yeah
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.tcp.window import WindowControl
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A congestion control by the name that Linux gives it; several may have one name."""
+
+    name: str
+    kind: type[WindowControl]
+    settings: Mapping[str, float] = field(default_factory=dict)
+    by_acks: Mapping[str, float] = field(default_factory=dict)
+    """Settings that are multiples of the segments that an acknowledgement is for."""
+
+    def begin(self, start: Start, segments_per_ack: float) -> WindowControl:
+        """Return its state at the start of a direction."""
+        counted = {name: count * segments_per_ack for name, count in self.by_acks.items()}
+        return self.kind(start, **self.settings, **counted)
+
+
+RENO: Final = "reno"
+
+CANDIDATES: Final = (
+    Candidate(RENO, Sack),
+    Candidate("cubic", Cubic),
+    Candidate("cubic", Cubic, {"increase_beyond": 0}),
+    Candidate("vegas", Vegas),
+    Candidate("westwood", Westwood, {"late": 1}),
+    Candidate("veno", Veno),
+    Candidate("illinois", Illinois),
+    Candidate("htcp", Htcp, by_acks={"uncounted": 1.5}),
+    Candidate("yeah", Yeah),
+    Candidate("lp", LowPriority),
+    Candidate("lp", Sack),
+    Candidate("hybla", Hybla),
+    Candidate("hybla", Hybla, by_acks={"segments_per_ack": 1}),
+    Candidate("bic", Bic),
+    Candidate("scalable", Scalable),
+    Candidate("highspeed", HighSpeed, by_acks={"segments_per_ack": 1}),
+)

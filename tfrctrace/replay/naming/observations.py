@@ -1,0 +1,148 @@
+"""What the rounds of a direction show of its window: how it grew, and what a loss left of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.controller import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    Round = Mapping[str, Any]
+
+_ROUNDS_OF_A_GROWTH: Final = 6
+"""Windows have whole segments: the fractions of several rounds show, those of one do not."""
+
+_LONGEST_REPAIR: Final = 3
+"""Rounds of a recovery; in a longer one other losses may have cut the window again."""
+
+_START_GROWTH: Final = 1.25
+"""Growth in a round from which on a window may still be in slow start."""
+
+_CALM_ROUNDS: Final = 3
+"""Rounds of less growth in a row that end a slow start."""
+
+_MOST_SHARE: Final = 1.5
+"""Of a window that a round may acknowledge; more shows that it is no round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A round that shows round-trip time and rate, but not how the window grew."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Rounds of congestion avoidance, and the windows before and after them, in segments."""
+
+    rounds: tuple[tuple[Report, float], ...]
+    """With the share of a window that was acknowledged in each."""
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The end of a recovery: the flight then, and the window of the round after it, in segments."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A loss event: the window before it, and what it left, in segments."""
+
+    before: tuple[float, ...]
+    """By the round before, and by the flight when the loss was repaired; empty if not known."""
+    after: tuple[float, ...]
+    """By the flight at the end of the recovery, and by the round after it; empty if they do not show it."""
+    is_timeout: bool
+
+
+Observation = Measured | Growth | Settled | Cut
+
+
+def observations(rounds: Iterable[Round], segment_bytes: float) -> Iterator[Observation]:
+    """Give the observations of the rounds of a direction, in order.
+
+    A round without `cwnd_bytes` shows that something else than the window limited the flight.
+    """
+    starts = True
+    before: Round | None = None
+    repair: list[Round] = []
+    for kind, group in groupby(rounds, _kind):
+        run = list(group)
+        if kind == "repair":
+            repair = run
+            continue
+        if repair:
+            cut = _cut(before, repair, run[0], segment_bytes)
+            yield cut
+            starts = cut.is_timeout
+        if kind == "window":
+            if repair and len(cut.after) == 2:
+                yield Settled(*cut.after)
+            calm = _rounds_of_start(run) if starts else 0
+            yield from (Measured(_report(row)) for row in run[:calm])
+            yield from _growths(run[calm:], segment_bytes)
+            starts = starts and calm == len(run)
+            before = run[-1]
+        else:
+            yield from (Measured(_report(row)) for row in run)
+            starts, before = True, None
+        repair = []
+
+
+def _kind(row: Round) -> str:
+    if row["repair"] is not None:
+        return "repair"
+    return "window" if row["cwnd_bytes"] else "other"
+
+
+def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_bytes: float) -> Cut:
+    is_timeout = any(row["repair"] == "timeout" for row in repair)
+    known = [] if before is None else [before["cwnd_bytes"], repair[0]["flight_bytes"]]
+    left = [row["cwnd_bytes"] / segment_bytes for row in (repair[-1], after) if row["cwnd_bytes"]]
+    shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
+    return Cut(tuple(count / segment_bytes for count in known), tuple(left if shows else ()), is_timeout)
+
+
+def _rounds_of_start(run: Sequence[Round]) -> int:
+    """Return how many rounds may belong to a slow start: until some in a row grow less."""
+    calm = 0
+    for place in range(1, len(run)):
+        grows = run[place]["cwnd_bytes"] >= _START_GROWTH * run[place - 1]["cwnd_bytes"]
+        calm = 0 if grows else calm + 1
+        if calm == _CALM_ROUNDS:
+            return place
+    return len(run)
+
+
+def _growths(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
+    for start in range(0, len(run) - 1, _ROUNDS_OF_A_GROWTH):
+        part = run[start : start + _ROUNDS_OF_A_GROWTH + 1]
+        windows = [row["cwnd_bytes"] / segment_bytes for row in part]
+        rounds = [(_report(row), _share(row)) for row in part[:-1]]
+        yield Growth(tuple(rounds), windows[0], windows[-1])
+
+
+def _share(row: Round) -> float:
+    return float(min(row["delivered_bytes"] / row["cwnd_bytes"], _MOST_SHARE))
+
+
+def _report(row: Round) -> Report:
+    interval_s = row["duration_ms"] / 1e3
+    return Report(
+        time_s=row["time_ns"] / 1e9,
+        interval_s=interval_s,
+        rtt_s=None if row["rtt_ms"] is None else row["rtt_ms"] / 1e3,
+        p=0.0,
+        x_recv=row["delivered_bytes"] / interval_s if interval_s > 0 else 0.0,
+    )

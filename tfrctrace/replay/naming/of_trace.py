@@ -1,0 +1,149 @@
+"""Name the congestion control of each direction of a trace, by its tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.replay.controller import Start
+from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
+from tfrctrace.replay.naming.candidates import RENO
+from tfrctrace.replay.naming.observations import observations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+_OF_DIRECTION: Final = ("flow", "direction")
+
+_OF_PATH: Final = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark", "recovery", "timeout")
+"""Causes while which the congestion window limits the flight."""
+
+_OF_ENDS: Final = ("application", "server", "receiver", "send_buffer")
+"""Causes that let a sender restart, or stop its window from growing (RFC 9438 section 5.8)."""
+
+_MOST_OF_ENDS: Final = 0.1
+"""Share of the time that they may hold a flow back."""
+
+_MOST_UNKNOWN: Final = 0.5
+
+_MOST_ROUNDS: Final = 1_000
+"""Rounds of a direction that are looked at: the first."""
+
+_TIMESTAMPS_BYTES: Final = 12
+"""RFC 7323 appendix A: what the option takes of each segment, and the MSS does not count (RFC 6691)."""
+
+_LEAST_OF_SEGMENT: Final = 0.9
+"""Mean payload over that of a full segment; if it is less, the path takes only shorter ones."""
+
+_ECN: Final = ("rfc3168", "accurate")
+
+NOT_LIMITED_BY_PATH: Final = "not_limited_by_path"
+MARKS: Final = "marks"
+
+
+def congestion_controls(rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the congestion control of each direction of a table of causes, or why it is not known."""
+    import polars as pl
+
+    answers = _answers(rounds, causes, flows)
+    rows = [
+        {
+            "flow": flow,
+            "direction": direction,
+            "congestion_control": "|".join(found.names) or None,
+            "congestion_control_reason": found.reason,
+            "compared_rounds": found.rounds,
+            "predicted_rounds": found.predicted_rounds,
+            "window_left": found.kept,
+        }
+        for (flow, direction), found in answers.items()
+    ]
+    types = {
+        "flow": pl.UInt32,
+        "direction": pl.String,
+        "congestion_control": pl.String,
+        "congestion_control_reason": pl.String,
+        "compared_rounds": pl.UInt64,
+        "predicted_rounds": pl.UInt64,
+        "window_left": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=types)
+
+
+def _answers(
+    rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.DataFrame
+) -> dict[tuple[int, str], Answer]:
+    reasons = _reasons(causes, flows)
+    answers = {key: Answer((), reason or FEW_ROUNDS) for key, reason in reasons.items()}
+    facts = {(row["flow"], row["direction"]): row for row in flows.iter_rows(named=True)}
+    for (flow, direction), group in _windows(rounds, causes).group_by(_OF_DIRECTION, maintain_order=True):
+        if reasons.get((flow, direction), FEW_ROUNDS) is None:
+            other = facts.get((flow, "rev" if direction == "fwd" else "fwd"))
+            answers[flow, direction] = _answer(group.head(_MOST_ROUNDS), facts[flow, direction], other)
+    return answers
+
+
+def _reasons(causes: pl.DataFrame, flows: pl.DataFrame) -> dict[tuple[int, str], str | None]:
+    """Return why a direction is not looked at, None if it is."""
+    import polars as pl
+
+    length = (pl.col("end_ns") - pl.col("start_ns")).cast(pl.Float64)
+    whole = length.sum()
+    unknown = pl.col("cause") == "unknown"
+    signs = pl.col("sign").filter(unknown).sort_by(length.filter(unknown)).last()
+    reason = (
+        pl.when(length.filter(unknown).sum() > _MOST_UNKNOWN * whole)
+        .then(signs)
+        .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * whole)
+        .then(pl.lit(NOT_LIMITED_BY_PATH))
+    )
+    found = causes.group_by(_OF_DIRECTION, maintain_order=True).agg(reason.alias("reason"))
+    marked = flows.filter(pl.col("ece_packets") > 0).select(
+        "flow", pl.col("direction").replace({"fwd": "rev", "rev": "fwd"}), pl.lit(MARKS).alias("marks")
+    )
+    rows = found.join(marked, on=_OF_DIRECTION, how="left").with_columns(pl.coalesce("reason", "marks"))
+    return {(flow, direction): reason for flow, direction, reason, _ in rows.iter_rows()}
+
+
+def _windows(rounds: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """Return rounds with their window only where it was the limit."""
+    import polars as pl
+
+    stretches = causes.select(*_OF_DIRECTION, "start_ns", "cause").sort("start_ns")
+    joined = rounds.sort("time_ns", maintain_order=True).join_asof(
+        stretches, left_on="time_ns", right_on="start_ns", by=_OF_DIRECTION, check_sortedness=False
+    )
+    return joined.select(
+        *_OF_DIRECTION,
+        "time_ns",
+        "duration_ms",
+        "flight_bytes",
+        "delivered_bytes",
+        "rtt_ms",
+        "repair",
+        pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes").alias("cwnd_bytes"),
+    )
+
+
+def _answer(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None) -> Answer:
+    if rounds.height < LEAST_CUTS or other is None or not facts["data_segments"]:
+        return Answer((), FEW_ROUNDS)
+    segment_bytes = _segment_bytes(facts, other)
+    segments_per_ack = facts["data_segments"] / max(other["packets"] - other["data_packets"], 1)
+    observed = list(observations(rounds.iter_rows(named=True), segment_bytes))
+    found = answer(observed, Start(segment_bytes=segment_bytes), max(segments_per_ack, 1.0))
+    if RENO in found.names and facts["ecn_mode"] in _ECN:
+        # RFC 8257 section 3.5: a loss cuts as in Reno, and without marks nothing else does
+        return replace(found, names=tuple(sorted((*found.names, "dctcp"))))
+    return found
+
+
+def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """Return the payload of a full segment."""
+    mean = (facts["payload_bytes"] or 0) / facts["data_segments"]
+    mss = other["mss"] or math.inf
+    full = mss - _TIMESTAMPS_BYTES if facts["ts_rtt_samples"] else mss
+    return float(full) if _LEAST_OF_SEGMENT * full < mean <= full else max(round(mean), 1)
