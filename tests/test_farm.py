@@ -19,7 +19,7 @@ FARM = Path(__file__).resolve().parents[1] / "evaluation" / "kernel_farm"
 def _programs_of_the_farm(monkeypatch):
     monkeypatch.syspath_prepend(str(FARM))
     yield
-    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints", "judge"):
+    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints", "judge", "judge_names"):
         sys.modules.pop(name, None)
 
 
@@ -147,6 +147,18 @@ def test_causes_are_judged_by_what_the_kernel_counted():
     assert all(judged.within.values())
     assert judged.is_known
     assert judged.is_right
+
+
+def test_names_are_judged_by_what_sent():
+    from judge_names import judge, matrix, table
+
+    runs = FARM.parents[1] / "tests" / "data" / "causes"
+    judged = [judge(runs / name) for name in ("0000-bottleneck-reno", "0002-receiver-vegas")]
+    reno, vegas = judged
+    assert (reno.controller, reno.is_right) == ("reno", True)
+    assert (vegas.names, vegas.is_right) == ((), False)
+    assert table("limit", judged, lambda one: one.scenario.limit)[-1].startswith("| all | 2 | 1 | 1 |")
+    assert "| vegas |  |  | 1 |" in matrix(judged)
 
 
 def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):

@@ -78,8 +78,8 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     congestion_control: Annotated[
         str | None,
         Meta(
-            description="congestion control by its name in Linux; several joined by `|` are equal in what was "
-            "seen; `other` is none of those known; null if it is not known"
+            description="name of its congestion control in Linux; several joined by `|` are equal in what "
+            "was seen; `other` is none of those known; null if it is not known"
         ),
     ] = None
     congestion_control_reason: Annotated[

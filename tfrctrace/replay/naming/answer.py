@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -63,27 +63,35 @@ def answer(observed: Sequence[Observation], start: Start, segments_per_ack: floa
     rounds = sum(len(seen.rounds) for seen in observed if isinstance(seen, Growth))
     if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
         return Answer((), FEW_ROUNDS)
-    found = {}
+    found = _predicted(observed, start, segments_per_ack)
+    best = max(found.values(), key=_likelihood)
+    known = Answer(
+        (),
+        rounds=sum(one.rounds for one in best),
+        predicted_rounds=sum(one.rounds for one in best if one.is_right),
+        kept=median(cut.after[0] / cut.before[0] for cut in cuts) if len(cuts) >= LEAST_CUTS else None,
+    )
+    likely = [one.log_likelihood for one in best]
+    if _beats(smooth_log_likelihoods(observed), likely):
+        return replace(known, names=(OTHER,))
+    if known.predicted_rounds < _LEAST_RIGHT * known.rounds:
+        return replace(known, reason=NOT_PREDICTED)
+    equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
+    if len(equal) > _MOST_NAMES:
+        return replace(known, reason=ALIKE)
+    return replace(known, names=tuple(sorted(equal)))
+
+
+def _predicted(
+    observed: Sequence[Observation], start: Start, segments_per_ack: float
+) -> dict[str, list[Prediction]]:
+    """Return the predictions of each name, by the likeliest of its candidates."""
+    found: dict[str, list[Prediction]] = {}
     for candidate in CANDIDATES:
         made = list(predictions(candidate.begin(start, segments_per_ack), observed))
         if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
             found[candidate.name] = made
-    best = max(found.values(), key=_likelihood)
-    likely = [one.log_likelihood for one in best]
-    right = sum(one.rounds for one in best if one.is_right)
-    evidence = {
-        "rounds": sum(one.rounds for one in best),
-        "predicted_rounds": right,
-        "kept": median(cut.after[0] / cut.before[0] for cut in cuts) if len(cuts) >= LEAST_CUTS else None,
-    }
-    if _beats(smooth_log_likelihoods(observed), likely):
-        return Answer((OTHER,), **evidence)
-    if right < _LEAST_RIGHT * evidence["rounds"]:
-        return Answer((), NOT_PREDICTED, **evidence)
-    equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
-    if len(equal) > _MOST_NAMES:
-        return Answer((), ALIKE, **evidence)
-    return Answer(tuple(sorted(equal)), **evidence)
+    return found
 
 
 def _likelihood(made: Sequence[Prediction]) -> float:

@@ -31,7 +31,7 @@ def decrease(window: float) -> float:
 def increase(window: float) -> float:
     """Return a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) segments per round; p(w) = 0.078 / w^1.2 (section 5)."""
     part = decrease(window)
-    return window**2 * 0.078 / window**1.2 * 2 * part / (2 - part)
+    return float(window**2 * 0.078 / window**1.2 * 2 * part / (2 - part))
 
 
 @cache

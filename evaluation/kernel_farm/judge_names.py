@@ -1,0 +1,132 @@
+"""Compare the congestion controls that are named with those that sent the flows of the farm.
+
+    python evaluation/kernel_farm/judge_names.py RUNS [RUNS ...] [--wrong]
+
+Each flow of a run's main sender and of its competitors counts, by the capture at its sender. An answer is
+right if the controller of the flow is among its names. A flow without a name is neither right nor wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import tfrctrace
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import truth
+from scenario import CONTROLLERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scenario import Scenario
+
+OTHER: Final = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One flow, and what was said of it."""
+
+    run: str
+    scenario: Scenario
+    controller: str
+    """What sent it; without ECN Linux' DCTCP is Reno."""
+    names: tuple[str, ...]
+    """Empty without an answer."""
+    reason: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the answer has the controller; one that is not modelled may be none of those known."""
+        return self.controller in self.names or (self.names == (OTHER,) and self.controller in UNKNOWN)
+
+
+UNKNOWN: Final = frozenset({"bbr", "cdg", "nv"})
+"""Controllers that are not among the candidates."""
+
+
+def judge(folder: Path) -> Named | None:
+    """Return what is said of the main flow of a run, None without one."""
+    scenario, _ = truth.read(folder)
+    trace = tfrctrace.open(folder / "sender.pcap.gz")
+    for row in trace.why():
+        if row.src_port == scenario.sender.port:
+            modes = trace.flows.filter(flow=row.flow)["ecn_mode"]
+            is_reno = scenario.sender.controller == "dctcp" and "none" in modes
+            names = tuple(row.congestion_control.split("|")) if row.congestion_control else ()
+            return Named(
+                folder.name,
+                scenario,
+                "reno" if is_reno else scenario.sender.controller,
+                names,
+                row.congestion_control_reason or "",
+            )
+    return None
+
+
+def table(title: str, judged: Sequence[Named], key: Callable[[Named], str]) -> list[str]:
+    """Return lines with the answers of each key."""
+    groups: dict[str, list[Named]] = defaultdict(list)
+    for one in judged:
+        groups[key(one)].append(one)
+    lines = [
+        f"| {title} | flows | answered | right | names | reasons of the others |",
+        "|---|--:|--:|--:|--:|---|",
+    ]
+    for name, group in [*sorted(groups.items()), ("all", list(judged))]:
+        answered = [one for one in group if one.names]
+        right = sum(one.is_right for one in answered)
+        names = sum(len(one.names) for one in answered) / len(answered) if answered else 0
+        reasons = Counter(one.reason for one in group if not one.names)
+        told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+        lines.append(f"| {name} | {len(group)} | {len(answered)} | {right} | {names:.1f} | {told} |")
+    return lines
+
+
+def matrix(judged: Sequence[Named]) -> list[str]:
+    """Return lines with how often each controller was among the names of each."""
+    columns = [*sorted(CONTROLLERS), OTHER]
+    shown = [name for name in columns if any(name in one.names for one in judged)]
+    lines = [f"| sent by | {' | '.join([*shown, 'none'])} |", "|---|" + "--:|" * (len(shown) + 1)]
+    for controller in sorted({one.controller for one in judged}):
+        mine = [one for one in judged if one.controller == controller]
+        counts = [sum(name in one.names for one in mine) for name in shown]
+        cells = [str(count) if count else "" for count in (*counts, sum(not one.names for one in mine))]
+        lines.append(f"| {controller} | {' | '.join(cells)} |")
+    return lines
+
+
+def _rtt(one: Named) -> str:
+    milliseconds = one.scenario.base_rtt_s * 1e3
+    return "under 20 ms" if milliseconds < 20 else "20 to 60 ms" if milliseconds < 60 else "over 60 ms"
+
+
+def main() -> None:
+    """Print how right the names of all runs below some folders are."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
+    asked = parser.parse_args()
+    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    judged = [one for one in map(judge, folders) if one is not None]
+    print(*table("limit", judged, lambda one: one.scenario.limit), "", sep="\n")
+    print(*table("round-trip time", judged, _rtt), "", sep="\n")
+    print(*table("queue", judged, lambda one: one.scenario.queue), "", sep="\n")
+    print(*matrix(judged), sep="\n")
+    if asked.wrong:
+        for one in judged:
+            if one.names and not one.is_right:
+                print(f"{one.run}: {'|'.join(one.names)}")
+
+
+if __name__ == "__main__":
+    main()
