@@ -16,12 +16,15 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
 
 BLOAT_MS: Final = 100.0
 """A queue that delays packets by so much is too long: conversation suffers from 150 ms one way (G.114)."""
+
+_LEAST_FILLING: Final = 0.1
+"""Share of its time for which a flow that fills a queue had data to send."""
 
 CAUSE_WORDS: Final[Mapping[Cause, str]] = {
     "handshake": "the connection was not set up, or had no data yet",
@@ -209,12 +212,17 @@ def _queued(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:
 
 
 def bloat(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str | None:
-    """Return how long a queue is that is too long, and who fills it; None if it is not."""
-    if queue_ms(flow) < BLOAT_MS:
+    """Return how long a queue is that is too long, and who fills it; None if it is not, or nobody can.
+
+    Acknowledgements of single segments are delayed too (RFC 9293 section 3.8.6.3): round-trip times tell of a
+    queue only where a flow kept data in flight.
+    """
+    filling = [one for one in _on_its_way(flow, beside) if _kept_data_in_flight(one)]
+    if queue_ms(flow) < BLOAT_MS or not filling:
         return None
     return (
         f"round-trip times rose from {format_ms(flow.base_rtt_ms)} to {format_ms(flow.rtt_p95_ms)} "
-        f"(95th percentile) in a long queue; {_who_fills(flow, beside)}"
+        f"(95th percentile) in a long queue; {_who_fills(flow, filling)}"
     )
 
 
@@ -225,12 +233,24 @@ def queue_ms(flow: FlowCauses) -> float:
     return flow.rtt_p95_ms - flow.base_rtt_ms
 
 
-def _who_fills(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str:
-    """Return which flow had most data in flight at the same time from or to the same host."""
-    others = [one for one in beside if (one.src == flow.src or one.dst == flow.dst) and _overlap(one, flow)]
-    most = max(others, key=lambda one: one.flight_bytes, default=flow)
-    if most.flight_bytes <= flow.flight_bytes:
-        alone = "" if len(others) > 1 else ", the only one with data from or to these hosts then"
+def _on_its_way(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[FlowCauses]:
+    """Return the flows from or to the same host at the same time, this one among them."""
+    return [one for one in beside if (one.src == flow.src or one.dst == flow.dst) and _overlap(one, flow)]
+
+
+def _kept_data_in_flight(flow: FlowCauses) -> bool:
+    """Return whether something else than want of data held a flow back for long enough to build a queue."""
+    waited = flow.application_share + flow.server_share + flow.handshake_share + flow.unknown_share
+    return waited <= 1 - _LEAST_FILLING
+
+
+def _who_fills(flow: FlowCauses, filling: Sequence[FlowCauses]) -> str:
+    """Return which flow had most data in flight."""
+    most = max(filling, key=lambda one: one.flight_bytes)
+    if (most.flow, most.direction) == (flow.flow, flow.direction):
+        alone = (
+            "" if len(filling) > 1 else ", the only one that kept data in flight from or to these hosts then"
+        )
         return f"this flow filled it most{alone} (at most {format_bytes(flow.flight_bytes)} in flight)"
     return (
         f"flow {most.flow} filled it most, if it takes the same path (at most "

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -14,6 +15,7 @@ import tfrctrace
 from tfrctrace.metrics.flow.causes import CAUSES
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.page.html import render
+from tfrctrace.reports.why_words import bloat, queue_ms
 
 RUNS = Path(__file__).resolve().parents[2] / "data" / "causes"
 RECEIVER, BURSTS, POLICER = "0002-receiver-vegas", "0005-bursts-veno", "0010-policer-yeah"
@@ -158,3 +160,18 @@ def test_each_cause_has_a_bar_of_its_own_look(reports):
     looks = [series.colour for series in ledgers.series]
     assert len(set(looks)) == len(looks)
     assert {series.label.replace(" ", "_") for series in ledgers.series} <= set(CAUSES)
+
+
+def test_a_flow_without_data_fills_no_queue():
+    # a receiver may acknowledge single segments up to 500 ms late (RFC 9293 section 3.8.6.3)
+    waiting = next(iter(tfrctrace.open(capture("0009-server-nv")).why()))
+    waiting = msgspec.structs.replace(waiting, rtt_p95_ms=waiting.base_rtt_ms + 200)
+    assert bloat(waiting, [waiting]) is None
+    (filling,) = [
+        one for one in tfrctrace.open(capture("0004-send_buffer-westwood")).why() if queue_ms(one) > 100
+    ]
+    words = bloat(
+        waiting,
+        [waiting, msgspec.structs.replace(filling, flow=9, src=waiting.src, start_ns=waiting.start_ns)],
+    )
+    assert "flow 9 filled it most, if it takes the same path" in words
