@@ -129,7 +129,7 @@ def evaluate(
 
     def demand_of(flow: int) -> Mapping[str, Any]:
         row = demands.row(places[flow], named=True)
-        if row["transport"] == "tcp":
+        if row.get("transport") == "tcp":
             row["no_data_share"] = no_data_shares().get((flow, row["direction"]))
         return row
 

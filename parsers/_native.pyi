@@ -500,5 +500,5 @@ class DirectionSpool:
     def rounds(self, flow: int, direction: str) -> Table:
         """Return `time_ns` of the rounds of a TCP direction, and `is_data_limited`, which is 0 or 1.
 
-        It is empty where the capture does not show what limited them.
+        It is empty where the capture does not show all of their flights.
         """

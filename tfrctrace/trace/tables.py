@@ -57,7 +57,7 @@ class Tables(Passes):
 
     @property
     def rounds(self) -> pl.DataFrame:
-        """One row for each round of data in flight: flight, window, what limited it."""
+        """One row for each round of data in flight: flight, windows, repair."""
         return self.table("rounds").frame()
 
     @property

@@ -5,6 +5,7 @@ The sinks of ns-2 counted the bytes from 5 to 30 s (`tests/data/ns2/shares.tcl`)
 
 from __future__ import annotations
 
+import gzip
 from fractions import Fraction
 from pathlib import Path
 
@@ -167,3 +168,14 @@ def test_many_probes_do_not_hide_each_other():
     amounts = {1: 1000, 2: 1000, **dict.fromkeys(range(3, 53), 10)}
     found = sparse_of(amounts, set(range(3, 53)), 0.1)
     assert [one.flow for one in found if one.is_sparse] == list(range(3, 53))
+
+
+def test_the_control_connection_of_iperf3_had_no_data_to_send(run):
+    """It is open beside the measured one, and carries parameters before and results after it."""
+    capture = NS2.parent / "captures" / "linux-relay-loss-snd.pcap.gz"
+    options = ("-m", "sparse_flows", "--least-packets", "5")
+    out = run("metrics", capture, *options).out
+    assert "sparse: flow 1, 0 % of the mean rate; it had no data to send for 98% of the time" in out
+    packed = gzip.decompress(capture.read_bytes())
+    piped = run("metrics", "-", *options, stdin=packed).out
+    assert "it had no data to send for 98% of the time" in piped

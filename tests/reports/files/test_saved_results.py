@@ -136,8 +136,8 @@ def spoiled(folder, name):
             facts.write_text("{")
         case "a list":
             facts.write_text("[]")
-        case "of version 1":
-            facts.write_text(json.dumps(document | {"schema_version": 1}))
+        case "of version 2":
+            facts.write_text(json.dumps(document | {"schema_version": 2}))
         case "without sources":
             facts.write_text(json.dumps({key: value for key, value in document.items() if key != "sources"}))
         case "a table from elsewhere":
@@ -196,8 +196,8 @@ TABLES_SPOILED = {
 SPOILED = {
     "missing": "no such file or directory",
     "not JSON": "not JSON",
-    "a list": "results of version None, expected 2",
-    "of version 1": "results of version 1, expected 2",
+    "a list": "results of version None, expected 3",
+    "of version 2": "results of version 2, expected 3",
     "without sources": "missing required field `sources`",
     "a table from elsewhere": "not a table of a report",
     "a table missing": "cannot be read",

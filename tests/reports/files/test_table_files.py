@@ -217,7 +217,7 @@ def test_the_json_of_a_sample_trace_is_as_its_schema_says(run, request, complain
 
 def test_the_schema_finds_what_is_wrong(complaints):
     right = {
-        "schema_version": 2,
+        "schema_version": 3,
         "tool": {"name": "tfrctrace", "version": "0"},
         "sources": [],
         "flows": [],
@@ -225,7 +225,7 @@ def test_the_schema_finds_what_is_wrong(complaints):
         "warnings": [],
     }
     assert not list(complaints(right, FLOWS_SCHEMA))
-    for wrong in ({"schema_version": 1}, {"flows": [{}]}, {"sources": {}}, {"more": 1}):
+    for wrong in ({"schema_version": 2}, {"flows": [{}]}, {"sources": {}}, {"more": 1}):
         assert list(complaints(right | wrong, FLOWS_SCHEMA))
 
 

@@ -110,7 +110,7 @@ def test_another_checker_of_schemas_accepts_the_document_and_nothing_else(audite
     wrong = [
         {**found, "more": 1},
         {name: value for name, value in found.items() if name != "links"},
-        {**found, "schema_version": 1},
+        {**found, "schema_version": 2},
         {**found, "incidents": [{**found["incidents"][0], "number": -1}]},
         {**found, "incidents": [{**found["incidents"][0], "place": "nowhere"}]},
     ]

@@ -342,10 +342,10 @@ def test_results_that_do_not_fit_are_not_merged(run, farm, tmp_path):
 def test_a_folder_of_another_version_is_refused(run, farm, tmp_path):
     batch(run, "farm", "-o", "results")
     index = tmp_path / "results" / "index.json"
-    index.write_text(index.read_text().replace('"results_version": 1', '"results_version": 2'))
+    index.write_text(index.read_text().replace('"results_version": 2', '"results_version": 1'))
     outcome = batch(run, "farm", "-o", "results")
     assert outcome.status == WRONG_USAGE
-    assert "holds results of version 2" in outcome.err
+    assert "holds results of version 1" in outcome.err
 
 
 def test_damaged_facts_count_as_missing(run, farm, tmp_path, contents):

@@ -90,7 +90,7 @@ def test_every_form_has_the_same_rows(run, tmp_path):
 @pytest.mark.usefixtures("two_captures")
 def test_the_name_of_the_output_gives_its_format(run, tmp_path):
     run("flows", "a.pcap", "-o", "x.json")
-    assert json.loads((tmp_path / "x.json").read_text())["schema_version"] == 2
+    assert json.loads((tmp_path / "x.json").read_text())["schema_version"] == 3
     run("flows", "a.pcap", "-o", "x.txt")
     assert (tmp_path / "x.txt").read_text() == run("flows", "a.pcap").out
 

@@ -508,7 +508,7 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "other.json"), "`other.json`: is not a baseline"),
         (
             ("--baseline", "version.json"),
-            "`version.json`: has format version 1, and this program reads 2",
+            "`version.json`: has format version 2, and this program reads 3",
         ),
         (("--baseline", "nan.json"), "which is not a number"),
         (("--baseline", "huge.json"), "`huge.json`: has the value `1000000"),
@@ -538,9 +538,9 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
     ],
 )
 def test_what_cannot_be_is_reported_before_anything_is_read(run, tmp_path, arguments, error):
-    document = {"schema_version": 2, "quantities": [{"quantity": "mean(plr)", "values": [1]}]}
+    document = {"schema_version": 3, "quantities": [{"quantity": "mean(plr)", "values": [1]}]}
     for name, more in (
-        ("version", {"schema_version": 1}),
+        ("version", {"schema_version": 2}),
         ("nan", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": ["x"]}]}),
         ("huge", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": [10**400]}]}),
         ("large", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": [1e308, 1e308]}]}),

@@ -23,6 +23,7 @@ pub(super) struct OfFlow {
 }
 
 pub(super) struct Causes {
+    /// By flow, side and time.
     pub(super) rows: Vec<OfFlow>,
 }
 
@@ -36,22 +37,6 @@ impl PassTable for Causes {
     type Row<'a> = CauseRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        Self::of(analysis)
-    }
-
-    fn len(&self, _: &Analysis) -> usize {
-        self.rows.len()
-    }
-
-    fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<CauseRow<'a>> {
-        let of = self.rows.get(row)?;
-        Some(CauseRow { flow: of.flow + first_flow, of })
-    }
-}
-
-impl Causes {
-    /// The causes of all flows, by flow, side and time.
-    pub(super) fn of(analysis: &Analysis) -> io::Result<Self> {
         let mut rows = Vec::new();
         if let Some(ledgers) = &analysis.results.ledgers {
             each_flow(analysis, |shown, flow| {
@@ -64,6 +49,15 @@ impl Causes {
             })?;
         }
         Ok(Self { rows })
+    }
+
+    fn len(&self, _: &Analysis) -> usize {
+        self.rows.len()
+    }
+
+    fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<CauseRow<'a>> {
+        let of = self.rows.get(row)?;
+        Some(CauseRow { flow: of.flow + first_flow, of })
     }
 }
 

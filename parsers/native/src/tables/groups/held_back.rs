@@ -7,10 +7,10 @@ use crate::flow::intervals::Count;
 use crate::flow::tcp::causes::Cause;
 use crate::groups::Groups;
 use crate::pass::Analysis;
-use crate::tables::Column;
 use crate::tables::causes::Causes;
 use crate::tables::column::column;
 use crate::tables::shown::each_flow;
+use crate::tables::{Column, PassTable};
 
 /// Nanoseconds of each cause.
 type ByCause = [u64; Cause::ALL.len()];
@@ -26,7 +26,7 @@ impl HeldBack {
         if analysis.results.ledgers.is_none() {
             return Ok(None);
         }
-        let causes = Causes::of(analysis)?;
+        let causes = Causes::new(analysis)?;
         let mut stretches = causes.rows.iter().peekable();
         let mut rows: Vec<Option<Box<ByCause>>> = (0..groups.len()).map(|_| None).collect();
         each_flow(analysis, |shown, number| {

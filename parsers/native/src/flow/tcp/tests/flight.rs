@@ -203,7 +203,7 @@ fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
     let mut sender = Sender::new();
     sender.window = None;
     sender.round_trip(0, 4);
-    assert_eq!((sender.edges(), sender.rounds[0].cwnd()), (vec![(false, false)], Some(4_000)));
+    assert_eq!((sender.rounds[0].fills_window, sender.rounds[0].cwnd()), (false, Some(4_000)));
 }
 
 proptest! {
