@@ -1,5 +1,6 @@
 """Groups by interval: sums by hand from the table of packets, and parts that add up to the whole."""
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -225,3 +226,15 @@ def test_rows_beyond_the_limit_are_counted_and_reported(monkeypatch):
     assert problem["message"] == (
         f"more than 20 rows of groups: {left_out} packets of further groups or intervals were left out"
     )
+
+
+def test_the_first_interval_of_64_bit_times_ends_at_a_multiple_of_its_width(tmp_path):
+    """A capture of the year 1677 has a first minute that begins before 64-bit times do."""
+    first_ns, width_ns = -(2**63), 60 * 10**9
+    times = [first_ns + seconds * 10**9 for seconds in (1, 2, 20, 50, 100, 170)]
+    path = tmp_path / "packets.csv"
+    lines = (f"{time},udp,192.0.2.1,1000,192.0.2.2,2000\n" for time in times)
+    path.write_text("time_ns,transport,src,src_port,dst,dst_port\n" + "".join(lines))
+    rows = tfrctrace.open(path).groups("flow", "1min").rows.filter(pl.col("direction") == "fwd")
+    expected = Counter(max(time // width_ns * width_ns, first_ns) for time in times)
+    assert dict(rows.select("start_ns", "packets").iter_rows()) == expected

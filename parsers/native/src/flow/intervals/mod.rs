@@ -31,6 +31,18 @@ impl IntervalWidth {
             Self::Ns(width) => time_ns.div_euclid(width.max(1)).saturating_mul(width.max(1)),
         }
     }
+
+    /// Start and length of the interval of `time_ns`. The first that 64-bit times have begins with them.
+    fn interval(self, time_ns: i64) -> (i64, u64) {
+        let start_ns = self.start_ns(time_ns);
+        match self {
+            Self::Whole => (start_ns, u64::MAX),
+            Self::Ns(width) => {
+                let left = width.max(1) - time_ns.rem_euclid(width.max(1));
+                (start_ns, time_ns.wrapping_sub(start_ns) as u64 + left as u64)
+            }
+        }
+    }
 }
 
 /// Counts of one direction of a flow in one interval.
@@ -96,16 +108,14 @@ struct Reported {
 /// The current interval of a flow.
 #[derive(Debug, Serialize, Deserialize)]
 struct Current {
-    /// Its start, or [`NONE_YET`].
     start_ns: i64,
-    /// Time of the last byte of a request that waits for its answer, or [`NONE_YET`].
-    asked_ns: i64,
+    /// 0 before the first packet.
+    length_ns: u64,
+    /// Time of the last byte of a request that waits for its answer.
+    asked_ns: Option<i64>,
     responses: Option<Box<LogHistogram>>,
     reported: Option<Box<Reported>>,
 }
-
-/// Marks [`Current::start_ns`] before the first packet, and that no request waits.
-const NONE_YET: i64 = i64::MIN;
 
 /// Cuts neighbouring flows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -123,17 +133,18 @@ impl Intervals {
 
     /// Add a flow.
     pub fn open(&mut self) {
-        self.flows.push(Current { start_ns: NONE_YET, asked_ns: NONE_YET, responses: None, reported: None });
+        let none_yet = Current { start_ns: 0, length_ns: 0, asked_ns: None, responses: None, reported: None };
+        self.flows.push(none_yet);
     }
 
     /// Cut `flow`, the one at `index`, if its next packet, of `time_ns`, is in another interval, and return
     /// whether it is.
     #[inline(always)]
     pub fn reach(&mut self, index: usize, flow: &mut Flow, time_ns: i64) -> bool {
-        let (IntervalWidth::Ns(width), Some(current)) = (self.width, self.flows.get(index)) else {
+        let (IntervalWidth::Ns(_), Some(current)) = (self.width, self.flows.get(index)) else {
             return false;
         };
-        let is_other = time_ns.wrapping_sub(current.start_ns) as u64 >= width as u64;
+        let is_other = time_ns.wrapping_sub(current.start_ns) as u64 >= current.length_ns;
         if is_other {
             self.begin(index, flow, time_ns);
         }
@@ -146,18 +157,18 @@ impl Intervals {
         let Some(current) = self.flows.get_mut(index) else { return };
         let Some(connection) = flow.transport.tcp.as_deref() else { return };
         let is_request = side == connection.opener().unwrap_or(flow.first);
-        if !is_request && current.asked_ns == NONE_YET {
+        if !is_request && current.asked_ns.is_none() {
             return;
         }
         let is_new = connection.half(side).sent.expects(seq);
         if is_request {
             // Which copy of a repeated request is answered is not known (Karn's rule).
-            current.asked_ns = if is_new { time_ns } else { NONE_YET };
-        } else if is_new {
-            let asked_ns = std::mem::replace(&mut current.asked_ns, NONE_YET);
-            if let Ok(response_ns) = u64::try_from(time_ns.saturating_sub(asked_ns)) {
-                current.responses.get_or_insert_default().add(response_ns);
-            }
+            current.asked_ns = is_new.then_some(time_ns);
+        } else if is_new
+            && let Some(asked_ns) = current.asked_ns.take()
+            && let Ok(response_ns) = u64::try_from(time_ns.saturating_sub(asked_ns))
+        {
+            current.responses.get_or_insert_default().add(response_ns);
         }
     }
 
@@ -166,14 +177,14 @@ impl Intervals {
     fn begin(&mut self, index: usize, flow: &mut Flow, time_ns: i64) {
         self.cut(index, flow);
         if let Some(current) = self.flows.get_mut(index) {
-            current.start_ns = self.width.start_ns(time_ns);
+            (current.start_ns, current.length_ns) = self.width.interval(time_ns);
         }
     }
 
     /// Cut off what `flow` counted since the last time.
     fn cut(&mut self, index: usize, flow: &mut Flow) {
         let Some(current) = self.flows.get_mut(index) else { return };
-        if current.start_ns == NONE_YET {
+        if current.length_ns == 0 {
             return;
         }
         let responses = current.responses.take();
@@ -195,9 +206,9 @@ impl Intervals {
     pub fn finish(&mut self, index: usize, flow: &Flow) {
         let Some(current) = self.flows.get_mut(index) else { return };
         let first_ns = [Side::Low, Side::High].map(|side| flow.direction(side).start_ns);
-        let start_ns = match current.start_ns {
-            NONE_YET => self.width.start_ns(first_ns[0].min(first_ns[1])),
-            start_ns => start_ns,
+        let start_ns = match current.length_ns {
+            0 => self.width.start_ns(first_ns[0].min(first_ns[1])),
+            _ => current.start_ns,
         };
         let responses = current.responses.take();
         let mut reported = current.reported.take().unwrap_or_default();
@@ -323,5 +334,21 @@ fn result_of(connection: &Connection, is_final: bool) -> Option<Count> {
         ConnectionState::Refused => Some(Count::ConnectionsRefused),
         _ if is_final && !is_answered => Some(Count::ConnectionsUnanswered),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn test_each_time_is_in_the_interval_of_its_multiple(time_ns in any::<i64>(), width in 1..=i64::MAX) {
+            let (start_ns, length_ns) = IntervalWidth::Ns(width).interval(time_ns);
+            let exact = i128::from(time_ns).div_euclid(i128::from(width)) * i128::from(width);
+            prop_assert_eq!(i128::from(start_ns), exact.max(i128::from(i64::MIN)));
+            prop_assert_eq!(i128::from(start_ns) + i128::from(length_ns), exact + i128::from(width));
+        }
     }
 }
