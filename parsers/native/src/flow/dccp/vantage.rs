@@ -24,14 +24,13 @@ impl Connection {
     }
 
     /// At the sender an acknowledgement takes the whole round trip of the window counter, at the
-    /// receiver nothing.
+    /// receiver nothing. Both grow with queues, so that the shortest one is a small part of the others.
     fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
         let Some(round_trip) = half.ccid_half.counter_rtt() else { return };
-        let Some(shortest_ms) = half.rtt.range.min_ms().filter(|_| half.rtt.range.count() >= MIN_SAMPLES)
-        else {
-            return;
-        };
-        signs.add_turnaround(side, shortest_ms / 1e3 / round_trip);
+        let median_ms = half.rtt_sketch.percentile_ms(0.5, &half.rtt.range);
+        if let Some(median_ms) = median_ms.filter(|_| half.rtt.range.count() >= MIN_SAMPLES) {
+            signs.add_turnaround(side, median_ms / 1e3 / round_trip);
+        }
     }
 }
