@@ -9,10 +9,11 @@ import tarfile
 import warnings
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tfrctrace
@@ -71,8 +72,16 @@ PARTS = {
     "flows": FLOWS,
     "bins": {"retransmitted_packets": "packets"},
     "rtp_sources": {"lost_packets": "sent_packets"},
+    "hops": {
+        "arrived_packets": "packets",
+        "lost_packets": "packets",
+        "in_flight_packets": "packets",
+        "missed_packets": "arrived_packets",
+    },
 }
 """Of each table, columns that are a part of another one."""
+
+METRICS = ("goodput_share", "drop_ratio", "retransmission_ratio", "timeout_share")
 
 SHARES = {
     table: [
@@ -102,10 +111,10 @@ def files() -> list[Path]:
     return sorted(path for path in found if "zero-bytes" not in path.name)
 
 
-def opened(*paths: Path) -> tfrctrace.Trace:
+def opened(*paths: Path, **options: Any) -> tfrctrace.Trace:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        trace = tfrctrace.open(*paths)
+        trace = tfrctrace.open(paths, **options)
         assert trace.flows is not None
         return trace
 
@@ -120,7 +129,13 @@ def check(frame: pl.DataFrame, parts: dict[str, str], shares: list[str], where: 
         assert wrong.is_empty(), f"{where}: {share} is {wrong.to_list()[:5]}"
 
 
-def check_trace(trace: tfrctrace.Trace, where: str, widths: tuple[str | None, ...] = (None, "100ms")) -> None:
+def check_trace(
+    trace: tfrctrace.Trace,
+    where: str,
+    widths: tuple[str | None, ...] = (None, "100ms"),
+    *,
+    is_cut: bool = False,
+) -> None:
     for by, every in itertools.product(("host", "flow", "link"), widths):
         groups = trace.groups(by, every)
         check(groups.rows, GROUPS, SHARES["groups"], f"{where} by {by} every {every}")
@@ -131,7 +146,11 @@ def check_trace(trace: tfrctrace.Trace, where: str, widths: tuple[str | None, ..
                 check(getattr(link, name), LINK, [], f"{where}: {name} of the link every {every}")
     for table in ("flows", "bins", "rtp_sources"):
         frame = trace.table(table).frame(None)
+        if is_cut:
+            # of the packets that arrive some were sent before, which `pdr` leaves out
+            frame = frame.drop("received_packets", strict=False)
         check(frame, PARTS[table], SHARES[table], f"{where}: {table}")
+    check(trace.metrics(*METRICS).rename({"value": "share"}), {}, ["share"], f"{where}: metrics")
 
 
 def cut(capture: Path, folder: Path, records: int) -> Path:
@@ -177,3 +196,29 @@ LOSSY = (
 def test_no_share_of_a_capture_that_ends_anywhere_is_above_its_whole(tmp_path_factory, name, records, every):
     path = cut(CAPTURES / name, tmp_path_factory.mktemp("cut"), records)
     check_trace(opened(path), f"{name}, {records} records", (every,))
+
+
+CUT_INSIDE = (
+    *LOSSY,
+    "../ns2/tcp-agents.tr.xz",
+    "../ns2/timeouts.tr.xz",
+    "../ns2/wired-mix.tr.xz",
+    "../ns2/shares-lossy.tr.xz",
+    "../ns3/p2p-newreno.tr.xz",
+    "../rtp/gstreamer-receiver.pcap.gz",
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(CUT_INSIDE), st.integers(1, 3_000), st.integers(1, 3_000))
+@example("../ns2/tcp-agents.tr.xz", 250, 100_000)
+def test_no_share_of_a_stretch_of_time_is_above_its_whole(name, since_ms, lasting_ms):
+    trace = opened(CAPTURES / name, since=f"{since_ms}ms", until=f"{since_ms + lasting_ms}ms")
+    check_trace(trace, f"{name} from {since_ms} ms for {lasting_ms} ms", (None,), is_cut=True)
+
+
+@pytest.mark.parametrize("topology", ["chain", "tree"])
+def test_no_share_of_a_hop_is_above_its_whole(topology):
+    trace = opened(*sorted((DATA / "network" / topology).glob("*.pcap.xz")), pair=True)
+    check(trace.hops, PARTS["hops"], SHARES["hops"], topology)
+    check_trace(trace, topology, (None,))

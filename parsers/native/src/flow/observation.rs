@@ -109,6 +109,10 @@ impl Flow {
         let (watched, counted) = (now.watched, *counted);
         if let Some(tcp) = self.transport.tcp.as_mut().filter(|_| !is_first && before.watched < watched) {
             tcp.start_anew(pool);
+            for side in [Side::Low, Side::High] {
+                let delivery = self.deliveries_mut().of_mut(side);
+                (delivery.unique_bytes, delivery.repeated_bytes) = (0, 0);
+            }
         }
         if before.counted[side as usize].is_some_and(|known| Some(known) != counted) {
             self.directions[side as usize] = Direction::UNSEEN;
