@@ -314,7 +314,9 @@ impl RecoveryState {
     /// which the highest byte in SACK blocks was sent.
     pub fn has_arrived_since_resent(&self, position: i64, newest: Option<i64>) -> bool {
         let Some(resent_ns) = self.resent_ns(position) else { return true };
-        let mut later = self.resent.iter().rev().take_while(|resent| resent.time_ns > resent_ns);
+        // Of packets with one time the later one was sent later (RFC 8985 section 5.1).
+        let is_it = |resent: &&Retransmission| resent.start <= position && position < resent.end;
+        let mut later = self.resent.iter().rev().take_while(|resent| !is_it(resent));
         self.delivered_ns > resent_ns
             || newest.is_some_and(|newest_ns| newest_ns > resent_ns)
             || later.any(|resent| self.sacked.has(resent.start, resent.end))

@@ -126,6 +126,20 @@ fn test_a_lost_retransmission_ends_the_recovery_of_a_timeout() {
 }
 
 #[test]
+fn test_of_retransmissions_with_one_time_a_later_one_reports_the_loss_of_an_earlier_one() {
+    let mut script = Script::new();
+    script.window();
+    script.sack(102, 1001, &[(2001, 3001)]);
+    script.sack(103, 1001, &[(4001, 5001), (2001, 3001)]);
+    script.data(104, 1001, 1000);
+    script.data(104, 3001, 1000);
+    // Linux sends it again as soon as what it sent after it has arrived, and counts no timeout.
+    script.sack(154, 1001, &[(2001, 5001)]);
+    assert_eq!(class_of(script.data(155, 1001, 1000)), Some((Class::Sack, Evidence::Recovery)));
+    assert_eq!(script.sender().rare_counts().timeouts, 0);
+}
+
+#[test]
 fn test_late_blocks_for_data_sent_once_end_the_recovery_of_a_timeout() {
     let mut script = Script::new();
     script.window();
