@@ -119,7 +119,7 @@ def refuse_unknown(table: Table, known: set[str], place: str) -> None:
     for name in table:
         if name not in known:
             hint = proposal_or_all(name, sorted(known), "known keys:")
-            raise UsageError(f"{place} has no `{name}`", hint=hint)
+            raise UsageError(f"unknown key `{name}` in {place}", hint=hint)
 
 
 def text(value: object, place: str) -> str:

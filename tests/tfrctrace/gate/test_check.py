@@ -523,7 +523,7 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "window.json"), 'was measured with window "2s", these runs with "1s"'),
         (("--limits", "none.toml"), "`none.toml`: no such file"),
         (("--limits", "empty.toml"), "has no `[[limit]]`, no `[[compare]]` and no `[[objective]]`"),
-        (("--limits", "typo.toml"), "`[[limit]]` has no `requires`"),
+        (("--limits", "typo.toml"), "unknown key `requires` in `[[limit]]`"),
         (("--limits", "level.toml"), "`level` cannot be `panic`"),
         (("--limits", "tolerance.toml"), "`much` is not a share"),
         (("-r", "jain > 1", "--tolerance", "5%"), "`--tolerance` is about a baseline"),

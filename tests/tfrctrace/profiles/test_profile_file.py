@@ -34,7 +34,7 @@ def test_a_file_of_a_users_own_is_named_by_its_file(tmp_path):
         (f'kind = "voice"\n{HEAD}buffer = "60 ms"\nrest = "x"\n', r"`\[\[codec\]\]` is missing"),
         (OUTCOME, r"`\[\[delay\]\]` is missing"),
         ('kind = "quality of outcome"\ntitle = "t"\nsource = "s"\n' + DELAY, "`version`"),
-        (OUTCOME + "jitter = 3\n" + DELAY, "has no `jitter`"),
+        (OUTCOME + "jitter = 3\n" + DELAY, "unknown key `jitter`"),
         (OUTCOME + DELAY + DELAY, "a percentile twice"),
         (OUTCOME + DELAY.replace("200 ms", "100 ms"), "must be more than `optimal`"),
         (OUTCOME + DELAY.replace("99", "101"), "at most 100"),

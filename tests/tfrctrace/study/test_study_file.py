@@ -108,7 +108,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         ("", "the study names no runs"),
         ("[runs", "not TOML"),
         ("runs = 1", "`[runs]` must be a table"),
-        ("[run]\nfiles = 'a'", "the study has no `run`"),
+        ("[run]\nfiles = 'a'", "unknown key `run` in the study"),
         ("[runs]\nfiles = 1", "`files` must be a list"),
         ("[runs]\nfiles = ['']", "`files` must be a non-empty string"),
         ("[runs]\nfiles = 'a'\npattern = 'a.tr'", "has no parameter"),

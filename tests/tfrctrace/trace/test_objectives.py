@@ -276,7 +276,7 @@ def test_parts_that_are_summed_are_judged_as_the_whole(first, second, asked):
     ("keys", "message"),
     [
         ({}, "`require` must be a non-empty string"),
-        ({"require": "p95(rtt_ms) < 80", "evry": "1min"}, "has no `evry`"),
+        ({"require": "p95(rtt_ms) < 80", "evry": "1min"}, "unknown key `evry`"),
         ({"require": "p95(rtt_ms) < 0"}, "never met: no value is below 0"),
         ({"require": "p95(rtt_ms) >= 0"}, "always met"),
         ({"require": "retransmission_ratio > 100 %"}, "never met: no value is above 1"),

@@ -118,10 +118,10 @@ def test_every_constant_may_stand_in_the_file(scenario):
     ("text", "message"),
     [
         ("station = 3", "`station` must be a list, not `3`"),
-        ("statoin = []", "the scenario has no `statoin`"),
+        ("statoin = []", "unknown key `statoin` in the scenario"),
         ("[[station]]", "station 1 has no rate"),
         ("[[station]]\nrate = 7", "802.11b has no rate `7`"),
-        ("[[station]]\nrate = 11\nspeed = 3", "station 1 has no `speed`"),
+        ("[[station]]\nrate = 11\nspeed = 3", "unknown key `speed` in station 1"),
         ("[[station]]\nrate = []", "rate of station 1 is not a list of pairs"),
         ("[[station]]\nrate = [[0, 11, 3]]", "rate of station 1 is not a list of pairs"),
         ("[[station]]\nrate = [[5, 11], [5, 2]]", "rate of station 1 goes back in time"),
