@@ -21,6 +21,9 @@ LABELS: Final[Mapping[str, UpDown]] = {
 }
 """Labels of either, in any case."""
 
+BELIEVED: Final = 0.75
+"""Confidence of a vantage from which counts that are not visible there are null."""
+
 VANTAGES: Final[Mapping[str, UpDown]] = {"sender": "up", "receiver": "down"}
 """In a capture at a host, sent is up and received is down."""
 

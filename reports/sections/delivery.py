@@ -50,7 +50,8 @@ def delivery_section(content: ReportContent) -> Section:
 
     # a pair of captures has its own section for that
     flows = content.flows.clear() if content.results.clock else content.flows
-    was_sent = pl.col("sent_packets") > 0
+    outcomes = pl.coalesce("received_packets", "dropped_packets").is_not_null()
+    was_sent = (pl.col("sent_packets") > 0) & outcomes
     shown = largest_directions(flows, was_sent, "sent_packets", _MOST_ROWS)
     if not shown:
         return Section("delivery", "Delivery and delay")

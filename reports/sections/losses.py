@@ -122,7 +122,8 @@ _READING: Final = (
 
 _CAPTION: Final = (
     "One row for each direction with losses, retransmissions, reordering or duplicates, largest first. "
-    "Counts are segments on the wire. Rare classes have a column only if there are any."
+    "Counts are segments on the wire, and packets of protocols with numbers. Rare classes have a column only "
+    "if there are any."
 )
 
 _PLACES: Final = {
@@ -244,7 +245,8 @@ def retransmission_causes(flows: pl.DataFrame) -> Words:
     ]
     spurious = int(known["spurious_retransmissions"].sum())
     # other directions show retransmissions, or the places of losses that were retransmitted, and no cause
-    hidden = ~shown & ((pl.col("lost_before_capture") > 0) | (pl.col("retransmitted_packets") > 0))
+    losses = (pl.col("lost_before_capture") > 0) | (pl.col("retransmitted_packets") > 0)
+    hidden = ~shown & (pl.col("transport") == "tcp") & losses
     is_all = not flows.select(hidden.any()).item()
     words = f"{_breakdown(total, named, is_all=is_all)}{_spurious_words(spurious, total)}."
     if is_all:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.figures.link_overview import link_overview
 from tfrctrace.reports.flow_rows import flow_name
@@ -32,7 +33,7 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -54,6 +55,16 @@ _FEWEST_RTTS: Final = 20
 """With fewer samples of acknowledged data, RTTs of another kind say more."""
 
 _SEVERITIES: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
+
+_LOST: Final = {
+    "lost_packets": ("Lost on the way", "never arrived", ""),
+    "lost_before_capture": (
+        "Lost before the capture",
+        "were lost before the capture",
+        "; losses after it are not known",
+    ),
+}
+"""Label of lost packets, what happened to them, and what is not known, by their column."""
 
 _UNSUCCESSFUL: Final = {
     "attempted": "{} not answered",
@@ -83,7 +94,7 @@ def summary(content: ReportContent) -> Section:
         _unsuccessful(flows),
         _closed_windows(flows),
         _icmp_errors(flows),
-        _delivery(flows),
+        *map(_delivery, _LOST, _by_known_losses(flows)),
         hidden,
     )
     return Section(
@@ -179,18 +190,13 @@ def _by_transport(flows: pl.DataFrame) -> str:
 
 def _facts(content: ReportContent) -> tuple[Fact, ...]:
     """Return the key figures, each over all flows."""
-    import polars as pl
-
     flows, link = content.flows, content.results.link
     packets, wire_bytes = volume(flows, content.inputs)
     covered = _covered(content.inputs, joined=content.is_one_trace)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
     whose = _from_when_to_when(covered, content.zone)
-    sent = flows.filter(pl.col("lost_packets").is_not_null())
-    packets_sent, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
-    # a few flows with numbered packets do not speak for all others
-    shows_both_ends = packets_sent > 0 and sent["packets"].sum() >= flows["packets"].sum() / 2
-    facts = list(link_facts(link, with_losses=not shows_both_ends)) if link else []
+    lost_facts = tuple(_lost_facts(flows))
+    facts = list(link_facts(link, with_losses=not lost_facts)) if link else []
     rtts = sum(side.rtt_samples for side in path_sides(link)) if link else 0
     others = list(other_rtts(flows, content.results.table("feedback"))) if rtts < _FEWEST_RTTS else []
     if others:
@@ -207,12 +213,7 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
         seen = ", as captured" if _hides_repairs(flows) else ""
         detail = f"{format_count(retransmitted)} of {counted(data, 'TCP data segment')}{seen}"
         facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
-    if shows_both_ends:
-        detail = f"{format_count(lost)} of {counted(packets_sent, 'packet')} sent"
-        label = "Lost on the way"
-        if _hides_later_losses(sent):
-            label, detail = "Lost before the capture", f"{detail}; losses after it are not known"
-        facts.append(Fact(label, format_share(lost / packets_sent), detail))
+    facts += lost_facts
     facts += reported_facts(flows)
     return (
         *facts,
@@ -226,15 +227,29 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
     )
 
 
-def _hides_later_losses(sent: pl.DataFrame) -> bool:
-    """Return whether numbered packets were not known to be captured where they arrive."""
+def _lost_facts(flows: pl.DataFrame) -> Iterator[Fact]:
+    """Yield the share of packets lost on the whole path or, where that is not known, before the capture."""
+    for (column, (label, _, rest)), known in zip(_LOST.items(), _by_known_losses(flows), strict=True):
+        packets, lost = int(known["sent_packets"].sum()), int(known[column].sum())
+        # a few flows with numbered packets do not speak for all others
+        if packets and known["packets"].sum() >= flows["packets"].sum() / 2:
+            detail = f"{format_count(lost)} of {counted(packets, 'packet')} sent{rest}"
+            yield Fact(label, format_share(lost / packets), detail)
+
+
+def _by_known_losses(flows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return directions whose packets' losses are known, and others of which those before the capture are.
+
+    The latter have numbered packets that were not captured where they arrive, or nobody knows where.
+    """
     import polars as pl
 
-    # simulations show drops, pairs of captures what one of them missed
-    is_numbered = pl.col("dropped_packets").is_null() & pl.col("missed_packets").is_null()
-    is_at_receiver = (pl.col("vantage") == "receiver").fill_null(value=False)
-    is_reported = pl.col("reported_plr").is_not_null()
-    return not sent.filter(is_numbered & ~is_at_receiver & ~is_reported).is_empty()
+    sent = flows.filter(pl.col("sent_packets") > 0)
+    is_numbered = (pl.col("transport") != "tcp") & pl.col("lost_before_capture").is_not_null()
+    is_at_receiver = (pl.col("vantage") == "receiver") & (pl.col("vantage_confidence") >= BELIEVED)
+    shows_all = is_at_receiver.fill_null(value=False) | pl.col("reported_plr").is_not_null()
+    is_known = pl.col("lost_packets").is_not_null() & (shows_all | ~is_numbered)
+    return sent.filter(is_known), sent.filter(~is_known & is_numbered)
 
 
 def _are_losses(link: LinkTables, retransmitted: int, data: int) -> bool:
@@ -315,7 +330,7 @@ def retransmitted_segments(flows: pl.DataFrame) -> tuple[int, int]:
 
 def _hides_repairs(flows: pl.DataFrame) -> bool:
     """Return whether data was lost before the capture, so that a retransmission looks like the original."""
-    return bool(flows["lost_before_capture"].sum())
+    return bool(flows.filter(transport="tcp")["lost_before_capture"].sum())
 
 
 def _retransmissions(flows: pl.DataFrame) -> Words:
@@ -394,14 +409,14 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
     return (f"{packets} advertised a zero window, in {counted(closed['flow'].n_unique(), 'flow')}.",)
 
 
-def _delivery(flows: pl.DataFrame) -> Words:
+def _delivery(column: str, sent: pl.DataFrame) -> Words:
+    """Return how many packets of directions were lost by `column`, and of all losses where most were."""
     import polars as pl
 
-    sent = flows.filter(pl.col("sent_packets") > 0, pl.col("lost_packets").is_not_null())
     if sent.is_empty():
         return ()
-    packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
-    missing = "were lost before the capture" if _hides_later_losses(sent) else "never arrived"
+    packets, lost = int(sent["sent_packets"].sum()), int(sent[column].sum())
+    _, missing, rest = _LOST[column]
     opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent {missing}"
     share = f" ({format_share(lost / packets)})"
     worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1)
@@ -413,7 +428,7 @@ def _delivery(flows: pl.DataFrame) -> Words:
                 flow_name(flow),
                 f": {format_share(pdr)} delivered{where}.",
             )
-    return (f"{opening}{share}.",)
+    return (f"{opening}{share}{rest}.",)
 
 
 def _icmp_errors(flows: pl.DataFrame) -> Words:

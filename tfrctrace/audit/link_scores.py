@@ -25,6 +25,7 @@ from tfrctrace.metrics.profiles.outcome import Conditions, Requirement, quality_
 from tfrctrace.metrics.profiles.stream_opinion import StreamFacts, stream_opinion
 from tfrctrace.metrics.profiles.voice import Voice
 from tfrctrace.metrics.results.audit import Score
+from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.reports.units import counted, enumerated
 
 if TYPE_CHECKING:
@@ -227,8 +228,11 @@ class LinkScores:
         for piece in self.pieces:
             if "rtp_sources" not in piece.tables:
                 continue
-            flows = pl.read_parquet(piece.tables["flows"], columns=list(STREAM_COLUMNS)).rename(
-                {"payload_bytes": "payload"}
+            is_doubtful = pl.col("vantage_confidence") < BELIEVED
+            flows = (
+                pl.read_parquet(piece.tables["flows"], columns=list(STREAM_COLUMNS))
+                .rename({"payload_bytes": "payload"})
+                .with_columns(vantage=pl.when(~is_doubtful).then("vantage"))
             )
             back = flows.select(
                 "flow",

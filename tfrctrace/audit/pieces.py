@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 HOUR_NS: Final = 3_600 * 10**9
 DAY_NS: Final = 24 * HOUR_NS
-STREAM_COLUMNS: Final = ("flow", "direction", "src", "dst", "vantage", "rtt_mean_ms", "payload_bytes")
+STREAM_COLUMNS: Final = (
+    *("flow", "direction", "src", "dst", "vantage", "vantage_confidence", "rtt_mean_ms", "payload_bytes"),
+)
 """What is read of flows."""
 _ROWS_AT_ONCE: Final = 65_536
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()

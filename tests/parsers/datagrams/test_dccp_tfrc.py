@@ -105,11 +105,17 @@ def test_the_sample_is_what_its_script_makes(load_script: Callable[[Path], Any],
     assert path.read_bytes() == (SAMPLES / "dccp-ccid3.pcap.gz").read_bytes()
 
 
+def test_a_queue_does_not_hide_that_the_capture_is_at_the_sender(at_sender: tfrctrace.Trace) -> None:
+    """The shortest acknowledgement is of before there was a queue, the window counter of after."""
+    row = at_sender.flows.to_dicts()[0]
+    assert row["rtt_p50_ms"] > 3 * row["rtt_min_ms"]
+    assert (row["vantage"], row["vantage_confidence"] > 0.9) == ("sender", True)
+
+
 def test_only_a_capture_where_packets_arrive_shows_what_was_lost(
-    at_receiver: tfrctrace.Trace, made: Made, truth: Row
+    at_receiver: tfrctrace.Trace, at_sender: tfrctrace.Trace, truth: Row
 ) -> None:
     """One connection seen at both ends: what an end sends is null in the capture there."""
-    at_sender = tfrctrace.open(made("loss-intervals"), vantage="sender")
     for trace, near, far in ((at_sender, 0, 1), (at_receiver, 1, 0)):
         rows = trace.flows.to_dicts()
         assert (rows[near]["vantage"], rows[far]["vantage"]) == ("sender", "receiver")
@@ -327,7 +333,7 @@ def test_bad_input_is_found_packet_by_packet(opened: Callable[..., Any]) -> None
         report(10, more=bytes([ELAPSED_TIME, 200])),  # 16: a length that lies
         report(10, more=option(40, b"\x10")),  # 17: data dropped by the application
     ]
-    trace = opened(packets)
+    trace = opened(packets, vantage="receiver")
     assert findings(trace) == [
         ("impossible_elapsed_time", 9),
         ("sequence_jump", 10),

@@ -162,7 +162,7 @@ def test_a_clock_that_begins_anew_makes_no_jitter(tmp_path: Path) -> None:
             head = struct.pack("!B", 1) + number.to_bytes(6, "big") + struct.pack("!I", sent_us % (1 << 32))
             late_ns = number % 3 * MS
             captured.append((10 * MS * number + late_ns, datagram(head + bytes([0]) + bytes(3) + bytes(900))))
-        row = opened(tmp_path, captured, layout).flows.row(0, named=True)
+        row = opened(tmp_path, captured, layout, vantage="receiver").flows.row(0, named=True)
         value: float = row["jitter_ms"]
         return value
 
@@ -403,8 +403,8 @@ BASE = {
     [
         ("data", None, "`[data]` is missing"),
         ("data", 5, "`data` must be a table"),
-        ("sender", {}, "has no `sender`"),
-        ("data.sequnce", {}, "`data` has no `sequnce`"),
+        ("sender", {}, "unknown key `sender`"),
+        ("data.sequnce", {}, "unknown key `sequnce` in `data`"),
         ("order", "middle", "`order` cannot be `middle`"),
         ("data.sequence", None, "`data.sequence` is missing"),
         ("data.sequence", 4, "`data.sequence` must be a table"),
@@ -414,7 +414,7 @@ BASE = {
         ("data.sequence.width", 2.5, "`data.sequence.width` must be a whole number"),
         ("data.sequence.offset", 29, "ends at byte 33, but only the first 32 are read"),
         ("data.sequence.offset", -1, "`data.sequence.offset` must be a number of at least 0"),
-        ("data.sequence.unit", "ms", "`data.sequence` has no `unit`"),
+        ("data.sequence.unit", "ms", "unknown key `unit` in `data.sequence`"),
         ("data.sequence.order", "net", "`data.sequence.order` cannot be `net`"),
         ("data.direction", "up", "`data.direction` cannot be `up`"),
         ("data.direction", None, "data and feedback cannot be distinguished"),

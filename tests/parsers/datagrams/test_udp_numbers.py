@@ -10,6 +10,7 @@ import json
 import random
 import re
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,72 @@ def test_delays_and_jitter_are_those_that_the_program_reported(name: str) -> Non
     assert row["jitter_ms"] == pytest.approx(reported["jitter_ms"], rel=0.1)
 
 
-def test_where_nothing_tells_the_place_it_is_noted_and_may_be_given(tmp_path: Path) -> None:
-    """Packets of one side alone: a receiver's losses are not made null without a sign."""
+HIDDEN = ("received_packets", "lost_packets", "pdr", "plr", "duplicate_packets", "jitter_ms", "delay_mean_ms")
+"""What a capture at the sender does not show."""
+
+
+@pytest.mark.parametrize("vantage", [None, "middle"])
+def test_numbers_without_gaps_are_no_arrivals_where_the_place_is_not_the_receivers(
+    tmp_path: Path, vantage: str | None
+) -> None:
+    """Packets of one side alone, none missing: they may all have been lost after the capture."""
+    path = capture(tmp_path / "c.pcap", [iperf3_wide(number) for number in range(1, 101)])
+    row = rows_to(path, 5001, vantage=vantage)
+    assert (row["vantage"], row["sent_packets"], row["lost_before_capture"]) == (vantage, 100, 0)
+    assert {row[column] for column in HIDDEN} == {None}
+    assert ("pass `--vantage receiver`" in row["notes"]) == (vantage is None)
+    row = rows_to(path, 5001, vantage="receiver")
+    assert (row["received_packets"], row["lost_packets"], row["pdr"]) == (100, 0, 1)
+    assert "--vantage" not in row["notes"]
+
+
+def test_no_limit_on_losses_holds_where_the_place_is_unknown(run: Callable[..., Any], tmp_path: Path) -> None:
+    path = capture(tmp_path / "c.pcap", [iperf3_wide(number) for number in range(1, 101)])
+    for limit in ("sum(lost_packets) / sum(sent_packets) < 1 %", "max(plr) < 1 %", "min(pdr) > 99 %"):
+        checked = run("check", path, "-r", limit)
+        assert checked.status == 1
+        assert "not known" in checked.out
+        assert "`--vantage` does" in checked.out
+        assert run("check", path, "-r", limit, "--vantage", "receiver").status == 0
+
+
+def test_a_page_has_no_delivery_where_the_place_is_not_known(tmp_path: Path) -> None:
+    frames = [iperf3_wide(number) for number in range(1, 101)]
+    page = tfrctrace.open(capture(tmp_path / "c.pcap", frames)).report_html()
+    assert "0 of 100 packets sent" in page
+    assert "losses after it are not known" in page
+    assert "--vantage receiver" in page
+    for words in ("Lost on the way", "Delivery and delay", "No stretch of time stands out"):
+        assert words not in page
+
+
+def test_packets_within_a_host_arrive_where_they_are_captured(tmp_path: Path) -> None:
+    payloads = [iperf3_wide(number) for number in range(1, 101)]
+    row = rows_to(capture(tmp_path / "c.pcap", payloads, dst=b"\x0a\0\0\1"), 5001)
+    assert (row["vantage"], row["received_packets"], row["lost_packets"]) == (None, 100, 0)
+
+
+@pytest.mark.parametrize("end", ["snd", "rcv"])
+def test_one_direction_alone_never_shows_fewer_losses_than_the_program_reported(end: str) -> None:
+    """Without TCP and the answer nothing tells the place; 32 of 628 were lost for iperf's server."""
+    trace = tfrctrace.open(path_of(f"linux-udp-vs-tcp-{end}.pcap.gz"), filter="udp dst port 5202")
+    row = trace.flows.filter(direction="fwd").to_dicts()[0]
+    assert (row["vantage"], row["sent_packets"]) == (None, 627)
+    lost = REPORTED["linux-udp-vs-tcp-rcv.pcap.gz"]["lost"]
+    if end == "snd":
+        assert {row[column] for column in HIDDEN} == {None}
+        assert (row["lost_before_capture"], "--vantage receiver" in row["notes"]) == (0, True)
+    else:
+        assert row["lost_packets"] == row["lost_before_capture"] == lost
+        assert "losses downstream of it are not counted" in row["notes"]
+
+
+def test_where_nothing_tells_the_place_losses_are_a_lower_bound(tmp_path: Path) -> None:
+    """Numbers are missing, so packets were lost before the capture, and perhaps after it."""
     path = capture(tmp_path / "c.pcap", [iperf3_wide(number) for number in range(1, 101) if number != 20])
     row = rows_to(path, 5001)
     assert (row["vantage"], row["lost_packets"], row["received_packets"]) == (None, 1, 99)
+    assert row["lost_before_capture"] == 1
     assert "the place of the capture is not known" in row["notes"]
     row = rows_to(path, 5001, vantage="receiver")
     assert (row["vantage"], row["lost_packets"]) == ("receiver", 1)
@@ -135,14 +197,12 @@ def test_the_other_direction_says_nothing() -> None:
     assert back["sent_packets"] is back["lost_packets"] is back["plr"] is None
 
 
-def capture(path: Path, payloads: list[bytes], step_us: int = 10_000) -> Path:
+def capture(path: Path, payloads: list[bytes], step_us: int = 10_000, dst: bytes = b"\x0a\0\0\2") -> Path:
     """Write raw IPv4 packets of UDP from port 4000 to port 5001, one each `step_us`."""
     records = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)]
     for number, payload in enumerate(payloads):
         length = 28 + len(payload)
-        header = struct.pack(
-            ">BBHHHBBH4s4s", 0x45, 0, length, number, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2"
-        )
+        header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, number, 0, 64, 17, 0, b"\x0a\0\0\1", dst)
         packet = header + struct.pack(">HHHH", 4000, 5001, length - 20, 0) + payload
         seconds, microseconds = divmod(number * step_us, 1_000_000)
         records.append(struct.pack("<IIII", 1_700_000_000 + seconds, microseconds, length, length) + packet)

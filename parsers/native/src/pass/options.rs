@@ -94,10 +94,13 @@ impl Options {
         if !flow.transport.has_vantage() {
             return None;
         }
+        Some((if self.is_larger(flow, side) { vantage } else { vantage.of_other_direction() }, 1.0))
+    }
+
+    /// Whether the user's vantage is that of the data of `side`: they are more payload.
+    pub fn is_larger(&self, flow: &Flow, side: Side) -> bool {
         let payload = |side| flow.direction(side).payload_bytes;
-        let is_larger =
-            (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
-        Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
+        (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward())
     }
 
     /// Whether losses of the data of `side` are visible: not if they are captured at their sender.

@@ -8,12 +8,12 @@ use super::column::column;
 use super::flows::FlowRow;
 use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::classify::class::Class;
-use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::tcp::vantage::{Vantage, believed};
 
 impl<'a> FlowRow<'a> {
     /// The vantage, if its confidence is high enough.
     pub(super) fn believed_vantage(&self) -> Option<Vantage> {
-        self.tap.filter(|(_, confidence)| *confidence >= BELIEVED).map(|(vantage, _)| vantage)
+        believed(self.tap)
     }
 
     pub(super) fn half_connection_unless(&self, vantage: Vantage) -> Option<&'a HalfConnection> {
@@ -161,10 +161,11 @@ impl<'a> FlowRow<'a> {
         column(
             "lost_before_capture",
             "",
-            "segments lost before the capture: retransmitted later, or never seen",
+            "lost before the capture: segments of TCP that were retransmitted later, or never seen, and packets \
+             whose numbers the capture does not have",
         )
-        .null_when("as retransmitted_packets, or captured at the sender")
-        .u64(|row| Some(row.arrivals()?.lost_before().segments().into())),
+        .null_when("not TCP, as payload_bytes, and packets have no numbers; or captured at the sender")
+        .u64(FlowRow::lost_before_capture),
         column(
             "lost_behind_capture",
             "",
@@ -182,6 +183,16 @@ impl<'a> FlowRow<'a> {
     /// The half-connection, where the capture shows the order of arrivals.
     fn arrivals(&self) -> Option<&'a HalfConnection> {
         self.half_connection_unless(Vantage::Sender)
+    }
+
+    fn lost_before_capture(&self) -> Option<u64> {
+        match self.half {
+            Some(_) => Some(self.arrivals()?.lost_before().segments().into()),
+            None => {
+                let numbered = self.delivery().filter(|delivery| delivery.counted.is_some())?;
+                (self.believed_vantage() != Some(Vantage::Sender)).then_some(numbered.lost)
+            }
+        }
     }
 
     fn reordering_max_ms(&self) -> Option<f64> {

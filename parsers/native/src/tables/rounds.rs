@@ -5,7 +5,7 @@ use super::flows::FlowRow;
 use super::samples::SampleRow;
 use super::{Column, Row};
 use crate::flow::tcp::ecn::RoundMarks;
-use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
 use crate::flow::{Flow, Found};
 use crate::packet::captured::Captured;
@@ -42,8 +42,7 @@ impl PacketSample for RoundSample {
 /// The congestion window is only visible where all of the flight is: at the sender, unless the vantage is
 /// doubtful.
 pub(super) fn sees_flight(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
-    let vantage = analysis.options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
-    vantage.is_none_or(|(vantage, _)| vantage == Vantage::Sender)
+    believed(analysis.options.vantage_of(flow, side)).is_none_or(|vantage| vantage == Vantage::Sender)
 }
 
 impl<'a> FlowRow<'a> {

@@ -8,6 +8,7 @@ use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
+use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::findings::FindingSample;
 use crate::flow::tfrc::{FeedbackSample, LossEventSample, LossIntervalSample, TfrcSummary};
 use crate::packet::key::Side;
@@ -24,7 +25,8 @@ impl<'a> FlowRow<'a> {
         )
         .null_when(
             "TCP: as retransmitted_packets, or no round-trip time is known; TFRC: without \
-            the flow's beginning or any report, or the chosen layer is not that of its agents",
+            the flow's beginning or any report, the chosen layer is not that of its agents, or the capture shows \
+            none and may have been made before the losses",
         )
         .u64(FlowRow::loss_events),
         column(
@@ -51,9 +53,19 @@ impl<'a> FlowRow<'a> {
         ends.feedback_packets > 0 || self.shows_arrivals()
     }
 
+    /// Whether all packets arrived if the capture shows no loss.
+    fn shows_every_loss(&self) -> bool {
+        let is_known =
+            self.delivery().is_some_and(|delivery| delivery.is_counted() && !delivery.missing.any());
+        is_known || self.flow.shows_both_ends(self.side) || self.believed_vantage() == Some(Vantage::Receiver)
+    }
+
     fn loss_events(&self) -> Option<u64> {
         match self.tfrc() {
-            Some(ends) if self.shows_arrivals() => ends.loss_events,
+            Some(ends) if self.shows_arrivals() => {
+                let is_reported = ends.feedback_packets > 0 && ends.p == Some(0.0);
+                ends.loss_events.filter(|&events| events > 0 || is_reported || self.shows_every_loss())
+            }
             Some(ends) => ends.inferred_loss_events,
             None => self.tcp_loss_events(),
         }
@@ -62,7 +74,8 @@ impl<'a> FlowRow<'a> {
     fn loss_event_rate(&self) -> Option<f64> {
         let Some(ends) = self.tfrc() else { return self.tcp_loss_event_rate() };
         let inferred = || ends.inferred_p.filter(|_| !self.shows_arrivals());
-        ends.p.filter(|_| self.knows_rates(&ends)).or_else(inferred)
+        let is_known = |p| p > 0.0 || ends.feedback_packets > 0 || self.shows_every_loss();
+        ends.p.filter(|&p| self.knows_rates(&ends) && is_known(p)).or_else(inferred)
     }
 
     fn feedback_packets(&self) -> Option<u64> {

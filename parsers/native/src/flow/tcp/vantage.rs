@@ -41,6 +41,11 @@ impl Vantage {
     }
 }
 
+/// A place, if its confidence is high enough.
+pub fn believed(found: Option<(Vantage, f64)>) -> Option<Vantage> {
+    found.filter(|(_, confidence)| *confidence >= BELIEVED).map(|(vantage, _)| vantage)
+}
+
 /// Weights of the signs for [`Side::Low`], [`Side::High`] and the middle.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct VantageEvidence([f64; 3]);

@@ -1,12 +1,12 @@
 //! Ends of paths that a simulator's trace does not show: the trace of one queue, of some nodes or of some
-//! layers has no line where packets are sent, or none where they arrive; a capture at the sender of numbered
-//! packets has none that arrived. What is not shown is not zero.
+//! layers has no line where packets are sent, or none where they arrive; a capture of numbered packets has none
+//! that arrived unless it was made at their receiver. What is not shown is not zero.
 
 use std::collections::HashSet;
 
 use crate::flow::delivery::Delivery;
 use crate::flow::observation::MissingEnds;
-use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::{Flow, FlowTable};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Address, NodeLayer, PathPoint};
@@ -89,13 +89,28 @@ fn address(flow: &Flow, side: Side) -> Address {
     flow.key().end(side).0
 }
 
-/// Find out whether packets that are counted by their numbers were captured at their sender.
+/// Find out whether packets that are counted by their numbers may all have been lost after the capture.
 pub(super) fn find_hidden_arrivals(flow: &mut Flow, options: &Options) {
     for side in [Side::Low, Side::High] {
-        let is_numbered = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
-        let place = options.vantage_of(flow, side).filter(|(_, confidence)| *confidence >= BELIEVED);
-        if is_numbered && place.is_some_and(|(vantage, _)| vantage == Vantage::Sender) {
+        let is_hidden = flow.delivery(side).is_some_and(|delivery| {
+            delivery.counted.is_some() && !shows_numbered_arrivals(flow, side, delivery, options)
+        });
+        if is_hidden {
             flow.deliveries_mut().of_mut(side).missing.receiver = true;
+        }
+    }
+}
+
+/// Whether a capture of numbered packets shows arrivals: it was made at the receiver, or within its host; numbers
+/// are missing, so that it was at least not made at the sender; or the receiver reports no further loss.
+fn shows_numbered_arrivals(flow: &Flow, side: Side, delivery: &Delivery, options: &Options) -> bool {
+    match believed(options.vantage_of(flow, side)) {
+        Some(Vantage::Sender) => false,
+        Some(Vantage::Receiver) => true,
+        Some(Vantage::Middle) | None => {
+            let is_within_host = address(flow, side) == address(flow, side.other());
+            let reported = flow.transport.rtp().and_then(|rtp| rtp.direction(side).reported_loss());
+            delivery.lost > 0 || is_within_host || reported.is_some()
         }
     }
 }

@@ -317,15 +317,14 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(ends) = transport.tfrc() {
             notes.extend(ends.notes(self.side));
-            let has_summary = self.tfrc().is_some() && !self.flow.is_numbered();
-            if has_summary && self.vantage().is_none() && self.shows_arrivals() {
+            if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses beyond it".into());
             }
         }
         notes
     }
 
-    /// Why counts of a simulation are null.
+    /// Why counts of packets are null.
     fn note_on_missing_ends(&self) -> Option<String> {
         let MissingEnds { sender, receiver } = self.delivery()?.missing;
         let (src, dst) = (self.address(self.side), self.address(self.side.other()));
@@ -339,11 +338,23 @@ impl<'a> FlowRow<'a> {
                 "the trace does not show what {src} sends: packets are counted where they arrive, losses are \
                  unknown"
             )),
+            (false, true) if self.place_is_unknown() => Some(format!(
+                "nothing tells where these packets were captured, so whether they arrived is not known: pass \
+                 `--vantage {}` if it was at their receiver",
+                if self.analysis.options.is_larger(self.flow, self.side) { "receiver" } else { "sender" }
+            )),
             (false, true) => {
                 Some(format!("the trace does not show what arrives at {dst}: losses are unknown"))
             }
             (false, false) => None,
         }
+    }
+
+    /// Whether arrivals are missing because nothing tells where numbered packets were captured.
+    fn place_is_unknown(&self) -> bool {
+        let reports_losses =
+            self.flow.transport.rtp().is_some_and(|rtp| rtp.direction(self.side).hides_losses());
+        self.flow.is_numbered() && !reports_losses && self.believed_vantage().is_none()
     }
 
     /// How packets with numbers were counted.
@@ -706,7 +717,8 @@ impl<'a> FlowRow<'a> {
         .null_when("the trace does not show what the sender sends")
         .u64(|row| Some(row.delivery()?.at_sender()?.sent)),
         column("received_packets", "", "packets that reached the receiver, without duplicates")
-            .null_when("the trace does not show what arrives at the receiver")
+            .null_when("the trace does not show what arrives at the receiver; packets with numbers of which none is \
+                    missing were not captured there, or nothing tells where (`--vantage` does)")
             .u64(|row| Some(row.delivery()?.at_receiver()?.received)),
         column("received_bytes", "bytes", "bytes of the received packets, as they arrived")
             .null_when("as received_packets")
@@ -786,14 +798,14 @@ impl<'a> FlowRow<'a> {
             .null_when("as delay_min_ms")
             .f64(|row| Some(row.delivery()?.of_whole_path()?.delay_range_ms()?.1)),
         column("jitter_ms", "ms", "interarrival jitter at the end (RFC 3550)")
-            .null_when("fewer than two arrivals")
+            .null_when("as lost_packets, or fewer than two arrivals")
             .f64(|row| row.delivery()?.of_whole_path()?.jitter_ms()),
         column(
             "delay_variation_ms",
             "ms",
             "mean change of the delay from one arrival to the next (RFC 3393 section 4.6)",
         )
-        .null_when("fewer than two arrivals")
+        .null_when("as jitter_ms")
         .f64(|row| row.delivery()?.of_whole_path()?.delay_variation_ms()),
         column(
             "drop_reasons",

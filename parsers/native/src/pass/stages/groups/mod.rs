@@ -6,7 +6,7 @@ mod echo_requests;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::intervals::{Count, Duration, Piece};
-use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::transits::PathOutcome;
 use crate::flow::{FlowTable, Found};
 use crate::groups::{Grouping, Groups};
@@ -116,9 +116,8 @@ impl GroupStage {
     fn group_pieces(&mut self, flows: &mut FlowTable, flow: u32, options: &Options) {
         for (number, mut piece) in flows.take_pieces(flow) {
             let of = flows.get(number);
-            let vantage =
-                options.vantage_of(of, piece.side).filter(|(_, confidence)| *confidence >= BELIEVED);
-            hide_unseen(&mut piece, vantage.map(|(vantage, _)| vantage));
+            let vantage = believed(options.vantage_of(of, piece.side));
+            hide_unseen(&mut piece, vantage);
             self.groups.on_piece(&piece, (number, of));
         }
     }
