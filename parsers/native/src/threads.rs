@@ -3,7 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 /// Limit of threads; more would wait for memory.
 const MAX_THREADS: usize = 8;
