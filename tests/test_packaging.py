@@ -119,7 +119,8 @@ def build(what, source, folder):
 def test_a_source_distribution_holds_what_a_build_needs(sdist):
     names = {str(path.relative_to(sdist)) for path in sdist.rglob("*") if path.is_file()}
     crate = {str(path.relative_to(ROOT)) for path in (ROOT / "parsers/native/src").rglob("*.rs")}
-    assert crate | {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "pyproject.toml"} <= names
+    needed = {"Cargo.toml", "Cargo.lock", ".cargo/config.toml", "LICENSE", "README.md", "pyproject.toml"}
+    assert crate | needed <= names
     assert not [name for name in names if name.endswith((".so", ".pyd", ".pcap", ".o"))]
 
 
