@@ -168,7 +168,10 @@ $(STAMPS)/core: $(STAMPS)/crates $(STAMPS)/build $(CORE)
 $(STAMPS)/libraries: $(STAMPS)/build constraints.txt pyproject.toml
 	@echo "installing what tfrctrace needs"
 	@$(call listed,["project"]["dependencies"]) > $(STAMPS)/libraries.txt
-	@$(FIRST_INSTALL) --requirement $(STAMPS)/libraries.txt
+	@# The compiler uses all processors for the crates, and one for the first half of the core: this fills the others.
+	@nice $(FIRST_INSTALL) --requirement $(STAMPS)/libraries.txt
+	@# What a report imports is compiled here, and not at its start, when a single processor has work.
+	@nice $(BIN)/python -c 'import matplotlib.backends.backend_svg, matplotlib.figure, msgspec, polars, typer'
 	@touch $@
 
 $(STAMPS)/tfrctrace: $(STAMPS)/core $(STAMPS)/libraries
