@@ -133,11 +133,10 @@ class StackedTable:
 
         return map(JSONEncoder(allow_nan=False).encode, self.rows())
 
-    def parts(self) -> Iterator[ArrowStream]:
-        """Give the rows in tables, one below the other, for a writer of files."""
-        if self._anonymizer is None:
-            return iter(self._tables)
-        return anonymized_parts(self._tables, self._anonymizer)
+    def parts(self, columns: Iterable[str] | None = None) -> Iterator[ArrowStream]:
+        """Give the rows with all columns or some, in tables one below the other, for a writer of files."""
+        tables = self._with_columns(columns)
+        return iter(tables) if self._anonymizer is None else anonymized_parts(tables, self._anonymizer)
 
     def frame(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return a data frame of all columns or of some, without a copy when there is only one trace."""
@@ -410,10 +409,14 @@ class PassResult:
 class PacketBatches:
     """All packets of all inputs, in tables of some rows each; memory does not grow with their number.
 
-    Iterate once; `sources` and `problems` are complete when the last batch was taken.
+    Iterate once; `sources` and `problems` are complete when the last batch was taken. Only the chosen
+    `columns`, or all, are made.
     """
 
-    def __init__(self, inputs: Sequence[str], settings: ReadSettings) -> None:
+    def __init__(
+        self, inputs: Sequence[str], settings: ReadSettings, columns: Iterable[str] | None = None
+    ) -> None:
+        self._columns = None if columns is None else list(columns)
         self.total_bytes = _bytes_to_read(inputs, settings)
         self.sources: list[SourceSummary] = []
         self.problems: list[Problem] = []
@@ -460,7 +463,7 @@ class PacketBatches:
 
     def _tables(self, reader: PacketReader) -> Iterator[ArrowStream]:
         while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
-            yield from StackedTable([table], self._settings.anonymizer).parts()
+            yield from StackedTable([table], self._settings.anonymizer).parts(self._columns)
 
     def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 LAYERS: Final = ("agent", "routing", "ip", "queue", "mac", "phy", "link")
 """Layers of a simulator's nodes, the highest first: arrivals count at the highest that a flow shows."""
 
+COLUMNS: Final = ("flow", "direction", "layer", "time_ns", "event", "point", "wire_bytes")
+"""Columns of the table of packets that show arrivals."""
+
 
 def arrival_bins(packets: Iterable[pl.DataFrame], width_ns: int, layer: str | None = None) -> pl.DataFrame:
     """Return bins of `width_ns`, counted from time 0, with the bytes that reached their destination.
 
-    `packets` are frames with the columns of `tfrctrace.parsers.schema.PACKETS`; the result has `flow`,
+    `packets` are frames with the columns `COLUMNS`; the result has `flow`,
     `direction`, `time_ns`, `width_ns` and `received_bytes`: whole packets as the layer sees them.
     `layer` chooses the one that counts.
     """

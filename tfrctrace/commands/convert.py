@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 import typer
 
 from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import (
@@ -28,7 +30,10 @@ from tfrctrace.reports.output import STANDARD_OUTPUT
 from tfrctrace.trace.passes import TableName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from tfrctrace.api import Trace
+    from tfrctrace.parsers._native import ArrowStream
 
 What = Literal["packets", TableName]
 
@@ -60,6 +65,15 @@ def convert(
         TableFormat | None,
         output_option("--format", help="Output format; default: from the suffix of -o."),
     ] = None,
+    columns: Annotated[
+        str | None,
+        output_option(
+            "--columns",
+            metavar="NAMES",
+            show_default="all",
+            help="Write these columns only, separated by commas (docs/columns.md); fewer take less time.",
+        ),
+    ] = None,
     force: Force = False,
     raw: RawText = False,
     bin_width: Annotated[
@@ -80,9 +94,13 @@ def convert(
     Packets are written while they are read, so a capture may be larger than memory.
     """
     from tfrctrace.base.durations import parse_duration_ns
+    from tfrctrace.parsers._native import empty_table
+    from tfrctrace.reports.files.table_files import write_table
+    from tfrctrace.reports.output import open_output
 
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
+    names = None if columns is None else _column_names(what, columns)
     check_raw(chosen, raw=raw)
     check_output_place(output, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -93,10 +111,15 @@ def convert(
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
         anonymizer=anonymity.anonymizer(console),
     )
-    if what == "packets":
-        _write_packets(trace, console, output, chosen, raw=raw)
-    else:
-        _write_samples(trace, what, output, chosen, raw=raw)
+    empty = empty_table(what)
+    with open_output(output) as file:
+        write = partial(
+            write_table, file, chosen, schema=empty if names is None else empty.select(names), raw=raw
+        )
+        if what == "packets":
+            _write_packets(trace, console, names, write)
+        else:
+            write(_parts(trace, what, names))
     if output != STANDARD_OUTPUT:
         console.note(f"{what} written to `{output}`")
     return console.exit_status
@@ -147,25 +170,35 @@ def _refuse_contradictions(
         )
 
 
-def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat, *, raw: bool) -> None:
+def _column_names(what: What, text: str) -> list[str]:
+    """Return the columns of a table that `text` names; raises `UsageError` for others."""
     from tfrctrace.parsers._native import empty_table
-    from tfrctrace.reports.files.table_files import write_table
-    from tfrctrace.reports.output import open_output
 
-    packets = trace.packet_batches()
-    with open_output(output) as file:
-        write_table(file, form, console.watch_items(packets), empty_table("packets"), raw=raw)
-        if packets.read_nothing:
-            raise InputError(packets.problems)
+    known = empty_table(what).columns
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{what} have no column `{name}`", hint=proposal_or_all(name, known))
+    if not names:
+        raise UsageError("`--columns` names no column", hint=f"there are {', '.join(known)}")
+    return names
+
+
+def _write_packets(
+    trace: Trace,
+    console: Console,
+    columns: list[str] | None,
+    write: Callable[[Iterable[ArrowStream]], None],
+) -> None:
+    packets = trace.packet_batches(columns)
+    write(console.watch_items(packets))
+    if packets.read_nothing:
+        raise InputError(packets.problems)
     console.print_problems(packets.problems)
 
 
-def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat, *, raw: bool) -> None:
-    from tfrctrace.parsers._native import empty_table
-    from tfrctrace.reports.files.table_files import write_table
-    from tfrctrace.reports.output import open_output
-
-    # the rows of a log are assigned to flows of another input, so flows are needed too
-    parts = [trace.variables] if table == "variables" else trace.read(table).table(table).parts()
-    with open_output(output) as file:
-        write_table(file, form, parts, empty_table(table), raw=raw)
+def _parts(trace: Trace, table: TableName, columns: list[str] | None) -> Iterable[ArrowStream]:
+    if table == "variables":
+        # the rows of a log are assigned to flows of another input, so flows are needed too
+        return [trace.variables if columns is None else trace.variables.select(columns)]
+    return trace.read(table).table(table).parts(columns)

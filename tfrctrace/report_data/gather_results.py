@@ -58,6 +58,12 @@ _MOST_SAMPLED_FLOWS: Final = 20_000
 _MOST_POINTS: Final = 4_000
 """Most points of each kind in the time-sequence graph."""
 
+_OF_SEQUENCE: Final = (
+    *("flow", "direction", "packet", "time_ns", "event"),
+    *("payload_bytes", "seq_rel", "ack_rel", "window_bytes"),
+)
+"""Columns of the table of packets that the time-sequence graph needs."""
+
 _MOST_LINK_BINS: Final = 240
 """Most bins of an 802.11 link; more would be narrower than the drawn line."""
 
@@ -305,7 +311,7 @@ def _sequence(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> pl.Dat
     }
     parts = [pl.DataFrame(schema=schema)]
     if chosen.height:
-        for packets in trace.packets():
+        for packets in trace.packets(_OF_SEQUENCE):
             own = packets.filter(pl.col("event").is_null()).join(chosen, on="flow")
             parts += _points(own.join(repeated.with_columns(again=True), on=["flow", "packet"], how="left"))
     points = pl.concat(parts).sort("flow", "kind", maintain_order=True)

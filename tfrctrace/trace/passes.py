@@ -13,7 +13,7 @@ from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import polars as pl
 
@@ -256,8 +256,11 @@ class Passes:
             return self.read(*ONE_PASS)
         return self.read(name)
 
-    def packet_batches(self) -> PacketBatches:
-        """Return all packets in tables of the core, to be iterated over once, without a data frame."""
+    def packet_batches(self, columns: Iterable[str] | None = None) -> PacketBatches:
+        """Return all packets in tables of the core, to be iterated over once, without a data frame.
+
+        They have all columns or some.
+        """
         from tfrctrace.parsers.reading import PacketBatches
 
         if self._settings.pair is not None:
@@ -266,7 +269,7 @@ class Passes:
             )
         self._refuse_second_reading("the table of packets")
         self._was_streamed = True
-        return PacketBatches(self._inputs.names, self._settings)
+        return PacketBatches(self._inputs.names, self._settings, columns)
 
     def _refuse_second_reading(self, wanted: str) -> None:
         if self._inputs.is_standard_input and (self._readings or self._was_streamed):

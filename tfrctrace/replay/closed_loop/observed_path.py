@@ -246,10 +246,10 @@ def _arrival_rates(trace: Tables, width_ns: int) -> pl.DataFrame:
     """Return the rates of received packets, if the trace shows packets at their destination."""
     import polars as pl
 
-    from tfrctrace.metrics.flow.arrivals import arrival_bins
+    from tfrctrace.metrics.flow.arrivals import COLUMNS, arrival_bins
 
     bits = pl.col("received_bytes") * 8e9 / pl.col("width_ns")
-    return arrival_bins(trace.packets(), width_ns).with_columns(bits.alias("bps"))
+    return arrival_bins(trace.packets(COLUMNS), width_ns).with_columns(bits.alias("bps"))
 
 
 def _capture_rates(trace: Tables, width_ns: int) -> pl.DataFrame:
