@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,14 +15,15 @@ from hypothesis import strategies as st
 
 import tfrctrace
 from tfrctrace.replay.controller import Report, Start
-from tfrctrace.replay.naming.answer import FEW_ROUNDS, answer
+from tfrctrace.replay.naming.answer import ALIKE, FEW_ROUNDS, NOT_PREDICTED, answer
 from tfrctrace.replay.naming.candidates import CANDIDATES
 from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, observations
-from tfrctrace.replay.naming.of_trace import congestion_controls
+from tfrctrace.replay.naming.of_trace import MARKS, NOT_LIMITED_BY_PATH, congestion_controls
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
 from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
+from tfrctrace.reports.why_words import CONTROL_REASONS, sentences
 
 if TYPE_CHECKING:
     from tfrctrace.metrics.results.why import FlowCauses
@@ -161,6 +163,22 @@ def test_a_timeout_and_a_long_recovery_show_no_cut() -> None:
     for row in longer[10:14]:
         row["repair"] = "recovery"
     assert [one.after for one in observations(longer, 1448.0) if isinstance(one, Cut)] == [()]
+
+
+def test_every_reason_and_answer_has_words() -> None:
+    reasons = {FEW_ROUNDS, NOT_PREDICTED, ALIKE, NOT_LIMITED_BY_PATH, MARKS}
+    assert set(CONTROL_REASONS) == reasons
+    found = largest(DATA / "causes" / "0010-policer-yeah" / "sender.pcap.gz")
+    for reason in (*reasons, "away_from_sender"):
+        unknown = msgspec.structs.replace(
+            found, congestion_control=None, congestion_control_reason=reason, main_cause="policer"
+        )
+        assert sentences(unknown)[-1].startswith("Its congestion control is not known: ")
+    other = msgspec.structs.replace(found, congestion_control="other")
+    assert "none of those that are known here" in sentences(other)[-1]
+    one = msgspec.structs.replace(found, congestion_control="yeah", window_left=None)
+    assert sentences(one)[-1].startswith("Its congestion control is yeah: 8")
+    assert "losses left" not in sentences(one)[-1]
 
 
 a_row = st.fixed_dictionaries(

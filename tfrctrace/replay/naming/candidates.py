@@ -59,6 +59,7 @@ CANDIDATES: Final = (
     Candidate("hybla", Hybla),
     Candidate("hybla", Hybla, by_acks={"segments_per_ack": 1}),
     Candidate("bic", Bic),
+    Candidate("bic", Bic, by_acks={"segments_per_ack": 1}),
     Candidate("scalable", Scalable),
     Candidate("highspeed", HighSpeed, by_acks={"segments_per_ack": 1}),
 )

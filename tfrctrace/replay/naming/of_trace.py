@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
+_OTHER_WAY: Final = {"fwd": "rev", "rev": "fwd"}
+
+_FACTS: Final = (
+    *_OF_DIRECTION,
+    "packets",
+    "data_packets",
+    "data_segments",
+    "payload_bytes",
+    "mss",
+    "ts_rtt_samples",
+    "ecn_mode",
+)
+
 _OF_PATH: Final = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark", "recovery", "timeout")
 """Causes while which the congestion window limits the flight."""
 
@@ -76,36 +89,42 @@ def congestion_controls(rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.Da
 def _answers(
     rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.DataFrame
 ) -> dict[tuple[int, str], Answer]:
+    import polars as pl
+
     reasons = _reasons(causes, flows)
-    answers = {key: Answer((), reason or FEW_ROUNDS) for key, reason in reasons.items()}
-    facts = {(row["flow"], row["direction"]): row for row in flows.iter_rows(named=True)}
-    for (flow, direction), group in _windows(rounds, causes).group_by(_OF_DIRECTION, maintain_order=True):
-        if reasons.get((flow, direction), FEW_ROUNDS) is None:
-            other = facts.get((flow, "rev" if direction == "fwd" else "fwd"))
-            answers[flow, direction] = _answer(group.head(_MOST_ROUNDS), facts[flow, direction], other)
+    answers = {
+        (flow, direction): Answer((), reason or FEW_ROUNDS) for flow, direction, reason in reasons.iter_rows()
+    }
+    open_ones = reasons.filter(pl.col("reason").is_null())
+    facts = {
+        (row["flow"], row["direction"]): row
+        for row in flows.select(_FACTS).join(open_ones, on="flow", how="semi").iter_rows(named=True)
+    }
+    windows = _windows(rounds.join(open_ones, on=_OF_DIRECTION, how="semi"), causes)
+    for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
+        other = facts.get((flow, _OTHER_WAY[direction]))
+        answers[flow, direction] = _answer(group.head(_MOST_ROUNDS), facts[flow, direction], other)
     return answers
 
 
-def _reasons(causes: pl.DataFrame, flows: pl.DataFrame) -> dict[tuple[int, str], str | None]:
-    """Return why a direction is not looked at, None if it is."""
+def _reasons(causes: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Return each direction with the reason why it is not looked at, null if it is."""
     import polars as pl
 
     length = (pl.col("end_ns") - pl.col("start_ns")).cast(pl.Float64)
-    whole = length.sum()
     unknown = pl.col("cause") == "unknown"
-    signs = pl.col("sign").filter(unknown).sort_by(length.filter(unknown)).last()
     reason = (
-        pl.when(length.filter(unknown).sum() > _MOST_UNKNOWN * whole)
-        .then(signs)
-        .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * whole)
+        pl.when(length.filter(unknown).sum() > _MOST_UNKNOWN * length.sum())
+        .then(pl.col("sign").filter(unknown).sort_by(length.filter(unknown)).last())
+        .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * length.sum())
         .then(pl.lit(NOT_LIMITED_BY_PATH))
     )
     found = causes.group_by(_OF_DIRECTION, maintain_order=True).agg(reason.alias("reason"))
     marked = flows.filter(pl.col("ece_packets") > 0).select(
-        "flow", pl.col("direction").replace({"fwd": "rev", "rev": "fwd"}), pl.lit(MARKS).alias("marks")
+        "flow", pl.col("direction").replace(_OTHER_WAY), pl.lit(MARKS).alias("marks")
     )
-    rows = found.join(marked, on=_OF_DIRECTION, how="left").with_columns(pl.coalesce("reason", "marks"))
-    return {(flow, direction): reason for flow, direction, reason, _ in rows.iter_rows()}
+    rows = found.join(marked, on=_OF_DIRECTION, how="left", maintain_order="left")
+    return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"))
 
 
 def _windows(rounds: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:

@@ -35,11 +35,13 @@ class Bic(WindowControl):
         s_max: float = 16,
         beta: float = 0.8,
         fast_convergence: float = 1,
+        segments_per_ack: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set the largest growth in segments per round (S_max), and the factor of the window after a loss.
 
-        The paper has S_max = 32, Linux 16; both keep 0.8 (819/1024) after a loss.
+        The paper has S_max = 32, Linux 16; both keep 0.8 (819/1024) after a loss. Linux multiplies the
+        growth by the segments of an acknowledgement, as if it counted acknowledgements.
         """
         super().__init__(start, **window)
         if fast_convergence not in (0, 1):
@@ -47,6 +49,7 @@ class Bic(WindowControl):
         self._s_max = at_least("s_max", s_max, 1.0)
         self._beta = share_kept("beta", beta)
         self._converges_fast = bool(fast_convergence)
+        self._segments_per_ack = at_least("segments_per_ack", segments_per_ack, 1.0)
         self._last_max = 0.0
 
     def avoid_congestion(self, share: float) -> None:  # noqa: D102
@@ -64,7 +67,8 @@ class Bic(WindowControl):
             found = _SLOWEST
         else:
             found = min(-below / (_DIVISOR - 1), self._s_max)
-        return max(found, _SEARCH * self.cwnd) if self._last_max == 0 else found
+        found = max(found, _SEARCH * self.cwnd) if self._last_max == 0 else found
+        return found * self._segments_per_ack
 
     def after_loss(self) -> float:
         """Return beta times the window, half of a small one; lower the aim if it was not reached again."""
