@@ -63,6 +63,14 @@ def test_a_congestion_control_that_is_not_known_gets_no_name_of_another() -> Non
     assert found.congestion_control_reason in {None, "not_predicted"}
 
 
+@pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
+def test_one_that_is_left_out_is_not_taken_for_another(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [one for one in CANDIDATES if one.name != run.rsplit("-", 1)[1]]
+    monkeypatch.setattr("tfrctrace.replay.naming.answer.CANDIDATES", others)
+    found = largest(DATA / "congestion_controls" / run / "sender.pcap.gz")
+    assert found.congestion_control in {None, "other"}
+
+
 @pytest.mark.parametrize(
     "run",
     ["0002-receiver-vegas", "0004-send_buffer-westwood", "0005-bursts-veno", "0006-interactive-illinois",

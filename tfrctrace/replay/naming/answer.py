@@ -72,9 +72,11 @@ def answer(observed: Sequence[Observation], start: Start, segments_per_ack: floa
         kept=median(cut.after[0] / cut.before[0] for cut in cuts) if len(cuts) >= LEAST_CUTS else None,
     )
     likely = [one.log_likelihood for one in best]
-    if _beats(smooth_log_likelihoods(observed), likely):
+    smooth = smooth_log_likelihoods(observed)
+    if _beats(smooth, likely):
         return replace(known, names=(OTHER,))
-    if known.predicted_rounds < _LEAST_RIGHT * known.rounds:
+    explains = sum(likely) - sum(smooth) >= _LEAST_DIFFERENCE
+    if not explains or known.predicted_rounds < _LEAST_RIGHT * known.rounds:
         return replace(known, reason=NOT_PREDICTED)
     equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
     if len(equal) > _MOST_NAMES:
