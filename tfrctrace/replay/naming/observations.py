@@ -92,6 +92,7 @@ def observations(rounds: Iterable[Round], segment_bytes: float) -> Iterator[Obse
             calm = _rounds_of_start(run) if starts else 0
             yield from (Measured(_report(row)) for row in run[:calm])
             yield from _growths(run[calm:], segment_bytes)
+            yield from (Measured(_report(row)) for row in run[calm:][-1:])
             starts = starts and calm == len(run)
             before = run[-1]
         else:
