@@ -133,12 +133,13 @@ def untold_flows(causes: pl.DataFrame, flows: pl.DataFrame) -> list[UntoldFlow]:
     has_data = pl.coalesce(pl.col("payload_bytes"), pl.col("packets")).sum() > 0
     rows = (
         flows.join(causes.select("flow").unique(), on="flow", how="anti")
-        .group_by("flow", "transport", maintain_order=True)
+        .group_by("flow", "transport")
         .agg(
             pl.when(pl.col("payload_bytes").count() > 0).then(pl.col("payload_bytes").sum()),
             has_data=has_data,
         )
         .filter("has_data")
+        .sort("flow")
     )
     return [UntoldFlow(*row) for row in rows.select(UntoldFlow.__struct_fields__).iter_rows()]
 

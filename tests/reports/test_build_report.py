@@ -40,6 +40,7 @@ def test_the_summary_comes_first_and_the_method_last(two_flows):
     report = report_on(two_flows)
     assert keys(report) == [
         "summary",
+        "why",
         "flows",
         "throughput",
         "sequence",

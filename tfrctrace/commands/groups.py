@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import KINDS
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, grouping_help, rows_option
+from tfrctrace.commands.options.common import Traces, check_order, grouping_help, rows_option
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
-from tfrctrace.metrics.results.why import Cause
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import BinaryIO, TextIO
+    from typing import BinaryIO, Literal, TextIO
 
     import polars as pl
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.loaded_delay import LinkLoad, LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
 
-SortKey = Literal["group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures", Cause]
+ORDERS: Final = ("group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures")
 
 DEFAULT_ROWS: Final = 25
 
@@ -109,10 +108,13 @@ def groups(
         ),
     ] = None,
     sort: Annotated[
-        SortKey | None,
+        str | None,
         output_option(
             "--sort",
-            help="Order of the text table, largest or worst first (except group); a cause needs --causes.",
+            metavar="KEY",
+            show_default="bytes",
+            help="Order of the text table, largest or worst first: group (by name), bytes, packets, goodput, "
+            "rtt, retransmissions, failures, or with --causes a cause, such as receiver.",
         ),
     ] = None,
     rows: Annotated[int | None, rows_option("rows in the text table", DEFAULT_ROWS)] = None,
@@ -155,6 +157,7 @@ def groups(
         raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
     if sort in CAUSES and not causes:
         raise UsageError(f"`--sort {sort}` needs `--causes`")
+    check_order(sort, (*ORDERS, *CAUSES))
     if capacity is not None and not under_load:
         raise UsageError("`--capacity` needs `--under-load`")
     every = every or ("1s" if under_load else None)
@@ -226,7 +229,7 @@ def _write_under_load(
     )
 
 
-def _key(sort: SortKey) -> tuple[tuple[str, ...], pl.Expr | None]:
+def _key(sort: str) -> tuple[tuple[str, ...], pl.Expr | None]:
     """Return the columns that decide about the order, and the value that they give."""
     import polars as pl
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, rows_option
+from tfrctrace.commands.options.common import Traces, check_order, rows_option
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
-from tfrctrace.metrics.results.why import Cause
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import BinaryIO, TextIO
+    from typing import BinaryIO, Literal, TextIO
 
     from tfrctrace.api import Trace
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
-
-SortKey = Literal["goodput", "bytes", Cause]
 
 DEFAULT_ROWS: Final = 3
 
@@ -38,11 +35,13 @@ def why(
         ),
     ] = None,
     sort: Annotated[
-        SortKey | None,
+        str | None,
         output_option(
             "--sort",
+            metavar="KEY",
             show_default="goodput",
-            help="Order of the text: the slowest first, or most bytes, or the largest share of a cause.",
+            help="Order of the text: goodput (slowest first), bytes (most first), or the largest share of a "
+            "cause, such as receiver.",
         ),
     ] = None,
     rows: Annotated[int | None, rows_option("directions that are described", DEFAULT_ROWS)] = None,
@@ -56,12 +55,15 @@ def why(
     names the flows of which nothing tells; the other formats have all TCP flows, with the share of their time
     by cause.
     """
+    from tfrctrace.metrics.flow.causes import CAUSES
+
     chosen = result.chosen
     if chosen != "table" and (sort is not None or rows is not None):
         raise UsageError(
             f"`--sort` and `--rows` apply to the text only, but the format is {chosen}",
             hint=f"leave them out: {chosen} lists every direction with data",
         )
+    check_order(sort, ("goodput", "bytes", *CAUSES))
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
@@ -97,7 +99,7 @@ def _of_flows(
     return [one for one in found if one.flow in numbers], [one for one in others if one.flow in numbers]
 
 
-def _in_order(found: Sequence[FlowCauses], key: SortKey, limit: int) -> Sequence[FlowCauses]:
+def _in_order(found: Sequence[FlowCauses], key: str, limit: int) -> Sequence[FlowCauses]:
     """Return so many of the first that are not small; all flows if it is 0."""
     from tfrctrace.metrics.flow.causes import without_small
 

@@ -62,6 +62,15 @@ Jobs = Annotated[
     ),
 ]
 
+
+def check_order(sort: str | None, known: Sequence[str]) -> None:
+    """Raise `UsageError` if `sort` is none of the `known` orders."""
+    from tfrctrace.base.nearest import proposal_or_all
+
+    if sort is not None and sort not in known:
+        raise UsageError(f"`{sort}` is no order", hint=proposal_or_all(sort, known, "sort by"))
+
+
 Causes = Annotated[
     bool,
     measuring_option(
