@@ -119,6 +119,12 @@ impl Jitter {
         }
     }
 
+    /// The same for a clock that may begin anew: a change of more than `most_ns` is none of the delay.
+    pub fn add_within(&mut self, transit_ns: i64, most_ns: u64) {
+        self.last_transit_ns.take_if(|last| transit_ns.saturating_sub(*last).unsigned_abs() > most_ns);
+        self.add(transit_ns);
+    }
+
     /// J in ms; None with fewer than two packets.
     pub fn ms(&self) -> Option<f64> {
         (self.count > 0).then_some(self.estimate_ns / 1e6)

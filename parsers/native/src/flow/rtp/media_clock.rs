@@ -13,6 +13,8 @@ const USUAL_RATES: [u32; 10] =
 const TOLERANCE: f64 = 0.04;
 /// A shorter measurement is too imprecise.
 const LEAST_S: f64 = 2.0;
+/// A larger change of the transit time is a new clock, as after a change of the codec: no live medium waits so long.
+const LONGEST_WAIT_NS: u64 = 10_000_000_000;
 
 named_enum! {
     /// How the clock's rate is known.
@@ -84,11 +86,14 @@ impl MediaClock {
         }
     }
 
-    /// Record a packet that arrived at `time_ns`. One of another type with another clock, such as
-    /// tones, is skipped.
+    /// Record a packet that arrived at `time_ns`. One of another type with another clock is skipped, and beside a
+    /// type with a fixed clock any without one: such as telephone events, whose timestamps are those of their
+    /// beginning (RFC 4733 section 2.2.1).
     pub fn on_packet(&mut self, payload_type: u8, timestamp: u32, time_ns: i64) {
-        let other = static_clock_rate(payload_type).filter(|_| payload_type != self.payload_type);
-        if other.is_some_and(|rate| self.known.is_some_and(|(known, _)| rate != known)) {
+        if payload_type != self.payload_type
+            && let Some((known, by)) = self.known
+            && static_clock_rate(payload_type).map_or(by == RateBy::PayloadType, |rate| rate != known)
+        {
             return;
         }
         let ticks = self.unwrapped(timestamp);
@@ -97,7 +102,7 @@ impl MediaClock {
         let since = ticks.saturating_sub(self.arrivals.first.map_or(ticks, |first| first.0));
         for (rate, jitter) in &mut self.meters {
             let sent_ns = nearest(since as f64 * 1e9 / f64::from(*rate));
-            jitter.add(time_ns.saturating_sub(sent_ns));
+            jitter.add_within(time_ns.saturating_sub(sent_ns), LONGEST_WAIT_NS);
         }
     }
 
@@ -179,6 +184,19 @@ mod tests {
             let jitter = clock(payload_type, None, rate, 400).jitter().and_then(|jitter| jitter.ms());
             assert!((jitter.unwrap() - 4.0).abs() < 1e-6, "{jitter:?}");
         }
+    }
+
+    #[test]
+    fn test_telephone_events_and_a_clock_that_begins_anew_make_no_jitter() {
+        let mut clock = MediaClock::new(8, None);
+        for number in 0..100_u32 {
+            let time_ns = i64::from(number) * 20 * MS;
+            let begin = if number < 50 { 1 << 20 } else { 0 };
+            clock.on_packet(8, begin + number * 160, time_ns);
+            // All events of a tone have the timestamp of its beginning.
+            clock.on_packet(101, begin, time_ns + 5 * MS);
+        }
+        assert_eq!(clock.jitter().and_then(|jitter| jitter.ms()), Some(0.0));
     }
 
     proptest! {
