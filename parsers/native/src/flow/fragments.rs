@@ -135,7 +135,7 @@ impl Fragments {
             network.transport = Transport::Tcp;
             network.tcp = Tcp {
                 seq: seq_of_first_byte.wrapping_add(offset),
-                // A window of 0 would count as announced.
+                // A window of 0 would close the one that was announced.
                 window: u16::MAX,
                 ..Tcp::default()
             };

@@ -43,7 +43,8 @@ impl Windows {
 
     #[inline(never)]
     fn on_change(&mut self, flags: TcpFlags, window: u16, time_ns: i64) {
-        if flags.has(TcpFlags::RST) {
+        // Without flags it has no header: a later fragment, or data of a simulation.
+        if flags == TcpFlags(0) || flags.has(TcpFlags::RST) {
             return;
         }
         if window == 0 {
@@ -111,6 +112,7 @@ mod tests {
         announce(&mut windows, 1, TcpFlags::ACK, 700);
         announce(&mut windows, 2, TcpFlags::ACK, 500);
         announce(&mut windows, 3, TcpFlags::RST, 0);
+        announce(&mut windows, 4, 0, 65_535);
         assert_eq!((windows.range(), windows.last()), (Some((500, 700)), Some(500)));
         assert_eq!((windows.closed_packets(), windows.closed_ns(9)), (0, 0));
     }
