@@ -61,7 +61,7 @@ _LOST: Final = {
     "lost_before_capture": (
         "Lost before the capture",
         "were lost before the capture",
-        "; losses after it are not known",
+        "; losses after it are not known unless `--vantage` places it at the receiver",
     ),
 }
 """Label of lost packets, what happened to them, and what is not known, by their column."""

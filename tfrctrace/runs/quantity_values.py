@@ -42,7 +42,8 @@ def column_value(flow: StudyFlow, name: str) -> SingleValue:
 
 
 def _unknown(column: str) -> str:
-    return f"null if {_when_null(column)}"
+    # the core knows no command line
+    return f"null if {_when_null(column)}".replace("`vantage`", "`--vantage`")
 
 
 def _when_null(column: str) -> str:

@@ -83,10 +83,10 @@ def test_numbers_without_gaps_are_no_arrivals_where_the_place_is_not_the_receive
     row = rows_to(path, 5001, vantage=vantage)
     assert (row["vantage"], row["sent_packets"], row["lost_before_capture"]) == (vantage, 100, 0)
     assert {row[column] for column in HIDDEN} == {None}
-    assert ("pass `--vantage receiver`" in row["notes"]) == (vantage is None)
+    assert ("pass `vantage=receiver`" in row["notes"]) == (vantage is None)
     row = rows_to(path, 5001, vantage="receiver")
     assert (row["received_packets"], row["lost_packets"], row["pdr"]) == (100, 0, 1)
-    assert "--vantage" not in row["notes"]
+    assert "`vantage" not in row["notes"]
 
 
 def test_no_limit_on_losses_holds_where_the_place_is_unknown(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_no_limit_on_losses_holds_where_the_place_is_unknown(run: Callable[..., 
         checked = run("check", path, "-r", limit)
         assert checked.status == 1
         assert "not known" in checked.out
-        assert "`--vantage` does" in checked.out
+        assert "--vantage" in checked.out
         assert run("check", path, "-r", limit, "--vantage", "receiver").status == 0
 
 
@@ -104,7 +104,7 @@ def test_a_page_has_no_delivery_where_the_place_is_not_known(tmp_path: Path) -> 
     page = tfrctrace.open(capture(tmp_path / "c.pcap", frames)).report_html()
     assert "0 of 100 packets sent" in page
     assert "losses after it are not known" in page
-    assert "--vantage receiver" in page
+    assert "--vantage" in page
     for words in ("Lost on the way", "Delivery and delay", "No stretch of time stands out"):
         assert words not in page
 
@@ -124,7 +124,7 @@ def test_one_direction_alone_never_shows_fewer_losses_than_the_program_reported(
     lost = REPORTED["linux-udp-vs-tcp-rcv.pcap.gz"]["lost"]
     if end == "snd":
         assert {row[column] for column in HIDDEN} == {None}
-        assert (row["lost_before_capture"], "--vantage receiver" in row["notes"]) == (0, True)
+        assert (row["lost_before_capture"], "`vantage=receiver`" in row["notes"]) == (0, True)
     else:
         assert row["lost_packets"] == row["lost_before_capture"] == lost
         assert "losses downstream of it are not counted" in row["notes"]

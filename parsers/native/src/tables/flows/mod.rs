@@ -340,7 +340,7 @@ impl<'a> FlowRow<'a> {
             )),
             (false, true) if self.place_is_unknown() => Some(format!(
                 "nothing tells where these packets were captured, so whether they arrived is not known: pass \
-                 `--vantage {}` if it was at their receiver",
+                 `vantage={}` if it was at their receiver",
                 if self.analysis.options.is_larger(self.flow, self.side) { "receiver" } else { "sender" }
             )),
             (false, true) => {
@@ -718,7 +718,7 @@ impl<'a> FlowRow<'a> {
         .u64(|row| Some(row.delivery()?.at_sender()?.sent)),
         column("received_packets", "", "packets that reached the receiver, without duplicates")
             .null_when("the trace does not show what arrives at the receiver; packets with numbers of which none is \
-                    missing were not captured there, or nothing tells where (`--vantage` does)")
+                    missing were not captured there, or nothing tells where (`vantage` does)")
             .u64(|row| Some(row.delivery()?.at_receiver()?.received)),
         column("received_bytes", "bytes", "bytes of the received packets, as they arrived")
             .null_when("as received_packets")
