@@ -81,7 +81,7 @@ fuzz: $(STAMPS)/tfrctrace ## attack the commands, then run each fuzz target unti
 	$(PYTHON) parsers/native/fuzz/campaign.py $(FUZZ)
 
 agreement: $(STAMPS)/tfrctrace ## compare packets and fields of your captures with tshark and tcptrace (make agreement CAPTURES='FOLDER...')
-	$(BIN)/python evaluation/agreement.py --tcptrace $(CAPTURES)
+	$(BIN)/python evaluation/agreement.py $(CAPTURES)
 	$(BIN)/python evaluation/fields/compare_fields.py $(CAPTURES)
 
 lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style, types and licences of Python and Rust

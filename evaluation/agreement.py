@@ -5,8 +5,8 @@ capture agrees if each of its packets has the same innermost TCP, UDP or DCCP he
 and so the same packets and bytes in each direction. A datagram's payload is what its IP packet carries: of a
 fragment, or where the length of UDP is wrong, that is less than tshark's `udp.length`. The others are listed
 by cause: the layers that tshark names, what tfrctrace says of the first packet that differs, and whether
-tcpdump reads the same ends as tfrctrace in all that differ. `--answers` keeps tshark's answers for the next
-time.
+tcpdump reads the same ends as tfrctrace in all that differ; then connections with other packets in tcptrace.
+`--answers` keeps tshark's answers for the next time.
 """
 
 from __future__ import annotations
@@ -277,7 +277,6 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--answers", type=Path, help="folder in which tshark's answers are kept")
-    parser.add_argument("--tcptrace", action="store_true", help="compare connections with tcptrace, too")
     parser.add_argument("--list", action="store_true", help="name every capture that differs")
     options = parser.parse_args()
     captures = captures_below(options.folders)
@@ -298,8 +297,7 @@ def main() -> None:
         print(f"{len(different):5}  {sum(one.differing for one in different):7} packets  {cause}{peer}")
         for one in different if options.list else different[:1]:
             print(f"{'':15}{one.path} {one.cause.rpartition(' (')[2].rstrip(')')}")
-    if options.tcptrace:
-        print_connections(captures)
+    print_connections(captures)
 
 
 def print_connections(captures: list[Path]) -> None:

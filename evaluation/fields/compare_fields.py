@@ -120,6 +120,7 @@ def connections(said: Tshark, trace: Trace) -> dict[Ends, tuple[Row, Row]]:
     for ends, row in by_ends.items():
         numbers = said.directions.get(ends) or Direction()
         row |= {"control_windows": numbers.control_windows, "rfc_duplicate_acks": numbers.duplicate_acks}
+        row["peer_keep_alives"] = numbers.counts["keep_alive"]
     return {
         ends: (row, by_ends[ends[2:] + ends[:2]])
         for ends, row in by_ends.items()
@@ -174,16 +175,18 @@ def of_segments(said: Tshark, trace: Trace) -> Iterator[Compared]:
         theirs = said.directions.get(ends)
         if theirs is None or len(theirs.streams) != 1 or ours["retransmitted_packets"] is None:
             continue
-        settled: set[str] = set()
+        sums: dict[str, str] = {}
         for definition in TSHARK:
             reported = sum(theirs.counts[name] for name in definition.field.split(" + "))
             columns = [ours[column] for column in definition.column.split(" + ")]
             number = None if None in columns else sum(columns)
             reason = definition.reason(ours, other, reported, number)
-            if definition.field in settled:
-                reason = "tshark divides by time what is divided here by bytes and windows; the sum is equal"
-            if reported == number:
-                settled.update(definition.field.split(" + "))
+            if definition.field in sums and not reason:
+                rest = sums[definition.field]
+                reason = f"tshark divides by time what is divided here by bytes and windows{rest}"
+            if reported == number or reason:
+                rest = "; the sum is equal" if reported == number else ""
+                sums |= dict.fromkeys(definition.field.split(" + "), rest)
             yield Compared(
                 "tshark",
                 definition.field,
@@ -282,12 +285,35 @@ def of_dns(said: Tshark, trace: Trace) -> Iterator[Compared]:
         )
         if not is_equal:
             continue
-        for time_ns, (from_ns, to_ns) in zip(theirs, ours, strict=True):
+        for time_ns, (from_ns, to_ns) in paired(theirs, ours):
             is_within = from_ns <= time_ns <= to_ns
             bounds = f"{from_ns} to {to_ns}"
-            yield Compared(
-                "tshark", "dns.time", "group_buckets.from_ns, to_ns", client, time_ns, bounds, is_within
+            reason = (
+                "a client that asked again waited since its first question here" if time_ns < from_ns else ""
             )
+            yield Compared(
+                "tshark",
+                "dns.time",
+                "group_buckets.from_ns, to_ns",
+                client,
+                time_ns,
+                bounds,
+                is_within,
+                reason,
+            )
+
+
+def paired(times_ns: list[int], buckets: list[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield each time with a bucket of its own that holds it, then the others in order."""
+    left, others = list(buckets), []
+    for time_ns in times_ns:
+        holding = next((bucket for bucket in left if bucket[0] <= time_ns <= bucket[1]), None)
+        if holding is None:
+            others.append(time_ns)
+        else:
+            left.remove(holding)
+            yield time_ns, holding
+    yield from zip(others, left, strict=True)
 
 
 def of_names(said: Tshark, trace: Trace) -> Iterator[Compared]:
@@ -364,14 +390,14 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--write", action="store_true", help="write the table into docs/validation.md")
-    parser.add_argument("--list", type=int, default=LISTED, help="differences listed of each field")
+    parser.add_argument("--list", action="store_true", help="name every difference, not only the first")
     options = parser.parse_args()
     captures = captures_below(options.folders)
     found = tallies(captures)
     begins = f"{datetime.datetime.now(datetime.UTC).date()}, {len(captures):,} captures:\n\n"
     show(begins + table(found), "fields", write=options.write)
     for (peer, name, _), tally in found.items():
-        for difference in tally.differing[: options.list]:
+        for difference in tally.differing[: None if options.list else LISTED]:
             print(f"{peer} {name} {difference}", file=sys.stderr)
 
 

@@ -14,6 +14,10 @@ PRINTED_MS = 0.06
 """tcptrace prints tenths of milliseconds."""
 
 
+SENT_SOON = "one byte of data that is sent again within a second is no keep-alive here"
+DOUBLED = "the peer takes what the network or the capture doubled for sent twice"
+
+
 def _same(_ours: Row, _other: Row, _theirs: float, _number: float | None) -> str:
     return ""
 
@@ -35,7 +39,26 @@ def _repeated_control(ours: Row, _other: Row, theirs: float, number: float | Non
     return ""
 
 
-def _announced_size(ours: Row, _other: Row, _theirs: float, _number: float | None) -> str:
+def _again(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
+    """Return why a packet with bytes that were shown before is no retransmission for one of both."""
+    if 0 < theirs - (number or 0) <= ours["network_duplicates"]:
+        return DOUBLED
+    return SENT_SOON if 0 < (number or 0) - theirs <= ours["peer_keep_alives"] else ""
+
+
+def _again_to_tcptrace(ours: Row, other: Row, theirs: float, number: float | None) -> str:
+    if ours["network_duplicates"] and theirs > (number or 0):
+        return DOUBLED
+    return _repeated_control(ours, other, theirs, number)
+
+
+def _keep_alive(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
+    return SENT_SOON if 0 < theirs - (number or 0) <= ours["retransmitted_packets"] else ""
+
+
+def _announced_size(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
+    if theirs >= 1 << 31 and (1 << 32) - theirs == (1 << 16) - (number or 0):
+        return "tcptrace takes sizes from 32,768 bytes on for negative"
     if not ours["syn_packets"]:
         return "the peer takes options from packets other than SYN"
     return (
@@ -58,6 +81,8 @@ def _window(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
 def _full_window(_ours: Row, other: Row, theirs: float, number: float | None) -> str:
     if number is None and other["receive_window_max_bytes"] is None and not theirs:
         return "null here where no window of the other side is known, 0 in tshark"
+    if number is not None and number > theirs:
+        return "data beyond the window fill it here, in tshark only what ends at its end"
     return ""
 
 
@@ -68,25 +93,27 @@ def _initial_window(ours: Row, _other: Row, _theirs: float, number: float | None
 
 
 def _late_packets(ours: Row, _other: Row, _theirs: float, _number: float | None) -> str:
-    return "no sample here after a late packet (Karn's rule)" if ours["out_of_order_packets"] else ""
+    if ours["out_of_order_packets"]:
+        return "no sample here after a late packet (Karn's rule)"
+    return DOUBLED if ours["network_duplicates"] else ""
 
 
-def _handshake(ours: Row, _other: Row, _theirs: float, number: float | None) -> str:
+def _handshake(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
     if ours["state"] == "refused":
         return "tcptrace takes a refusal for an answer"
     if number is None and ours["handshake_rtt_ms"] is None:
         return "null here if the handshake is not complete, or its packets were sent twice"
-    return ""
+    return DOUBLED if ours["network_duplicates"] and not theirs else ""
 
 
 def _duplicates_of_acknowledger(_ours: Row, other: Row, theirs: float, number: float | None) -> str:
     return _duplicates(other, other, theirs, number)
 
 
-def _duplicates(ours: Row, _other: Row, _theirs: float, number: float | None) -> str:
+def _duplicates(ours: Row, _other: Row, theirs: float, number: float | None) -> str:
     if number == ours["rfc_duplicate_acks"]:
         return "RFC 5681 asks for outstanding data and the same window, the peer does not"
-    return ""
+    return DOUBLED if ours["network_duplicates"] and theirs > (number or 0) else ""
 
 
 TCPTRACE = (
@@ -94,8 +121,8 @@ TCPTRACE = (
     Definition("actual_data_pkts", "data_packets"),
     Definition("actual_data_bytes", "payload_bytes"),
     Definition("unique_bytes_sent", "unique_bytes"),
-    Definition("rexmt_data_pkts", "retransmitted_packets", reason=_repeated_control),
-    Definition("rexmt_data_bytes", "retransmitted_bytes", reason=_repeated_control),
+    Definition("rexmt_data_pkts", "retransmitted_packets", reason=_again_to_tcptrace),
+    Definition("rexmt_data_bytes", "retransmitted_bytes", reason=_again_to_tcptrace),
     Definition("outoforder_pkts", "out_of_order_packets"),
     Definition("max_#_retrans", "max_retransmissions"),
     Definition("duplicate_acks", "duplicate_acks", reason=_duplicates_of_acknowledger),
@@ -116,12 +143,14 @@ TCPTRACE = (
 """Of each direction; `duplicate_acks` is that of the other one."""
 
 TSHARK = (
-    Definition("retransmission + out_of_order", "retransmitted_packets + out_of_order_packets"),
-    Definition("retransmission", "retransmitted_packets"),
-    Definition("out_of_order", "out_of_order_packets"),
-    Definition("zero_window_probe + keep_alive", "zero_window_probes + keep_alives"),
+    Definition(
+        "retransmission + out_of_order", "retransmitted_packets + out_of_order_packets", reason=_again
+    ),
+    Definition("retransmission", "retransmitted_packets", reason=_again),
+    Definition("out_of_order", "out_of_order_packets", reason=_again),
+    Definition("zero_window_probe + keep_alive", "zero_window_probes + keep_alives", reason=_keep_alive),
     Definition("zero_window_probe", "zero_window_probes"),
-    Definition("keep_alive", "keep_alives"),
+    Definition("keep_alive", "keep_alives", reason=_keep_alive),
     Definition("zero_window", "zero_windows"),
     Definition("duplicate_ack", "duplicate_acks", reason=_duplicates),
     Definition("window_full", "window_full", reason=_full_window),
