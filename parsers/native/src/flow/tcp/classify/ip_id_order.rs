@@ -44,10 +44,10 @@ impl IpIdOrder {
     /// section 4.1).
     #[inline(always)]
     pub fn note(&mut self, ip_id: Option<u16>) {
-        let Some(ip_id) = ip_id else { return };
+        let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0) else { return };
         let step = ip_id.wrapping_sub(self.newest);
         // Few packets go to other hosts between two of one flow.
-        if (1..64).contains(&step) && ip_id != 0 && self.near < u16::MAX {
+        if (1..64).contains(&step) && self.near < u16::MAX {
             self.near += 1;
             self.move_to(ip_id, self.seen << step);
         } else {
@@ -57,9 +57,6 @@ impl IpIdOrder {
 
     #[inline(never)]
     fn note_unusual(&mut self, ip_id: u16, step: i16) {
-        if ip_id == 0 {
-            return;
-        }
         if self.near.max(self.far) == u16::MAX {
             // Only the ratio of the counts matters.
             (self.near, self.far, self.repeats) = (self.near / 2, self.far / 2, self.repeats / 2);

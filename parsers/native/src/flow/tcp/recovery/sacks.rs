@@ -32,8 +32,8 @@ impl RecoveryState {
                 if !answer.is_copy {
                     self.on_duplicate_sack((start, end), answer);
                 }
-            } else if start >= answer.position && end <= next && !self.sacked.has(start, end) {
-                // RFC 2018 section 4: most blocks repeat those of acknowledgements before.
+            } else if start >= answer.position && end <= next && (at == 0 || !self.sacked.has(start, end)) {
+                // All but the first block mostly repeat those of acknowledgements before (RFC 2018 section 4).
                 self.judge_sacked((start, end), answer);
                 self.sacked.add(start, end);
             }
