@@ -23,7 +23,8 @@ def plain_text(text: str) -> str:
     That covers terminal sequences, line breaks, right-to-left overrides, and the lone surrogates that stand
     for the bytes of a file name that is not UTF-8. Escaping for HTML comes after this.
     """
-    if text.isascii() and text.isprintable():
+    # of the categories that draw something, only spaces beside the ASCII one are not printable for Python
+    if text.isprintable():
         return text
     return "".join(_visible(character) for character in text)
 

@@ -6,6 +6,8 @@ own, which are made only if they are short.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from tfrctrace.trace.tables import Tables
 
 _TABLES: Final[tuple[TableName, ...]] = (
-    "rounds",
     "causes",
     "variables",
     "feedback",
@@ -83,24 +84,30 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     Reports are shared, so inputs have names without the folders of this machine.
     `window_ns` is the width of the windows in figures over time.
     """
-    from tfrctrace.metrics.flow.quantiles import sample_quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.reports.results import Results
 
     # an input that can be read only once must collect everything now
     kept: tuple[TableName, ...] = (*_TABLES, "hops") if trace.is_network else _TABLES
-    reading = trace.read("flows", "bins", *kept, *(_SAMPLES if trace.is_read_once else ()))
+    reading = trace.read("flows", "bins", *kept, *(("rounds", *_SAMPLES) if trace.is_read_once else ()))
     # its pass needs as much memory as the first one, so it comes before frames of all flows
     link = _link(trace, reading) if flow is None else None
+    may_sample = _may_sample(trace, reading)
+    # there may be millions of rounds: they are let go before metrics need the memory
+    sampled = trace.read("rounds", *(_SAMPLES if may_sample else ()))
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
     tables["variables"] = with_flows(tables["variables"], flows)
-    replayed = _replayable(trace, flows, reading)
-    samples = _samples(trace, reading, is_replayed=not replayed.is_empty())
-    is_one = trace.is_joined or reading.clock is not None
-    tables["replay"] = _replayed(trace, replayed, reading)
+    tables["rounds"] = _drawn_rounds(flows, sampled)
+    drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
+    if flow is not None:
+        drawn = replace(drawn, link_bins=None)
+    if sampled is not reading:
+        trace.forget(sampled)
+    del sampled
+    tables["replay"] = _replayed(trace, _replayable(trace, flows, reading), reading)
     measured = _measured(trace, flows) if flow is None else None
     results = Results(
         flows=flows,
@@ -109,12 +116,10 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         problems=[*trace.warnings, *(_unmeasured(flows) if measured is None and flow is None else ())],
         tables=tables,
         measured=measured,
-        rtt_quantiles=None if samples is None else sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
-        sequence=None if samples is None else _sequence(trace, flows, samples),
-        link_bins=None if samples is None or flow is not None else _link_bins(trace, samples),
-        loss_course=None
-        if samples is None
-        else loss_course_of(flows, samples.table("losses").frame(), is_one),
+        rtt_quantiles=drawn.rtt_quantiles,
+        sequence=drawn.sequence,
+        link_bins=drawn.link_bins,
+        loss_course=drawn.loss_course,
         link=link,
         joined=trace.is_joined,
         clock=reading.clock,
@@ -239,21 +244,56 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Tables, reading: PassResult, *, is_replayed: bool) -> PassResult | None:
-    """Return a pass with every sample; None if there are too many packets or flows for a second one.
-
-    The same pass keeps what a replay needs.
-    """
-    if trace.is_read_once:
-        return reading
+def _may_sample(trace: Tables, reading: PassResult) -> bool:
+    """Return whether there are few enough packets and flows for every sample."""
     packets = sum(source["packets"] for source in reading.sources)
-    if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
-        return None
-    if not is_replayed:
-        return trace.read(*_SAMPLES)
-    from tfrctrace.replay.from_trace import TABLES
+    return trace.is_read_once or (packets <= _MOST_PACKETS and reading.flow_count <= _MOST_SAMPLED_FLOWS)
 
-    return trace.read_spooled(*_SAMPLES, *TABLES)
+
+@dataclass(frozen=True, slots=True)
+class _DrawnSamples:
+    """What is drawn of samples; None where there are none, or too many."""
+
+    rtt_quantiles: pl.DataFrame | None = None
+    sequence: pl.DataFrame | None = None
+    link_bins: pl.DataFrame | None = None
+    loss_course: pl.DataFrame | None = None
+
+
+def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _DrawnSamples:
+    """Reduce the samples of a pass to what is drawn."""
+    from tfrctrace.metrics.flow.quantiles import sample_quantiles
+
+    is_one = trace.is_joined or samples.clock is not None
+    return _DrawnSamples(
+        rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
+        sequence=_sequence(trace, flows, samples),
+        link_bins=_link_bins(trace, samples),
+        loss_course=loss_course_of(flows, samples.table("losses").frame(), is_one),
+    )
+
+
+def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
+    """Return the rounds of the direction with most data of each input: no others are drawn."""
+    import polars as pl
+
+    from tfrctrace.parsers.frames import joined_frame
+
+    largest = (
+        flows.lazy()
+        .filter(pl.col("rounds") > 0)
+        .select("source", "flow", "direction", "unique_bytes")
+        .sort("unique_bytes", "flow", "direction", descending=[True, False, False], nulls_last=True)
+        .unique("source", keep="first")
+        .collect()
+    )
+    frames = sampled.table("rounds").frames()
+    first = next(frames)
+    own = (
+        frame.join(largest, on=["flow", "direction"], how="semi", maintain_order="left")
+        for frame in chain([first], frames)
+    )
+    return joined_frame(own, first.clear())
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:

@@ -1,0 +1,32 @@
+"""What a report takes of a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+
+TWO_FLOWS = str(Path(__file__).resolve().parents[3] / "sample_traces" / "two-flows.pcapng.gz")
+
+
+def test_results_have_the_rounds_of_the_direction_with_most_data_alone() -> None:
+    trace = tfrctrace.open(TWO_FLOWS)
+    results = trace.results()
+    flows = results.flows.filter(pl.col("rounds") > 0)
+    largest = flows.filter(pl.col("unique_bytes") == pl.col("unique_bytes").max()).select("flow", "direction")
+    assert flows.height > 1
+    # what was let go is read again
+    own = trace.rounds.join(largest, on=["flow", "direction"], maintain_order="left")
+    assert results.table("rounds").equals(own)
+    assert own.height == flows.filter(pl.col("flow") == largest["flow"][0])["rounds"].max()
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+def test_rounds_beyond_the_limit_are_named_on_the_page() -> None:
+    results = tfrctrace.open(TWO_FLOWS, max_samples=20).results()
+    words = [str(problem["message"]) for problem in results.problems]
+    assert any("rounds left out" in text for text in words)
+    assert results.table("rounds").height <= 20
