@@ -60,12 +60,13 @@ def _single_rate(rate_pps: float | None) -> Range | None:
 
 
 def _reno(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    b = own.get("segments_per_ack", 1.0)
     if own.keys() & {"increase", "gamma"}:
         increase, gamma = own.get("increase", 1.0), own.get("gamma", 0.5)
         if increase <= 0:
             return None
-        return _single_rate(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase, gamma=gamma))
-    return _single_rate(steady.pftk_pps(measured.p, measured.rtt_s, 4 * measured.rtt_s))
+        return _single_rate(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase, gamma=gamma, b=b))
+    return _single_rate(steady.pftk_pps(measured.p, measured.rtt_s, 4 * measured.rtt_s, b=b))
 
 
 def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:

@@ -18,6 +18,7 @@ from tfrctrace.replay.tcp.htcp import Htcp
 from tfrctrace.replay.tcp.hybla import Hybla
 from tfrctrace.replay.tcp.illinois import Illinois
 from tfrctrace.replay.tcp.low_priority import LowPriority
+from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
 from tfrctrace.replay.tcp.westwood import Westwood
 from tfrctrace.replay.tcp.yeah import Yeah
@@ -79,8 +80,9 @@ def test_high_speed_has_the_table_of_its_rfc(window: float, segments: int, part:
     assert grown(control) == segments
 
 
-def test_high_speed_counts_acknowledgements() -> None:
-    assert grown(at_window(HighSpeed(START, segments_per_ack=2), 20)) == 0.5
+@pytest.mark.parametrize("kind", [HighSpeed, Hybla, Sack])
+def test_a_rule_that_counts_acknowledgements_grows_half_as_fast(kind: type[Sack]) -> None:
+    assert grown(at_window(kind(START, segments_per_ack=2), 20, rtts_s=(0.02,))) == 0.5
 
 
 @pytest.mark.parametrize(("cwnd", "growth"), [(40, 1), (100, 1), (250, 2.5)])

@@ -81,6 +81,18 @@ def test_parameters_change_what_is_expected() -> None:
     assert other.low_pps > first.low_pps
 
 
+def test_a_reno_that_counts_acknowledgements_is_slower() -> None:
+    # b of Padhye et al.: packets that an acknowledgement is for
+    rates = [
+        long_run_rate("sack", {"segments_per_ack": b} | more, MET)
+        for more in ({}, {"gamma": 0.5})
+        for b in (1, 2)
+    ]
+    per_segment, per_ack, aimd, aimd_per_ack = (rate.low_pps for rate in rates if rate is not None)
+    assert per_ack == pytest.approx(per_segment / 2**0.5, rel=0.1)
+    assert aimd_per_ack == pytest.approx(aimd / 2**0.5, rel=0.1)
+
+
 def test_the_thresholds_of_an_agent_are_those_of_its_formula() -> None:
     thresholds = {"alpha": 1.0, "beta": 3.0}  # v_alpha_ and v_beta_ of ns-2
     assert long_run_rate("vegas", {"agent": "ns2"}, MET) == long_run_rate("vegas", thresholds, MET)

@@ -46,6 +46,7 @@ RENO: Final = "reno"
 
 CANDIDATES: Final = (
     Candidate(RENO, Sack),
+    Candidate(RENO, Sack, by_acks={"segments_per_ack": 1}),
     Candidate("cubic", Cubic),
     Candidate("cubic", Cubic, {"increase_beyond": 0}),
     Candidate("vegas", Vegas),

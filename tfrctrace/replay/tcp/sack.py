@@ -17,11 +17,22 @@ class Sack(WindowControl):
     """Additive increase by one segment, multiplicative decrease to one half (RFC 5681 section 3)."""
 
     def __init__(
-        self, start: Start, *, increase: float = 1, gamma: float = 0.5, **window: Unpack[WindowParameters]
+        self,
+        start: Start,
+        *,
+        increase: float = 1,
+        gamma: float = 0.5,
+        segments_per_ack: float = 1,
+        **window: Unpack[WindowParameters],
     ) -> None:
-        """Set the growth in segments per round, and the factor of the window after a loss."""
+        """Set the growth in segments per round, and the factor of the window after a loss.
+
+        A sender may count acknowledgements (eq. 3): where each is for two segments, it grows half as fast.
+        """
         super().__init__(start, **window)
-        self._increase = at_least("increase", increase, 0.0)
+        self._increase = at_least("increase", increase, 0.0) / at_least(
+            "segments_per_ack", segments_per_ack, 1.0
+        )
         self._gamma = share_kept("gamma", gamma)
 
     def avoid_congestion(self, share: float) -> None:  # noqa: D102
