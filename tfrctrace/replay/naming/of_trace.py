@@ -151,7 +151,8 @@ def _answer(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, 
     if rounds.height < LEAST_CUTS or other is None or not facts["data_segments"]:
         return Answer((), FEW_ROUNDS)
     segment_bytes = _segment_bytes(facts, other)
-    segments_per_ack = facts["data_segments"] / max(other["packets"] - other["data_packets"], 1)
+    acknowledgements = (other["packets"] or 0) - (other["data_packets"] or 0)
+    segments_per_ack = facts["data_segments"] / max(acknowledgements, 1)
     observed = list(observations(rounds.iter_rows(named=True), segment_bytes))
     found = answer(observed, Start(segment_bytes=segment_bytes), max(segments_per_ack, 1.0))
     if RENO in found.names and facts["ecn_mode"] in _ECN:
