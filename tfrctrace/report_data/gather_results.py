@@ -1,7 +1,8 @@
 """Gather the results that a report shows, within limits of time and memory.
 
-One pass collects the tables that grow with the flows. Metrics, RTT samples and packets need passes of their
-own, which are made only if they are short.
+One pass collects the tables that grow with the flows. Another one collects rounds, causes and samples, which
+are reduced to what is drawn, and let go. Metrics and packets need passes of their own, which are made only if
+they are short.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tfrctrace.trace.tables import Tables
 
 _TABLES: Final[tuple[TableName, ...]] = (
-    "causes",
     "variables",
     "feedback",
     "loss_events",
@@ -41,6 +41,9 @@ _TABLES: Final[tuple[TableName, ...]] = (
     "links",
 )
 """Tables collected besides flows and bins; none of them has a row per packet."""
+
+_OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", "causes")
+"""Tables with rows for each round of data: of many packets they are most of what is collected."""
 
 _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
 
@@ -89,22 +92,23 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
 
     # an input that can be read only once must collect everything now
     kept: tuple[TableName, ...] = (*_TABLES, "hops") if trace.is_network else _TABLES
-    reading = trace.read("flows", "bins", *kept, *(("rounds", *_SAMPLES) if trace.is_read_once else ()))
+    reading = trace.read("flows", "bins", *kept, *((*_OF_ROUNDS, *_SAMPLES) if trace.is_read_once else ()))
     # its pass needs as much memory as the first one, so it comes before frames of all flows
     link = _link(trace, reading) if flow is None else None
     may_sample = _may_sample(trace, reading)
-    # there may be millions of rounds: they are let go before metrics need the memory
-    sampled = trace.read("rounds", *(_SAMPLES if may_sample else ()))
+    sampled = trace.read(*_OF_ROUNDS, *(_SAMPLES if may_sample else ()))
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     tables["rounds"] = _drawn_rounds(flows, sampled)
+    tables["causes"] = _rows_of_flow(sampled.table("causes").small_frame(), flow)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     if flow is not None:
         drawn = replace(drawn, link_bins=None)
     if sampled is not reading:
+        # metrics need the memory
         trace.forget(sampled)
     del sampled
     tables["replay"] = _replayed(trace, _replayable(trace, flows, reading), reading)
