@@ -59,7 +59,7 @@ impl<'a> GroupTableRow<'a> {
             "time in which the set-up of its connection held back a flow with data in this direction \
              (`cause` of causes), summed over flows; silence counts in intervals with packets of the group",
         )
-        .null_when("causes were not collected (`--causes`), or as tcp_data_packets")
+        .null_when("causes were not asked for, or as tcp_data_packets")
         .u64(|row| row.held_ns(Cause::Handshake)),
         column("application_ns", "ns", "likewise, its application")
             .null_when("as handshake_ns")
