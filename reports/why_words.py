@@ -40,6 +40,7 @@ CAUSE_WORDS: Final[Mapping[Cause, str]] = {
     "mark": "congestion marks (ECN) kept its congestion window small",
     "recovery": "it repaired losses",
     "timeout": "it waited for a retransmission timer, or repaired losses after one",
+    "outage": "nothing passed",
     "unknown": "the capture does not show what held it back",
 }
 """What the sender waited for, of which a sentence is made."""
@@ -67,7 +68,9 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "echoed_mark": "the receiver echoed marks, and the sender reduced its window",
     "retransmission": "data were retransmitted until all that was outstanding had been acknowledged",
     "retransmission_timer": "nothing was sent until a retransmission timer ran out",
-    "away_from_sender": "it was, or may have been, captured away from the sender; if not, give --vantage",
+    "no_answer": "data were retransmitted by timer again and again, and nothing answered",
+    "away_from_sender": "it was, or may have been, captured away from the sender, at a distance that neither "
+    "a handshake nor timestamps tell; if it was at the sender, give --vantage",
     "missing_data": "the capture lacks data that the receiver got",
     "clock_step": "the clock of the capture went back",
     "no_acknowledgements": "the capture has no packets of the other direction",
@@ -97,6 +100,7 @@ _HELP: Final[Mapping[Cause, str]] = {
     "mark": "A faster path, or a queue that marks later.",
     "recovery": "Fewer losses.",
     "timeout": "Fewer losses at the end of what is sent.",
+    "outage": "A path that is not interrupted.",
     "handshake": "A connection that is used again.",
 }
 
@@ -145,7 +149,7 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
     if flow.main_cause == "unknown":
         return [*found, f"Reason: {sign}.", *_queued(flow, beside)]
     found.append(f"Evidence: {sign} ({', '.join(_facts(flow))}).")
-    if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout"}:
+    if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout", "outage"}:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)
     found += _queued(flow, beside)

@@ -42,6 +42,9 @@ KERNEL_HAS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Causes of which the kernel has sums, and ours of the same meaning: it knows no servers."""
 
+ALONE: Final = 0.75
+"""Share of the bottleneck's rate below which a flow does not wait for its own data to pass it."""
+
 REPAIRS: Final = ("recovery", "timeout")
 
 
@@ -86,9 +89,19 @@ def expected_causes(folder: Path, scenario: Scenario, known: truth.Truth) -> fro
         cause = "loss"
     elif known.delivered_ce > dropped:
         cause = "mark"
+    elif scenario.backwards and _delivered_bps(folder) < ALONE * scenario.rate_bps:
+        # its acknowledgements wait behind the data of the other connection
+        cause = "shared_bottleneck"
     else:
         cause = "bottleneck"
     return frozenset({cause, "slow_start"} if scenario.limit == "short" else {cause})
+
+
+def _delivered_bps(folder: Path) -> float:
+    """Return the rate at which the receiver got data, by the sender's log."""
+    samples = truth.rows(folder / "flow.tcp_info.csv.gz")
+    first, last = samples[0], samples[-1]
+    return float((last["bytes_acked"] - first["bytes_acked"]) * 8e9 / (last["time_ns"] - first["time_ns"]))
 
 
 def _first(pattern: str, text: str) -> int:
@@ -157,12 +170,12 @@ def table(title: str, judged: Sequence[Judged], key: Callable[[Judged], str]) ->
     for one in judged:
         groups[key(one)].append(one)
     columns = ("flows", "application", "receiver", "send_buffer", "largest", "known")
-    lines = [f"{title:18}" + "".join(f"{column:>13}" for column in columns)]
+    lines = [f"{title:22}" + "".join(f"{column:>13}" for column in columns)]
     for name, group in sorted(groups.items()):
         right = [sum(one.within[column] for one in group) for column in columns[1:4]]
         right += [sum(one.is_right for one in group), sum(one.is_known for one in group)]
         shares = "".join(f"{100 * count / len(group):12.0f}%" for count in right)
-        lines.append(f"{name:18}{len(group):13}{shares}")
+        lines.append(f"{name:22}{len(group):13}{shares}")
     return lines
 
 
@@ -195,13 +208,11 @@ def main() -> None:
     asked = parser.parse_args()
     folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
     judged = [judge(folder, vantage) for vantage in asked.vantage or VANTAGES for folder in folders]
-    for title, key in (
-        ("vantage", lambda one: one.vantage),
-        ("limit, at sender", lambda one: one.limit),
-        ("controller", lambda one: one.controller),
-    ):
-        shown = judged if title == "vantage" else [one for one in judged if one.vantage == "sender"]
-        print(*table(title, shown, key), "", sep="\n")
+    print(*table("vantage", judged, lambda one: one.vantage), "", sep="\n")
+    for vantage in asked.vantage or VANTAGES:
+        shown = [one for one in judged if one.vantage == vantage]
+        print(*table(f"limit, {vantage}", shown, lambda one: one.limit), "", sep="\n")
+        print(*table(f"controller, {vantage}", shown, lambda one: one.controller), "", sep="\n")
     if asked.wrong:
         wrong = [one for one in judged if not one.is_right or not all(one.within.values())]
         print(*map(described, wrong), sep="\n")

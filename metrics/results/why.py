@@ -28,6 +28,7 @@ Cause = Literal[
     "mark",
     "recovery",
     "timeout",
+    "outage",
     "unknown",
 ]
 """The causes of the core's table, in its order."""
@@ -74,6 +75,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     mark_share: Share
     recovery_share: Share
     timeout_share: Share
+    outage_share: Share
     unknown_share: Share
     congestion_control: Annotated[
         str | None,

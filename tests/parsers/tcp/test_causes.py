@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import struct
 from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from corpus_case import CorpusCase
 
 import tfrctrace
 
@@ -30,8 +33,8 @@ def causes(capture):
     return trace.flows, trace.causes
 
 
-def seconds_by_cause(run, scenario):
-    flows, rows = causes(RUNS / run / "sender.pcap.gz")
+def seconds_by_cause(run, scenario, vantage="sender"):
+    flows, rows = causes(RUNS / run / f"{vantage}.pcap.gz")
     sent = flows.filter(pl.col("src_port") == scenario.sender.port).select("flow", "direction")
     rows = rows.join(sent, on=["flow", "direction"], how="semi")
     sums = rows.group_by("cause").agg((pl.col("end_ns") - pl.col("start_ns")).sum() / 1e9)
@@ -70,12 +73,74 @@ def test_rows_cover_the_life_of_a_flow_without_gap_or_overlap(capture):
         assert sent["payload_bytes"].item() > 0
 
 
-def test_away_from_the_sender_the_cause_is_unknown_with_the_reason():
-    _, rows = causes(CAPTURES / "linux-one-cubic-rcv.pcap.gz")
+def without_handshake_and_timestamps(capture, folder):
+    """Write a capture again without its SYNs, and with padding in place of TCP timestamps."""
+    content = gzip.decompress(capture.read_bytes())
+    kept, at = bytearray(content[:24]), 24
+    while at < len(content):
+        (captured,) = struct.unpack_from("<I", content, at + 8)
+        record = bytearray(content[at : at + 16 + captured])
+        at += len(record)
+        tcp = 16 + 14 + 4 * (record[16 + 14] & 15)
+        options = record[tcp + 20 : tcp + 4 * (record[tcp + 12] >> 4)]
+        if not record[tcp + 13] & 2:
+            record[tcp + 20 : tcp + 20 + len(options)] = options.replace(b"\x08\x0a", b"\xfe\x0a")
+            kept += record
+    path = folder / "bare.pcap"
+    path.write_bytes(kept)
+    return path
+
+
+AWAY = sorted(
+    (path.parent.name, path.name.removesuffix(".pcap.gz"))
+    for vantage in ("middle", "receiver")
+    for path in RUNS.glob(f"*/{vantage}.pcap.gz")
+)
+
+
+@pytest.mark.parametrize(("run", "vantage"), AWAY)
+def test_away_from_the_sender_causes_are_those_of_the_kernel(run, vantage, truth):
+    scenario, known = truth.read(RUNS / run)
+    found = seconds_by_cause(run, scenario, vantage)
+    assert max(found, key=found.__getitem__) in LARGEST[run]
+    # a tenth: how long an acknowledgement took to the sender is not known
+    near = {"abs": 0.1 * known.life_s}
+    assert found.get("application", 0) + found.get("server", 0) == pytest.approx(known.application_s, **near)
+    assert found.get("receiver", 0) == pytest.approx(known.receiver_s, **near)
+
+
+@pytest.mark.parametrize(("run", "vantage"), AWAY)
+def test_away_from_the_sender_round_trip_times_are_those_of_the_whole_path(run, vantage, truth):
+    scenario, known = truth.read(RUNS / run)
+    flows, rows = causes(RUNS / run / f"{vantage}.pcap.gz")
+    sent = flows.filter(pl.col("src_port") == scenario.sender.port).select("flow", "direction")
+    rows = rows.join(sent, on=["flow", "direction"], how="semi")
+    assert rows["base_rtt_ms"].unique().item() == pytest.approx(known.min_rtt_ms, rel=0.1)
+    assert rows["flight_error_bytes"].null_count() == 0
+
+
+def test_far_from_the_sender_without_handshake_and_timestamps_the_cause_is_unknown(tmp_path):
+    _, rows = causes(without_handshake_and_timestamps(CAPTURES / "linux-one-cubic-rcv.pcap.gz", tmp_path))
     data = rows.filter(pl.col("direction") == "fwd")
     assert set(data["cause"]) <= {"handshake", "unknown"}
     assert set(data.filter(pl.col("cause") == "unknown")["sign"]) == {"away_from_sender"}
-    assert data["rtt_ms"].null_count() == len(data)
+    assert data["rtt_ms"].null_count() == data["flight_error_bytes"].null_count() == len(data)
+
+
+def test_while_timers_expire_and_nothing_is_heard_the_cause_is_an_outage(tmp_path):
+    """The kernel's tracepoint shows which retransmissions its timer sent."""
+    case = CorpusCase("outage")
+    capture = case.unpack("snd", tmp_path)
+    packets = pl.concat(tfrctrace.open(capture).packets())
+    timers = [int(row["frame"]) for row in case.truth if row["tap"] == "snd" and row["cause"] == "timer"]
+    data = packets.filter(pl.col("packet").is_in(timers))
+    answers = packets.filter(pl.col("src") == data["dst"].first())
+    last_ns = data["time_ns"].max()
+    _, rows = causes(capture)
+    outage = rows.filter(pl.col("cause") == "outage")
+    assert outage["sign"].unique().to_list() == ["no_answer"]
+    assert outage["start_ns"].min() < data["time_ns"].min()
+    assert outage["end_ns"].max() == answers.filter(pl.col("time_ns") > last_ns)["time_ns"].min()
 
 
 def test_after_a_clock_has_gone_back_the_cause_is_unknown_with_the_reason():

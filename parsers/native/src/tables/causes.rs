@@ -7,7 +7,7 @@ use super::rounds::ms;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
-use crate::flow::tcp::causes::{Cause, Sign, Stretch, Waits, hidden, ledger};
+use crate::flow::tcp::causes::{Cause, Sign, Stretch, View, Waits, hidden, ledger};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -42,9 +42,9 @@ impl PassTable for Causes {
             each_flow(analysis, |shown, flow| {
                 let forward = shown.flow(flow).forward();
                 for side in [forward, forward.other()] {
-                    let Some(waits) = ledgers.get(flow, side) else { continue };
-                    let hides = hidden_by(shown, flow, side).or(waits.has_stepped.then_some(Sign::ClockStep));
-                    add(&mut rows, (flow, side, direction_name(side, forward)), waits, hides);
+                    let Some(view) = ledgers.get(flow, side) else { continue };
+                    let hides = hidden_by(shown, flow, side, view);
+                    add(&mut rows, (flow, side, direction_name(side, forward)), &view.waits, hides);
                 }
             })?;
         }
@@ -62,19 +62,24 @@ impl PassTable for Causes {
 }
 
 /// Why the waits of a side show nothing, if so.
-fn hidden_by(shown: Shown<'_>, number: u32, side: Side) -> Option<Sign> {
+fn hidden_by(shown: Shown<'_>, number: u32, side: Side, view: &View) -> Option<Sign> {
     let flow = shown.flow(number);
     let half = flow.transport.tcp.as_deref()?.half(side);
-    // A doubtful place is not taken for the sender's: from another one a wrong cause looks certain.
+    // A doubtful place is not taken for the sender's: from another one a wrong cause looks certain. But where
+    // the sender's distance is known, the view is the sender's.
     let vantage = shown.options.vantage_of(flow, side);
-    if vantage.is_some_and(|(place, confidence)| place != Vantage::Sender || confidence < BELIEVED) {
+    let is_seen_from = |(place, confidence)| match view.is_known() {
+        true => place == Vantage::Sender || confidence < 1.0 || view.waits.is_estimated,
+        false => place == Vantage::Sender && confidence >= BELIEVED,
+    };
+    if !vantage.is_none_or(is_seen_from) {
         Some(Sign::AwayFromSender)
-    } else if half.gap_bytes() > 0 {
+    } else if half.gap_bytes() > 0 || half.ends_unseen() {
         Some(Sign::MissingData)
     } else if flow.direction(side.other()).packets == 0 {
         Some(Sign::NoAcknowledgements)
     } else {
-        None
+        view.waits.has_stepped.then_some(Sign::ClockStep)
     }
 }
 
@@ -117,14 +122,22 @@ impl<'a> Row<'a> for CauseRow<'a> {
             .name(|row| row.of.stretch.second.map(Cause::name)),
         column("flight_bytes", "bytes", "most data in flight in the stretch, after a packet was sent")
             .u64(|row| Some(row.of.stretch.flight.into())),
+        column(
+            "flight_error_bytes",
+            "bytes",
+            "by how much it may be larger or smaller: of these, an estimate away from the sender cannot tell \
+             whether their acknowledgement had come; 0 at the sender",
+        )
+        .null_when("the cause is unknown for the whole flow")
+        .u64(|row| row.of.stretch.flight_error.map(u64::from)),
         column("window_bytes", "bytes", "receive window at its newest data, scaled")
             .null_when("the scale is not known (no SYN), or no data yet")
             .u64(|row| row.of.stretch.window.map(u64::from)),
         column("rtt_ms", "ms", "shortest round-trip time of the lap at its end")
-            .null_when("no lap of one round-trip time is over, or captured away from the sender")
+            .null_when("no lap of one round-trip time is over, or the cause is unknown for the whole flow")
             .f64(|row| row.of.stretch.rtt_ns.map(ms)),
-        column("base_rtt_ms", "ms", "shortest round-trip time of the direction")
-            .null_when("no RTT sample, or captured away from the sender")
+        column("base_rtt_ms", "ms", "shortest round-trip time between sender and receiver")
+            .null_when("no RTT sample, or the cause is unknown for the whole flow")
             .f64(|row| row.of.base_rtt_ns.map(ms)),
     ]];
 }

@@ -97,6 +97,9 @@ impl<'a> GroupTableRow<'a> {
         column("timeout_ns", "ns", "likewise, a retransmission timer, or the repair after it")
             .null_when("as handshake_ns")
             .u64(|row| row.held_ns(Cause::Timeout)),
+        column("outage_ns", "ns", "likewise, a path on which nothing passed")
+            .null_when("as handshake_ns")
+            .u64(|row| row.held_ns(Cause::Outage)),
         column("unknown_ns", "ns", "likewise, what the capture does not show")
             .null_when("as handshake_ns")
             .u64(|row| row.held_ns(Cause::Unknown)),

@@ -26,6 +26,8 @@ named_enum! {
         Recovery = "recovery",
         /// A retransmission timer, and the repair after it.
         Timeout = "timeout",
+        /// Nothing passes.
+        Outage = "outage",
         Unknown = "unknown",
     }
 }
@@ -58,6 +60,8 @@ named_enum! {
         EchoedMark = "echoed_mark",
         Retransmission = "retransmission",
         RetransmissionTimer = "retransmission_timer",
+        /// Retransmissions by timer that nothing answers.
+        NoAnswer = "no_answer",
         AwayFromSender = "away_from_sender",
         /// The capture lacks data that the receiver got.
         MissingData = "missing_data",

@@ -17,8 +17,9 @@ const REFILLS_TO_WRITES: i64 = 3;
 /// Flight below this part of the largest one since the window was last reduced.
 const BELOW_EARLIER: f64 = 0.75;
 /// Waits for data below this part of the time are not the application's: timers are coarse, and an
-/// acknowledgement may be late.
-const CHANCE: f64 = 0.06;
+/// acknowledgement may be late. Away from the sender, how late is not known either.
+const CHANCE: f64 = 0.15;
+const CHANCE_AWAY: f64 = 0.3;
 
 /// A stretch of a flow's life, up to a time.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,9 @@ pub struct Stretch {
     pub cause: Cause,
     pub sign: Sign,
     pub second: Option<Cause>,
-    /// Largest flight in it, and the receive window then.
+    /// Largest flight in it, by how much that may be wrong (None if all is), and the receive window then.
     pub flight: u32,
+    pub flight_error: Option<u32>,
     pub window: Option<u32>,
     /// Shortest round-trip time around it.
     pub rtt_ns: Option<i64>,
@@ -42,6 +44,7 @@ pub fn hidden(waits: &Waits, sign: Sign) -> Vec<Stretch> {
         sign,
         second: None,
         flight: span.flight,
+        flight_error: None,
         window: span.window,
         rtt_ns: None,
     };
@@ -64,6 +67,7 @@ pub fn ledger(waits: &Waits) -> Vec<Stretch> {
     let mut ledger = Ledger {
         stretches: Vec::new(),
         network: Network::of(&waits.path),
+        chance: if waits.is_estimated { CHANCE_AWAY } else { CHANCE },
         has_refills: Sums::of(&waits.spans, start_ns).are_refills(),
     };
     while first < waits.spans.len() {
@@ -135,14 +139,16 @@ impl Sums {
     }
 
     /// Whether missing data are too rare to mean something.
-    fn is_chance(&self) -> bool {
-        self.idle == 0 && (self.missing as f64) < CHANCE * (self.missing as f64 + self.window as f64)
+    fn is_chance(&self, chance: f64) -> bool {
+        self.idle == 0 && (self.missing as f64) < chance * (self.missing as f64 + self.window as f64)
     }
 }
 
 struct Ledger<'a> {
     stretches: Vec<Stretch>,
     network: Network<'a>,
+    /// Part of the time below which waits for data mean nothing.
+    chance: f64,
     /// Whether refills prevail in the whole flow: the ticks of an application may agree with
     /// acknowledgements for a while.
     has_refills: bool,
@@ -182,6 +188,7 @@ impl Ledger<'_> {
             Wait::ClosedWindow => (Cause::Receiver, Sign::ClosedWindow, None),
             Wait::Recovery => (Cause::Recovery, Sign::Retransmission, losses()),
             Wait::Timeout => (Cause::Timeout, Sign::RetransmissionTimer, losses()),
+            Wait::Outage => (Cause::Outage, Sign::NoAnswer, Some(Cause::Timeout)),
             Wait::Data | Wait::DataWithAck | Wait::Refill | Wait::Window => return None,
         })
     }
@@ -197,7 +204,7 @@ impl Ledger<'_> {
                 Some((Cause::Application, Sign::FlightBelowEarlier, None))
             }
             Wait::Window => None,
-            _ if sums.is_chance() => None,
+            _ if sums.is_chance(self.chance) => None,
             _ if is_send_buffer => Some(send_buffer),
             Wait::Data => Some((Cause::Application, Sign::Write, None)),
             _ => Some((Cause::Application, Sign::UnusedRoom, Some(Cause::SendBuffer))),
@@ -220,11 +227,13 @@ impl Ledger<'_> {
         {
             last.end_ns = end_ns;
             last.flight = last.flight.max(span.flight);
+            last.flight_error = last.flight_error.max(Some(span.flight_error));
             last.window = span.window.or(last.window);
             return;
         }
-        let (flight, window) = (span.flight, span.window);
+        let Span { flight, window, .. } = *span;
+        let flight_error = Some(span.flight_error);
         let rtt_ns = self.network.rtt_at(end_ns);
-        self.stretches.push(Stretch { end_ns, cause, sign, second, flight, window, rtt_ns });
+        self.stretches.push(Stretch { end_ns, cause, sign, second, flight, flight_error, window, rtt_ns });
     }
 }

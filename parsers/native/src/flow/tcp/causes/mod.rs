@@ -1,7 +1,8 @@
 //! Why a sender was no faster: every instant of a flow has one cause.
 //!
-//! A packet shows a [`Moment`] of the data of each side. [`waits`] takes moments one by one and says what
-//! the sender waited for between its data; [`path`] what the path did meanwhile. At the end
+//! A packet shows a [`Moment`] of the data of each side. [`view`] brings moments into the order in which
+//! the sender saw them, if the capture is elsewhere. [`waits`] takes them one by one and says what the
+//! sender waited for between its data; [`path`] what the path did meanwhile. At the end
 //! [`ledger`] gives each stretch a [`Cause`], with the help of [`network`] where the congestion window
 //! was the limit. It is only done if the table `causes` is wanted: there is a wait for nearly every
 //! packet.
@@ -11,23 +12,26 @@ mod ledger;
 mod moment;
 mod network;
 mod path;
+mod sender_clock;
 #[cfg(test)]
 mod tests;
+mod view;
 mod waits;
 
 pub use cause::{Cause, Sign};
 pub use ledger::{Stretch, hidden, ledger};
 use moment::{Event, Moment};
+pub use view::View;
 pub use waits::Waits;
 
 use super::{Connection, Outcome};
 use crate::packet::event::Packet;
 use crate::packet::key::Side;
 
-/// The waits of both sides of every connection, indexed by flow number.
+/// What both sides of every connection waited for, indexed by flow number.
 #[derive(Debug)]
 pub struct Ledgers {
-    flows: Vec<Option<Box<[Waits; 2]>>>,
+    flows: Vec<Option<Box<[View; 2]>>>,
     /// How many more waits and laps are kept.
     left: usize,
     /// Packets that came after those of which anything was kept.
@@ -40,9 +44,9 @@ impl Ledgers {
         Self { flows: Vec::new(), left: limit, left_out: 0 }
     }
 
-    /// The waits of the data of a side, up to the last packet of its flow; None if it sent none.
-    pub fn get(&self, flow: u32, side: Side) -> Option<&Waits> {
-        self.flows.get(flow as usize)?.as_ref()?.get(side as usize).filter(|waits| waits.has_data())
+    /// What a side saw, up to the last packet of its flow; None if it sent no data.
+    pub fn get(&self, flow: u32, side: Side) -> Option<&View> {
+        self.flows.get(flow as usize)?.as_ref()?.get(side as usize).filter(|view| view.waits.has_data())
     }
 
     /// Take a packet from `side` of `flow`, after its connection processed it and returned
@@ -63,11 +67,12 @@ impl Ledgers {
             self.flows.resize_with(index + 1, || None);
         }
         let Some(both) = self.flows.get_mut(index).map(|both| both.get_or_insert_default()) else { return };
-        for (of, waits) in [Side::Low, Side::High].into_iter().zip(both.iter_mut()) {
+        let stamp = packet.network.tcp().and_then(|tcp| tcp.options.timestamp);
+        for (of, view) in [Side::Low, Side::High].into_iter().zip(both.iter_mut()) {
             if let Some(moment) = Moment::of(connection, of, (side, packet), outcome) {
-                let before = waits.kept();
-                waits.on_moment(&moment);
-                self.left = self.left.saturating_sub(waits.kept().saturating_sub(before));
+                let before = view.waits.kept();
+                view.on_moment(moment, of == side, stamp, connection.half(of).near_ns());
+                self.left = self.left.saturating_sub(view.waits.kept().saturating_sub(before));
             }
         }
     }
@@ -75,6 +80,6 @@ impl Ledgers {
     /// No packet follows.
     pub fn finish(&mut self) {
         let all = self.flows.iter_mut().flatten().flat_map(|both| both.iter_mut());
-        all.filter(|waits| waits.has_data()).for_each(Waits::finish);
+        all.filter(|view| view.waits.has_data()).for_each(View::finish);
     }
 }

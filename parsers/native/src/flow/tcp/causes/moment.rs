@@ -1,7 +1,7 @@
 //! What one packet shows of the data of one side.
 
 use super::super::classify::class::Class;
-use super::super::{Connection, Outcome};
+use super::super::{Connection, HalfConnection, Outcome};
 use crate::flow::rtt_statistics::RttMethod;
 use crate::packet::event::{Packet, Tcp, TcpFlags};
 use crate::packet::key::Side;
@@ -36,6 +36,8 @@ pub struct Moment {
     pub full_size: u32,
     /// Round-trip time of the acknowledged data, if it gives one.
     pub rtt_ns: Option<u64>,
+    /// By how much the flight may be larger or smaller.
+    pub flight_error: u32,
     /// Whether the side opened the connection.
     pub is_opener: bool,
 }
@@ -53,7 +55,7 @@ impl Moment {
         let half = connection.half(side);
         let window_end = half.acknowledged.window_end;
         let event = match side == from {
-            true => data_event(tcp, payload, outcome),
+            true => data_event(tcp, payload, half, outcome),
             false => acknowledgement_event(tcp, payload),
         };
         Some(Self {
@@ -65,6 +67,7 @@ impl Moment {
             window_end: Some(window_end).filter(|&end| end != i64::MAX),
             full_size: half.full_size(connection.half(side.other())),
             rtt_ns: outcome.rtt.filter(|rtt| rtt.method == RttMethod::Ack && side != from).map(|rtt| rtt.ns),
+            flight_error: 0,
             is_opener: connection.opener() == Some(side),
         })
     }
@@ -75,9 +78,11 @@ impl Moment {
     }
 }
 
-fn data_event(tcp: &Tcp, payload: u32, outcome: &Outcome) -> Event {
+fn data_event(tcp: &Tcp, payload: u32, half: &HalfConnection, outcome: &Outcome) -> Event {
     match outcome.finding.map(|finding| finding.class) {
         Some(class) if class.is_retransmission() => Event::Repair { is_timeout: class == Class::Rto },
+        Some(Class::Unseen) => Event::Repair { is_timeout: half.repairs_by_timeout() },
+        Some(Class::Reordered) => Event::Other,
         _ if payload > 0 && outcome.new_bytes > 0 => {
             Event::Data { is_pushed: tcp.flags.has(TcpFlags::PSH), cuts_window: tcp.flags.has(TcpFlags::CWR) }
         }

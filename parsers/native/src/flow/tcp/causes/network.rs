@@ -15,13 +15,13 @@ const LOSSES: usize = 4;
 const EQUAL: f64 = 0.15;
 /// Round trips, and time, over which a rate is taken: shorter ones depend on where segments fall.
 const BLOCK_LAPS: usize = 8;
-const BLOCK_NS: i64 = 250_000_000;
+const BLOCK_NS: i64 = 500_000_000;
 /// The capacity: this quantile of the rates of all blocks.
 const CAPACITY_QUANTILE: f64 = 0.9;
 /// With a queue, a flow that is alone has the rate of the path. A rate this far below the capacity, or
 /// rates that vary so much over the blocks around, are those of a shared bottleneck.
 const SHARED: f64 = 0.75;
-const UNSTEADY: f64 = 0.15;
+const UNSTEADY: f64 = 0.2;
 const AROUND: usize = 6;
 /// A rate within this part of the capacity is steady.
 const STEADY: f64 = 0.85;

@@ -60,6 +60,11 @@ impl Path {
         self.base_rtt_ns
     }
 
+    /// The round-trip times so far were those of a part of the path.
+    pub fn forget_rtts(&mut self) {
+        (self.base_rtt_ns, self.lap_rtt_ns, self.last_rtt_ns) = (None, None, 0);
+    }
+
     pub fn on_moment(&mut self, moment: &Moment, is_repairing: bool) {
         if let Some(rtt_ns) = moment.rtt_ns.and_then(|ns| i64::try_from(ns).ok()).filter(|&ns| ns > 0) {
             self.last_rtt_ns = rtt_ns;

@@ -1,5 +1,6 @@
 //! Senders written out packet by packet: what holds them back is known.
 
+use super::View;
 use super::cause::{Cause, Sign};
 use super::ledger::{Stretch, hidden, ledger};
 use super::moment::{Event, Moment};
@@ -24,6 +25,7 @@ impl Sender {
     }
 
     fn show(&mut self, time_ms: i64, event: Event, payload: i64, rtt_ms: Option<i64>) {
+        self.waits.on_packet(time_ms * MS);
         self.waits.on_moment(&Moment {
             time_ns: time_ms * MS,
             event,
@@ -33,6 +35,7 @@ impl Sender {
             window_end: Some(self.delivered + self.window),
             full_size: MSS as u32,
             rtt_ns: rtt_ms.map(|ms| (ms * MS) as u64),
+            flight_error: 0,
             is_opener: true,
         });
     }
@@ -173,6 +176,71 @@ fn test_silence_before_a_repair_by_timer_is_a_timeout() {
 }
 
 #[test]
+fn test_timeouts_in_a_row_that_nothing_answers_are_an_outage() {
+    let mut sender = Sender::new(600 * MSS);
+    (0..4).for_each(|_| sender.send(50, MSS, true));
+    sender.acknowledge(100, MSS, 50);
+    for now_ms in [400, 1_000, 2_200] {
+        sender.show(now_ms, Event::Repair { is_timeout: true }, MSS, None);
+    }
+    sender.acknowledge(2_250, MSS, 50);
+    sender.show(2_251, Event::Repair { is_timeout: true }, MSS, None);
+    sender.show(2_252, Event::Repair { is_timeout: true }, MSS, None);
+    sender.acknowledge(2_300, 2 * MSS, 50);
+    let found = sender.ledger();
+    assert_eq!(time_of(&found, Cause::Outage), 2_150);
+    assert_eq!(time_of(&found, Cause::Timeout), 50);
+}
+
+/// Data of a sender 40 ms before the capture: `stamps` if its timestamps show when they left.
+fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
+    let mut view = View::default();
+    let (near_ns, window) = (Some(40 * MS), 8 * MSS);
+    let moment = |time_ms: i64, event, next, delivered| Moment {
+        time_ns: time_ms * MS,
+        event,
+        payload: MSS as u32,
+        next,
+        delivered,
+        window_end: Some(delivered + window),
+        full_size: MSS as u32,
+        rtt_ns: Some(10 * MS as u64),
+        flight_error: 0,
+        is_opener: true,
+    };
+    for round in 0..100 {
+        // Ten milliseconds from the capture to the receiver and back, and forty to the sender and back.
+        let (sent_ms, first) = (round * (50 + queue_ms), 1 + round * window);
+        let data_ms = sent_ms + queue_ms;
+        let stamp = |value: i64, echo: i64| has_stamps.then_some((value as u32, echo as u32));
+        let newest = stamp(1_000 + sent_ms, 5_000 + round);
+        for segment in 1..=8 {
+            let data = Event::Data { is_pushed: segment == 8, cuts_window: false };
+            view.on_moment(moment(data_ms, data, first + segment * MSS, first), true, newest, near_ns);
+        }
+        let end = first + window;
+        let ack = Event::Acknowledgement { carries_data: false };
+        let answer = stamp(5_001 + round, 1_000 + sent_ms);
+        view.on_moment(moment(data_ms + 10, ack, end, end), false, answer, near_ns);
+    }
+    view.finish();
+    view
+}
+
+#[test]
+fn test_away_from_the_sender_acknowledgements_count_when_they_reach_it() {
+    for (queue_ms, has_stamps) in [(0, false), (0, true), (30, true)] {
+        let view = view_of_a_window_limited_sender(queue_ms, has_stamps);
+        let found = ledger(&view.waits);
+        let causes: Vec<_> = found.iter().map(|one| (one.cause, one.flight)).collect();
+        assert_eq!(causes, [(Cause::Receiver, 8_000)], "{queue_ms} {found:?}");
+        // Without an echo, the newest acknowledgement may come after the data.
+        assert_eq!(found[0].flight_error, Some(if has_stamps { 0 } else { 8_000 }));
+        assert_eq!(view.waits.path.base_rtt_ns(), Some(50 * MS));
+    }
+}
+
+#[test]
 fn test_what_cannot_be_seen_is_unknown_with_its_reason() {
     let mut sender = Sender::new(60 * MSS);
     for now_ms in [100, 200, 300] {
@@ -219,8 +287,10 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
                 window_end,
                 full_size,
                 rtt_ns,
+                flight_error: 0,
                 is_opener: false,
             };
+            sender.waits.on_packet(time_ns);
             sender.waits.on_moment(&moment);
         }
     }

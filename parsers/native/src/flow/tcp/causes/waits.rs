@@ -27,6 +27,8 @@ const PACED: u8 = 3;
 const PACE_CHANGE: i64 = 2;
 /// Segments that a pacing sender lets go at a time (Linux's least `tso_segs`).
 const PACED_SEGMENTS: u32 = 2;
+/// Timeouts in a row without any answer that show that nothing passes.
+const OUTAGE_TIMEOUTS: u32 = 2;
 /// Room for a burst, as a part (1/n) of the flight.
 const SLACK_PART: i64 = 8;
 
@@ -55,6 +57,17 @@ pub enum Wait {
     Recovery,
     /// A retransmission timer, and the repair after it.
     Timeout,
+    /// Any answer, while the timer expired again and again.
+    Outage,
+}
+
+/// Timeouts in a row, each after no less time than the one before (RFC 6298 section 5.5), and the silence
+/// before the last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unanswered {
+    timeouts: u32,
+    last_ns: i64,
+    silence_ns: i64,
 }
 
 /// A wait, up to a time; it began where the last one ended.
@@ -64,8 +77,9 @@ pub struct Span {
     pub wait: Wait,
     /// Waits of this kind in a row.
     pub count: u32,
-    /// Largest flight in it.
+    /// Largest flight in it, and by how much that may be wrong.
     pub flight: u32,
+    pub flight_error: u32,
     /// The receive window then; None if its scale is unknown.
     pub window: Option<u32>,
 }
@@ -77,6 +91,7 @@ struct LastSent {
     /// Segments of its burst, and their bytes.
     burst: (u32, u32),
     flight: i64,
+    flight_error: u32,
     /// Space that they left in the receive window; None if its scale is unknown.
     room: Option<i64>,
     window: Option<u32>,
@@ -118,11 +133,12 @@ pub struct Waits {
     /// What the path did meanwhile.
     pub path: Path,
     decided_ns: i64,
-    /// When the newest packet was seen.
+    /// When the newest packet was captured.
     last_ns: i64,
     sent: Option<LastSent>,
     answers: Answers,
     repair: Option<Repair>,
+    unanswered: Unanswered,
     delivered: i64,
     /// Size of the newest segments, and how many in a row had it.
     usual: (u32, u32),
@@ -132,19 +148,30 @@ pub struct Waits {
     /// Nanoseconds for 1024 bytes between packets that left alone, and how many in a row agreed.
     pace: (i64, u8),
     is_opener: bool,
+    /// Whether order and times are estimates, from a capture away from the sender.
+    pub is_estimated: bool,
     /// Whether the clock of the capture went back by more than what these decisions resolve.
     pub has_stepped: bool,
 }
 
 impl Waits {
-    /// Take what a packet shows.
-    pub fn on_moment(&mut self, moment: &Moment) {
+    /// A packet of the flow was captured.
+    pub fn on_packet(&mut self, time_ns: i64) {
         if self.start_ns.is_none() {
-            (self.decided_ns, self.last_ns) = (moment.time_ns, moment.time_ns);
+            (self.decided_ns, self.last_ns) = (time_ns, time_ns);
         }
-        self.start_ns = Some(self.start_ns.map_or(moment.time_ns, |ns| ns.min(moment.time_ns)));
-        self.has_stepped |= self.last_ns.saturating_sub(moment.time_ns) > PROMPT_NS.1;
-        self.last_ns = self.last_ns.max(moment.time_ns);
+        self.start_ns = Some(self.start_ns.map_or(time_ns, |ns| ns.min(time_ns)));
+        self.has_stepped |= self.last_ns.saturating_sub(time_ns) > PROMPT_NS.1;
+        self.last_ns = self.last_ns.max(time_ns);
+    }
+
+    /// When the newest packet was captured.
+    pub fn last_ns(&self) -> i64 {
+        self.last_ns
+    }
+
+    /// The sender saw what a packet shows.
+    pub fn on_moment(&mut self, moment: &Moment) {
         self.is_opener = moment.is_opener;
         match moment.event {
             Event::Data { is_pushed, .. } => self.on_data(moment, is_pushed),
@@ -163,6 +190,7 @@ impl Waits {
             sent.is_pushed |= self.answers.emptied_ns.is_some();
         }
         self.answers.last_ns = None;
+        self.decide_outage(self.last_ns);
         self.close(self.last_ns);
     }
 
@@ -184,6 +212,7 @@ impl Waits {
 
     fn on_data(&mut self, moment: &Moment, is_pushed: bool) {
         self.note_size(moment);
+        self.unanswered = Unanswered { last_ns: moment.time_ns, ..self.unanswered };
         self.has_pushes |= is_pushed;
         self.close(moment.time_ns);
         let (segments, bytes) = self
@@ -194,6 +223,7 @@ impl Waits {
             time_ns: moment.time_ns,
             burst: (segments.saturating_add(1), bytes.saturating_add(moment.payload)),
             flight: moment.flight(),
+            flight_error: moment.flight_error,
             room: moment.window_end.map(|end| end.saturating_sub(moment.next)),
             window: moment.window_end.map(|end| saturated(end.saturating_sub(moment.delivered))),
             is_whole: self.is_whole(moment),
@@ -218,6 +248,37 @@ impl Waits {
     }
 
     fn on_repair(&mut self, moment: &Moment, is_timeout: bool) {
+        self.begin_repair(moment, is_timeout);
+        if is_timeout {
+            self.note_timeout(moment.time_ns);
+        }
+    }
+
+    /// Note a retransmission by timer, unless it follows another at once. The second in a row that
+    /// nothing answers shows that the first had met an outage, too.
+    fn note_timeout(&mut self, time_ns: i64) {
+        let Unanswered { timeouts, last_ns, silence_ns } = self.unanswered;
+        let since_ns = time_ns.saturating_sub(last_ns);
+        if timeouts > 0 && since_ns < silence_ns {
+            return;
+        }
+        self.unanswered =
+            Unanswered { timeouts: timeouts.saturating_add(1), last_ns: time_ns, silence_ns: since_ns };
+        if timeouts + 1 == OUTAGE_TIMEOUTS
+            && let Some(last) = self.spans.last_mut().filter(|last| last.wait == Wait::Timeout)
+        {
+            last.wait = Wait::Outage;
+        }
+        self.decide_outage(time_ns);
+    }
+
+    fn decide_outage(&mut self, end_ns: i64) {
+        if self.unanswered.timeouts >= OUTAGE_TIMEOUTS {
+            self.decide(end_ns, Wait::Outage);
+        }
+    }
+
+    fn begin_repair(&mut self, moment: &Moment, is_timeout: bool) {
         let wait = if is_timeout { Wait::Timeout } else { Wait::Recovery };
         match self.repair {
             Some(Repair { wait: Wait::Recovery, .. }) if is_timeout => self.decide(moment.time_ns, wait),
@@ -235,6 +296,8 @@ impl Waits {
 
     fn on_acknowledgement(&mut self, moment: &Moment) {
         let time_ns = moment.time_ns;
+        self.decide_outage(time_ns);
+        self.unanswered = Unanswered { last_ns: time_ns, ..Unanswered::default() };
         if let Some(repair) = self.repair
             && moment.delivered >= repair.until
         {
@@ -376,18 +439,21 @@ impl Waits {
         }
         self.decided_ns = end_ns;
         let (flight, window) = self.sent.map_or((0, None), |sent| (saturated(sent.flight), sent.window));
+        let flight_error = self.sent.map_or(0, |sent| sent.flight_error);
         match self.spans.last_mut() {
             Some(last) if last.wait == wait => {
                 last.end_ns = end_ns;
                 last.count = last.count.saturating_add(1);
                 last.flight = last.flight.max(flight);
+                last.flight_error = last.flight_error.max(flight_error);
                 last.window = window.or(last.window);
             }
-            _ => self.spans.push(Span { end_ns, wait, count: 1, flight, window }),
+            _ => self.spans.push(Span { end_ns, wait, count: 1, flight, flight_error, window }),
         }
     }
 }
 
-fn saturated(bytes: i64) -> u32 {
+/// A number of bytes, for a span.
+pub fn saturated(bytes: i64) -> u32 {
     bytes.clamp(0, i64::from(u32::MAX)) as u32
 }

@@ -70,6 +70,12 @@ impl HalfConnection {
         self.upstream_loss().map_or(0, |upstream_loss| upstream_loss.holes.gap_bytes())
     }
 
+    /// Whether data, not only a FIN, are acknowledged after the last that the capture has.
+    pub fn ends_unseen(&self) -> bool {
+        let position = self.sent.position(self.acknowledged.number);
+        position.is_some_and(|position| position > self.sent.next + 1)
+    }
+
     /// Data segments as the wire carried them; in a trace that numbers packets, those with a number.
     pub fn data_segments(&self) -> u64 {
         u64::from(self.sent.segments).saturating_add(self.rare_counts().extra_segments)
@@ -146,6 +152,19 @@ impl HalfConnection {
     /// RTT samples that seem to include a delayed-acknowledgement timer.
     pub fn delayed_acks(&self) -> u32 {
         self.rare_state.as_ref().map_or(0, |rare_state| rare_state.delayed_acks)
+    }
+
+    /// Shortest round-trip time between the capture and this side; None if unknown.
+    pub fn near_ns(&self) -> Option<i64> {
+        let of_syn_ns = Some(self.path.near_ns()).filter(|&ns| ns > 0);
+        let echoes = self.rare_state.as_ref().and_then(|rare_state| rare_state.echoes.as_ref());
+        of_syn_ns.into_iter().chain(echoes.and_then(|echoes| echoes.shortest_ns())).min()
+    }
+
+    /// Whether this side repairs losses after a timeout.
+    pub(in crate::flow::tcp) fn repairs_by_timeout(&self) -> bool {
+        let episode = self.recovery.as_ref().and_then(|recovery| recovery.episode);
+        episode.is_some_and(|episode| episode.is_timeout() && episode.ended_ns().is_none())
     }
 
     /// Median round-trip time between the capture and this side, in ms.

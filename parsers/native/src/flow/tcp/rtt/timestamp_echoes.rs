@@ -102,6 +102,11 @@ impl TimestampEchoes {
         self.sketch.add_times(answer.rtt_ns, answer.segments);
     }
 
+    /// The shortest; None without measurements.
+    pub fn shortest_ns(&self) -> Option<i64> {
+        i64::try_from(self.rtt.min_ns()).ok().filter(|_| self.rtt.count() > 0)
+    }
+
     /// Median in ms; None without measurements.
     pub fn median_ms(&self) -> Option<f64> {
         self.sketch.percentile_ms(0.5, &self.rtt)
