@@ -89,7 +89,8 @@ def test_datagrams_are_what_they_are_called(captures: ModuleType, tmp_path: Path
     rows = flows(tmp_path / "c")
     assert {row["transport"] for row in rows} == {"rtp" if kind == "rtp" else "udp"}
     assert sum(row["packets"] for row in rows) == plan.sent
-    assert {row["pdr"] for row in rows} == {1.0 if kind == "rtp" else None}
+    # nothing tells where they were captured, so whether they arrived
+    assert {row["pdr"] for row in rows} == {None}
 
 
 def test_a_capture_with_holes_misses_a_hundredth(captures: ModuleType, tmp_path: Path) -> None:

@@ -96,8 +96,9 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     # its pass needs as much memory as the first one, so it comes before frames of all flows
     link = _link(trace, reading) if flow is None else None
     may_sample = _may_sample(trace, reading)
-    sampled = trace.read(*_OF_ROUNDS, *(_SAMPLES if may_sample else ()))
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
+    replayed = _replayable(trace, flows, reading)
+    sampled = _sampled(trace, may_sample=may_sample, is_replayed=not replayed.is_empty())
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
@@ -107,11 +108,11 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     if flow is not None:
         drawn = replace(drawn, link_bins=None)
+    tables["replay"] = _replayed(trace, replayed, reading)
     if sampled is not reading:
         # metrics need the memory
         trace.forget(sampled)
     del sampled
-    tables["replay"] = _replayed(trace, _replayable(trace, flows, reading), reading)
     measured = _measured(trace, flows) if flow is None else None
     results = Results(
         flows=flows,
@@ -252,6 +253,19 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
     """Return whether there are few enough packets and flows for every sample."""
     packets = sum(source["packets"] for source in reading.sources)
     return trace.is_read_once or (packets <= _MOST_PACKETS and reading.flow_count <= _MOST_SAMPLED_FLOWS)
+
+
+def _sampled(trace: Tables, *, may_sample: bool, is_replayed: bool) -> PassResult:
+    """Return a pass with rounds, causes and, if they may be taken, all samples.
+
+    The same pass keeps what a replay needs.
+    """
+    samples = _SAMPLES if may_sample else ()
+    if trace.is_read_once or not (may_sample and is_replayed):
+        return trace.read(*_OF_ROUNDS, *samples)
+    from tfrctrace.replay.from_trace import TABLES
+
+    return trace.read_spooled(*_OF_ROUNDS, *samples, *TABLES)
 
 
 @dataclass(frozen=True, slots=True)
