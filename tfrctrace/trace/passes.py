@@ -247,7 +247,7 @@ class Passes:
     def forget(self, reading: PassResult) -> None:
         """Let go of the tables of a reading, which are read again if asked for; keep its problems."""
         self._readings = [kept for kept in self._readings if kept[1] is not reading]
-        self._groupings = {by: kept for by, kept in self._groupings.items() if kept is not reading}
+        self._groupings = {by: kept for by, kept in self._groupings.items() if kept[1] is not reading}
         known = self._any_reading().problems
         new = [problem for problem in reading.problems if problem not in known]
         known += new

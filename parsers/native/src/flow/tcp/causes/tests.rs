@@ -192,7 +192,8 @@ fn test_timeouts_in_a_row_that_nothing_answers_are_an_outage() {
     assert_eq!(time_of(&found, Cause::Timeout), 50);
 }
 
-/// Data of a sender 40 ms before the capture: `stamps` if its timestamps show when they left.
+/// Data of a sender 40 ms before the capture, which a queue delays from the tenth round on; with `has_stamps`
+/// their timestamps show when they left.
 fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
     let mut view = View::default();
     let (near_ns, window) = (Some(40 * MS), 8 * MSS);
@@ -204,13 +205,14 @@ fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
         delivered,
         window_end: Some(delivered + window),
         full_size: MSS as u32,
-        rtt_ns: Some(10 * MS as u64),
+        rtt_ns: matches!(event, Event::Acknowledgement { .. }).then_some(10 * MS as u64),
         flight_error: 0,
         is_opener: true,
     };
+    let mut sent_ms = 0;
     for round in 0..100 {
         // Ten milliseconds from the capture to the receiver and back, and forty to the sender and back.
-        let (sent_ms, first) = (round * (50 + queue_ms), 1 + round * window);
+        let (queue_ms, first) = (if round < 10 { 0 } else { queue_ms }, 1 + round * window);
         let data_ms = sent_ms + queue_ms;
         let stamp = |value: i64, echo: i64| has_stamps.then_some((value as u32, echo as u32));
         let newest = stamp(1_000 + sent_ms, 5_000 + round);
@@ -222,6 +224,7 @@ fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
         let ack = Event::Acknowledgement { carries_data: false };
         let answer = stamp(5_001 + round, 1_000 + sent_ms);
         view.on_moment(moment(data_ms + 10, ack, end, end), false, answer, near_ns);
+        sent_ms = data_ms + 50;
     }
     view.finish();
     view

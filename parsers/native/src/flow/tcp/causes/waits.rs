@@ -254,12 +254,14 @@ impl Waits {
         }
     }
 
-    /// Note a retransmission by timer, unless it follows another at once. The second in a row that
-    /// nothing answers shows that the first had met an outage, too.
+    /// Note a retransmission by timer, unless it goes on with what an earlier one began: no timer expires
+    /// within a round trip, and each back-off waits longer (RFC 6298 sections 2.3 and 5.5). The second in a
+    /// row that nothing answers shows that the first had met an outage, too.
     fn note_timeout(&mut self, time_ns: i64) {
         let Unanswered { timeouts, last_ns, silence_ns } = self.unanswered;
         let since_ns = time_ns.saturating_sub(last_ns);
-        if timeouts > 0 && since_ns < silence_ns {
+        let least_ns = self.path.base_rtt_ns().unwrap_or_default();
+        if since_ns < least_ns || (timeouts > 0 && since_ns < silence_ns) {
             return;
         }
         self.unanswered =
