@@ -60,7 +60,7 @@ def read_chain(
 
     With `causes` groups have times by cause.
     """
-    collect = frozenset({"flows", "rtp_sources", *(["causes"] if causes else [])})
+    collect = frozenset(("flows", "rtp_sources", *(("causes",) if causes else ())))
     if before is None:
         return _read_behind(None, files, settings, checkpoint, collect)
     refusal = before.refusal

@@ -82,12 +82,12 @@ def observations(rounds: Iterable[Round], segment_bytes: float) -> Iterator[Obse
         if kind == "repair":
             repair = run
             continue
-        if repair:
-            cut = _cut(before, repair, run[0], segment_bytes)
+        cut = _cut(before, repair, run[0], segment_bytes) if repair else None
+        if cut is not None:
             yield cut
             starts = cut.is_timeout
         if kind == "window":
-            if repair and len(cut.after) == 2:
+            if cut is not None and len(cut.after) == 2:
                 yield Settled(*cut.after)
             calm = _rounds_of_start(run) if starts else 0
             yield from (Measured(_report(row)) for row in run[:calm])
