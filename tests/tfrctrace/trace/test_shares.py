@@ -150,6 +150,9 @@ def check_trace(
             # of the packets that arrive some were sent before, which `pdr` leaves out
             frame = frame.drop("received_packets", strict=False)
         check(frame, PARTS[table], SHARES[table], f"{where}: {table}")
+
+
+def check_metrics(trace: tfrctrace.Trace, where: str) -> None:
     check(trace.metrics(*METRICS).rename({"value": "share"}), {}, ["share"], f"{where}: metrics")
 
 
@@ -169,7 +172,9 @@ def cut(capture: Path, folder: Path, records: int) -> Path:
 @pytest.mark.slow
 def test_no_share_of_any_trace_is_above_its_whole():
     for path in files():
-        check_trace(opened(path), path.name)
+        trace = opened(path)
+        check_trace(trace, path.name)
+        check_metrics(trace, path.name)
 
 
 @pytest.mark.slow
@@ -215,6 +220,7 @@ CUT_INSIDE = (
 def test_no_share_of_a_stretch_of_time_is_above_its_whole(name, since_ms, lasting_ms):
     trace = opened(CAPTURES / name, since=f"{since_ms}ms", until=f"{since_ms + lasting_ms}ms")
     check_trace(trace, f"{name} from {since_ms} ms for {lasting_ms} ms", (None,), is_cut=True)
+    check_metrics(trace, name)
 
 
 @pytest.mark.parametrize("topology", ["chain", "tree"])
