@@ -36,9 +36,9 @@ pub struct NonTcpState {
     /// Codepoints of the packets of each side.
     pub(super) ecn: [Ecn; 2],
     /// Of a packet of each side; 0 if unknown.
-    ttls: [u8; 2],
+    pub(super) ttls: [u8; 2],
     /// Where other connections between the same hosts were captured.
-    place_of_hosts: VantageEvidence,
+    pub(super) place_of_hosts: VantageEvidence,
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
     pub tfrc: Option<Box<TfrcFlow>>,

@@ -59,7 +59,19 @@ impl Flow {
     /// Forget what only further packets would need.
     fn forget_followers(&mut self) {
         let Some(state) = self.transport.non_tcp_if_any() else { return };
-        let NonTcpState { quic, dccp, tfrc, rtp, layout_flow, deliveries, probing, .. } = state;
+        let NonTcpState {
+            rarities: _,
+            ecn: _,
+            ttls: _,
+            place_of_hosts: _,
+            quic,
+            dccp,
+            tfrc,
+            rtp,
+            layout_flow,
+            deliveries,
+            probing,
+        } = state;
         (*dccp, *tfrc, *rtp, *layout_flow, *deliveries, *probing) = (None, None, None, None, None, None);
         quic.iter_mut().for_each(|quic| quic.forget_handshake());
     }

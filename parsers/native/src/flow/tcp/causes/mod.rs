@@ -70,9 +70,9 @@ impl Ledgers {
         let stamp = packet.network.tcp().and_then(|tcp| tcp.options.timestamp);
         for (of, view) in [Side::Low, Side::High].into_iter().zip(both.iter_mut()) {
             if let Some(moment) = Moment::of(connection, of, (side, packet), outcome) {
-                let before = view.waits.kept();
+                let before = view.kept();
                 view.on_moment(moment, of == side, stamp, connection.half(of).near_ns());
-                self.left = self.left.saturating_sub(view.waits.kept().saturating_sub(before));
+                self.left = self.left.saturating_add(before).saturating_sub(view.kept());
             }
         }
     }

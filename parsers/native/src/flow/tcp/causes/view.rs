@@ -71,6 +71,11 @@ pub struct View {
 }
 
 impl View {
+    /// What is kept: waits, laps and cuts so far, and acknowledgements on their way.
+    pub fn kept(&self) -> usize {
+        self.waits.kept() + self.on_the_way.len()
+    }
+
     /// Whether the capture shows how far away the sender is.
     pub fn is_known(&self) -> bool {
         self.near_ns.is_some()
@@ -122,10 +127,12 @@ impl View {
             moment.delivered = arrived.delivered;
             moment.window_end = arrived.window_end;
             let until_ns = moment.time_ns.saturating_add(jitter_ns);
-            let perhaps = self.on_the_way.iter().take_while(|first| {
+            // Times and values grow: of many on the way not each is looked at for every packet.
+            let perhaps = self.on_the_way.partition_point(|first| {
                 first.moment.time_ns <= until_ns && first.value.is_none_or(|value| Some(value) == self.echo)
             });
-            let most = perhaps.fold(arrived.delivered, |most, first| most.max(first.moment.delivered));
+            let last = perhaps.checked_sub(1).and_then(|last| self.on_the_way.get(last));
+            let most = last.map_or(arrived.delivered, |last| arrived.delivered.max(last.moment.delivered));
             moment.flight_error = saturated(most.saturating_sub(arrived.certain));
         }
         self.waits.on_moment(&moment);
@@ -166,9 +173,10 @@ impl View {
         if echo.is_none() {
             return 0;
         }
-        let missing = self.on_the_way.iter().find(|next| next.echoed_by(echo).is_some_and(|since| since < 0));
+        let mut due = self.on_the_way.iter().take_while(|next| next.moment.time_ns <= now_ns);
+        let missing = due.find(|next| next.echoed_by(echo).is_some_and(|since| since < 0));
         let late_ns = missing.map_or(0, |next| now_ns.saturating_sub(next.moment.time_ns));
-        if late_ns < UNECHOED_NS { late_ns.max(0) } else { 0 }
+        if late_ns < UNECHOED_NS { late_ns } else { 0 }
     }
 
     fn let_all_arrive(&mut self) {

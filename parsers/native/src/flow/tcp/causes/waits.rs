@@ -266,7 +266,7 @@ impl Waits {
         }
         self.unanswered =
             Unanswered { timeouts: timeouts.saturating_add(1), last_ns: time_ns, silence_ns: since_ns };
-        if timeouts + 1 == OUTAGE_TIMEOUTS
+        if self.unanswered.timeouts == OUTAGE_TIMEOUTS
             && let Some(last) = self.spans.last_mut().filter(|last| last.wait == Wait::Timeout)
         {
             last.wait = Wait::Outage;
