@@ -206,7 +206,8 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         format_count(count or 0) for count in (flow.predicted_rounds, flow.compared_rounds)
     )
     return [
-        f"Its congestion control is {told}: {predicted} of {compared} round trips are as predicted{left}."
+        f"Its congestion control behaves like {told}: "
+        f"{predicted} of {compared} round trips are as predicted{left}."
     ]
 
 

@@ -186,7 +186,7 @@ def test_every_reason_and_answer_has_words() -> None:
     other = msgspec.structs.replace(found, congestion_control="other")
     assert "none of those that are known here" in sentences(other)[-1]
     one = msgspec.structs.replace(found, congestion_control="yeah", window_left=None)
-    assert sentences(one)[-1].startswith("Its congestion control is yeah: 8")
+    assert sentences(one)[-1].startswith("Its congestion control behaves like yeah: 8")
     assert "losses left" not in sentences(one)[-1]
 
 
