@@ -286,18 +286,19 @@ class Trace(Tables):
         Each has the congestion control that sent it, where the windows show it.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
-        from tfrctrace.replay.naming.of_trace import congestion_controls
+        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, congestion_controls
 
         self.read("flows", "causes", "rounds")
-        controls = congestion_controls(self.rounds, self.causes, self.flows)
-        return list(flow_causes(self.causes, self.flows, controls))
+        causes, flows = self.causes, self.flows
+        controls = congestion_controls(self.table("rounds").frames(OF_ROUNDS), causes, flows)
+        return list(flow_causes(causes, flows, controls))
 
     def untold(self) -> list[UntoldFlow]:
         """Return the flows with data of which `why` tells nothing."""
         from tfrctrace.metrics.flow.causes import untold_flows
 
         self.read("flows", "causes")
-        return untold_flows(self.causes, self.flows)
+        return untold_flows(self.table("causes").frame(("flow",)), self.flows)
 
     def report(
         self,

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "links"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "data"))
 from agreement import captures_below
-from definitions import TCPTRACE, TSHARK, TSHARK_WINDOWS, Row, tcptrace_value
+from definitions import TCPTRACE, TSHARK, TSHARK_WINDOWS, Definition, Row, tcptrace_value
 from measured_tables import show, table_text
 from peers import Direction, Ends, Tshark, ask_tcptrace, ask_tshark
 from witness import unpack
@@ -169,6 +169,16 @@ def of_tcptrace(capture: Path, said: Tshark, trace: Trace) -> Iterator[Compared]
             )
 
 
+def by_tshark(
+    definition: Definition, ends: Ends, reported: int, number: float | None, reason: str
+) -> Compared:
+    """Return how a field of tshark compares."""
+    is_equal = reported == number
+    return Compared(
+        "tshark", definition.field, definition.column, shown(ends), reported, number, is_equal, reason
+    )
+
+
 def of_segments(said: Tshark, trace: Trace) -> Iterator[Compared]:
     """Compare what tshark's analysis counts in each direction."""
     for ends, (ours, other) in connections(said, trace).items():
@@ -187,16 +197,7 @@ def of_segments(said: Tshark, trace: Trace) -> Iterator[Compared]:
             if reported == number or reason:
                 rest = "; the sum is equal" if reported == number else ""
                 sums |= dict.fromkeys(definition.field.split(" + "), rest)
-            yield Compared(
-                "tshark",
-                definition.field,
-                definition.column,
-                shown(ends),
-                reported,
-                number,
-                reported == number,
-                reason,
-            )
+            yield by_tshark(definition, ends, reported, number, reason)
         if not theirs.windows:
             continue
         for definition, reported in zip(
@@ -204,16 +205,7 @@ def of_segments(said: Tshark, trace: Trace) -> Iterator[Compared]:
         ):
             number = ours[definition.column]
             reason = definition.reason(ours, other, reported, number)
-            yield Compared(
-                "tshark",
-                definition.field,
-                definition.column,
-                shown(ends),
-                reported,
-                number,
-                reported == number,
-                reason,
-            )
+            yield by_tshark(definition, ends, reported, number, reason)
 
 
 def of_round_trips(said: Tshark, trace: Trace) -> Iterator[Compared]:

@@ -12,7 +12,7 @@ from tfrctrace.replay.naming.candidates import RENO
 from tfrctrace.replay.naming.observations import observations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
@@ -30,6 +30,12 @@ _FACTS: Final = (
     "ts_rtt_samples",
     "ecn_mode",
 )
+
+OF_ROUNDS: Final = (
+    *_OF_DIRECTION,
+    *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms", "repair"),
+)
+"""Columns of the table of rounds that show windows."""
 
 _OF_PATH: Final = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark", "recovery", "timeout")
 """Causes while which the congestion window limits the flight."""
@@ -57,8 +63,13 @@ NOT_LIMITED_BY_PATH: Final = "not_limited_by_path"
 MARKS: Final = "marks"
 
 
-def congestion_controls(rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return the congestion control of each direction of a table of causes, or why it is not known."""
+def congestion_controls(
+    rounds: Iterable[pl.DataFrame], causes: pl.DataFrame, flows: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the congestion control of each direction of a table of causes, or why it is not known.
+
+    `rounds` are frames with the columns `OF_ROUNDS`, which are made only if the path limited a direction.
+    """
     import polars as pl
 
     answers = _answers(rounds, causes, flows)
@@ -87,7 +98,7 @@ def congestion_controls(rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.Da
 
 
 def _answers(
-    rounds: pl.DataFrame, causes: pl.DataFrame, flows: pl.DataFrame
+    rounds: Iterable[pl.DataFrame], causes: pl.DataFrame, flows: pl.DataFrame
 ) -> dict[tuple[int, str], Answer]:
     import polars as pl
 
@@ -96,14 +107,20 @@ def _answers(
         (flow, direction): Answer((), reason or FEW_ROUNDS) for flow, direction, reason in reasons.iter_rows()
     }
     open_ones = reasons.filter(pl.col("reason").is_null())
+    frames = (
+        [] if open_ones.is_empty() else [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in rounds]
+    )
+    if not frames:
+        return answers
     facts = {
         (row["flow"], row["direction"]): row
         for row in flows.select(_FACTS).join(open_ones, on="flow", how="semi").iter_rows(named=True)
     }
-    windows = _windows(rounds.join(open_ones, on=_OF_DIRECTION, how="semi"), causes)
+    first = pl.concat(frames).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
+    windows = _windows(first, causes.join(open_ones, on=_OF_DIRECTION, how="semi"))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         other = facts.get((flow, _OTHER_WAY[direction]))
-        answers[flow, direction] = _answer(group.head(_MOST_ROUNDS), facts[flow, direction], other)
+        answers[flow, direction] = _answer(group, facts[flow, direction], other)
     return answers
 
 
@@ -135,16 +152,8 @@ def _windows(rounds: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
     joined = rounds.sort("time_ns", maintain_order=True).join_asof(
         stretches, left_on="time_ns", right_on="start_ns", by=_OF_DIRECTION, check_sortedness=False
     )
-    return joined.select(
-        *_OF_DIRECTION,
-        "time_ns",
-        "duration_ms",
-        "flight_bytes",
-        "delivered_bytes",
-        "rtt_ms",
-        "repair",
-        pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes").alias("cwnd_bytes"),
-    )
+    shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes")
+    return joined.with_columns(cwnd_bytes=shown).select(OF_ROUNDS)
 
 
 def _answer(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None) -> Answer:
