@@ -110,19 +110,20 @@ impl Jitter {
     /// Add the transit time of the next packet that arrived. Only differences count, so the clocks
     /// of the ends need not agree.
     pub fn add(&mut self, transit_ns: i64) {
-        if let Some(last) = self.last_transit_ns.replace(transit_ns) {
-            let difference_ns = transit_ns.saturating_sub(last).unsigned_abs();
+        self.add_within(transit_ns, u64::MAX);
+    }
+
+    /// The same for a clock that may begin anew: a change of more than `most_ns` is none of the delay.
+    #[inline]
+    pub fn add_within(&mut self, transit_ns: i64, most_ns: u64) {
+        let Some(last) = self.last_transit_ns.replace(transit_ns) else { return };
+        let difference_ns = transit_ns.saturating_sub(last).unsigned_abs();
+        if difference_ns <= most_ns {
             // J += (|D| - J) / 16
             self.estimate_ns += (difference_ns as f64 - self.estimate_ns) / 16.0;
             self.sum_ns = self.sum_ns.saturating_add(difference_ns);
             self.count += 1;
         }
-    }
-
-    /// The same for a clock that may begin anew: a change of more than `most_ns` is none of the delay.
-    pub fn add_within(&mut self, transit_ns: i64, most_ns: u64) {
-        self.last_transit_ns.take_if(|last| transit_ns.saturating_sub(*last).unsigned_abs() > most_ns);
-        self.add(transit_ns);
     }
 
     /// J in ms; None with fewer than two packets.
