@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.logs import LogOwner
     from tfrctrace.parsers.pairing import Pair
 
-IDLE_TIMEOUT: Final = "124min"
-"""NATs keep connections at least for so long (RFC 5382 section 5)."""
 MAX_FLOWS: Final = 1_000_000
 MAX_SAMPLES: Final = 10_000_000
 
@@ -66,8 +64,9 @@ class ReadingArguments(TypedDict, total=False):
     """Read only so much time before the last packet, as `10min`."""
     timezone: Annotated[str, "UTC"]
     """Time zone of `since` and `until`: `UTC`, `local` or a name such as `Europe/Berlin`."""
-    idle_timeout: Annotated[str, IDLE_TIMEOUT]
-    """Silence in capture time after which a flow is over, as `10min`: later packets are another flow."""
+    idle_timeout: Annotated[str | None, None]
+    """Silence in capture time after which a flow is over, as `10min`: later packets are another flow; by
+    default 5 minutes of UDP, 4 of a connection that never opened, and 124 of others."""
     max_flows: Annotated[int, MAX_FLOWS]
     """Flows that are followed at a time in one trace; packets of further flows are counted as untracked."""
     max_samples: Annotated[int, MAX_SAMPLES]
@@ -109,7 +108,10 @@ class ReadSettings:
     stretch: "Stretch | None" = None
     span: tuple[int | None, int | None, bool] | None = None
     """The ends of the stretch (ns) in the trace, and whether they count from its first packet."""
-    idle_timeout_ns: int = 124 * 60 * 1_000_000_000
+    idle_timeout_ns: int | None = None
+    packing: tuple[int, int] = (16_384, 2_000_000_000)
+    """Flows up to which none is packed, and the silence (ns) after which one is if there are more: it takes
+    less memory then, and no result changes."""
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
     max_decompressed_bytes: int | None = None
@@ -134,7 +136,6 @@ def read_settings(
 
     Raises `UsageError` for an argument that cannot be, and `FilterError` for a wrong filter.
     """
-    from tfrctrace.base.durations import parse_duration_ns
     from tfrctrace.parsers._native import node_layers, vantage_points
     from tfrctrace.parsers.logs import log_owners
     from tfrctrace.parsers.plugins import check_format
@@ -153,7 +154,7 @@ def read_settings(
         stretch=_stretch(given),
         pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         store=StoreAccess(given["endpoint"], given["no_credentials"]),
-        idle_timeout_ns=parse_duration_ns(given["idle_timeout"]),
+        idle_timeout_ns=_duration_ns(given["idle_timeout"]),
         join=given["join"],
         max_flows=given["max_flows"],
         max_samples=given["max_samples"],
@@ -168,6 +169,12 @@ def _compiled(expression: str | None) -> "CompiledFilter | None":
     from tfrctrace.parsers.filters.capture_filters import CompiledFilter
 
     return CompiledFilter(expression)
+
+
+def _duration_ns(duration: str | None) -> int | None:
+    from tfrctrace.base.durations import parse_duration_ns
+
+    return None if duration is None else parse_duration_ns(duration)
 
 
 def _layouts(dissect: tuple[str, ...]) -> "tuple[tuple[int, Layout], ...]":

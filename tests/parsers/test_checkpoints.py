@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import random
@@ -29,6 +30,8 @@ DATA = ROOT / "tests" / "data"
 TABLES = ("flows", "groups", "group_buckets", "rtp_sources", "links")
 COLLECT = frozenset({"flows", "rtp_sources"})
 SETTINGS = ReadSettings(join=True, grouping=parse_grouping("host", "500ms").for_core)
+PACKED = dataclasses.replace(SETTINGS, packing=(0, -(2**63)))
+"""The same, with every flow packed whenever that is possible."""
 CAPTURES = {
     "tcp with losses": "tests/data/captures/linux-one-cubic-rcv.pcap.gz",
     "tcp behind a relay": "tests/data/captures/linux-relay-reorder-noloss-snd.pcap.gz",
@@ -76,10 +79,10 @@ def shown(analysis):
     return {**tables, "sources": list(analysis.sources), "problems": list(analysis.problems)}
 
 
-def go_on(files, resume=None, save=None, *, stamp="stamp", left_out=None):
+def go_on(files, resume=None, save=None, *, stamp="stamp", left_out=None, reading=SETTINGS):
     return analyse_chain(
         [str(file) for file in files],
-        SETTINGS,
+        reading,
         collect=COLLECT,
         progress=Progress(),
         resume=resume and (str(resume), stamp),
@@ -87,25 +90,26 @@ def go_on(files, resume=None, save=None, *, stamp="stamp", left_out=None):
     )
 
 
-def check_resumed(files, folder):
+def check_resumed(files, folder, reading=SETTINGS):
     """Stop behind each file but the first, go on, and compare with one pass; stop where none is left."""
     checkpoint = folder / "checkpoint"
-    _, refusal = go_on(files[:2], None, checkpoint)
+    _, refusal = go_on(files[:2], None, checkpoint, reading=reading)
     for count in range(3, len(files) + 1):
         if refusal is not None:
             return count - 1
-        analysis, refusal = go_on(files[count - 1 : count], checkpoint, checkpoint)
+        analysis, refusal = go_on(files[count - 1 : count], checkpoint, checkpoint, reading=reading)
         if analysis is None:
             return count - 1
         assert shown(analysis) == shown(analyse(files[:count], SETTINGS, collect=COLLECT))
     return len(files)
 
 
+@pytest.mark.parametrize("reading", [SETTINGS, PACKED], ids=["kept", "packed"])
 @pytest.mark.parametrize("name", CAPTURES)
-def test_a_pass_that_stops_behind_each_file_is_one_pass(name, tmp_path):
+def test_a_pass_that_stops_behind_each_file_is_one_pass(name, reading, tmp_path):
     capture = capture_of(name)
     places = [len(capture[1]) * number // 6 for number in range(1, 6)]
-    assert check_resumed(cut(capture, tmp_path, places), tmp_path) == 6
+    assert check_resumed(cut(capture, tmp_path, places), tmp_path, reading) == 6
 
 
 @pytest.mark.parametrize("name", ["tcp with losses", "dccp", "rtp"])
@@ -136,6 +140,7 @@ def test_gaps_and_overlaps_of_files_are_the_same(name, tmp_path):
         files[-1].write_bytes(header + b"".join(records[start * step : stop * step]))
     files = list(map(str, files))
     assert check_resumed([files[0], *files[3:]], tmp_path) == 5
+    assert check_resumed([files[0], *files[3:]], tmp_path, PACKED) == 5
     checkpoint = tmp_path / "checkpoint"
     assert go_on(files[:3], None, checkpoint)[1] is None
     for count in range(4, len(files) + 1):

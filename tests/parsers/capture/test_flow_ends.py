@@ -112,11 +112,48 @@ def test_a_row_says_how_its_flow_ended(tmp_path: Path) -> None:
         ("tcp", 2, "reset"),
         ("tcp", 1, "open"),
         ("tcp", 1, "replaced"),
-        ("tcp", 1, "open"),
+        ("tcp", 1, "idle"),
         ("udp", 1, "open"),
     ]
     ended = [end for *_, end in forward(tmp_path / "a", idle_timeout_ns=60 * S)]
-    assert ended == ["closed", "reset", "idle", "replaced", "idle", "open"]
+    # The first SYN between the ports of the fourth was over before the second one came.
+    assert ended == ["closed", "reset", "idle", "idle", "idle", "open"]
+
+
+OPENING = [segment(1, "S", seq=0), segment(1, "SA", seq=0, back=True)]
+
+
+@pytest.mark.parametrize(
+    ("packets", "minutes"),
+    [
+        ([datagram(1)], 5),
+        (OPENING[:1], 4),
+        (OPENING, 4),
+        ([*OPENING, segment(1)], 124),
+        ([segment(1, payload=b"x")], 124),
+        # Of one direction only: data follow an answer that was not captured.
+        ([OPENING[0], segment(1, payload=b"x")], 124),
+        ([*OPENING, segment(1), segment(1, "FA")], 124),
+    ],
+)
+@pytest.mark.parametrize("clock_every_s", [0, 10])
+def test_a_flow_may_be_silent_for_as_long_as_a_nat_keeps_one_of_its_kind(
+    tmp_path: Path, packets: list[bytes], minutes: int, clock_every_s: int
+) -> None:
+    """RFC 4787 REQ-5 (UDP, recommended) and RFC 5382 REQ-5 (transitory and established connections)."""
+    quiet = minutes * 60 * S
+    clock = ticks(quiet + 60 * S, clock_every_s * S) if clock_every_s else []
+    for late, flows_found in ((quiet, 1), (quiet + 1, 2)):
+        timed = [*enumerate(packets), (len(packets) - 1 + late, packets[0])]
+        found = forward(capture(tmp_path / "a", in_order(timed, clock)))
+        assert [count for _, count, _ in found] == (
+            [len(packets) + 1] if flows_found == 1 else [len(packets), 1]
+        )
+        assert found[0][2] == ("open" if flows_found == 1 else "idle")
+    # A time that was given is that of all flows.
+    path = capture(tmp_path / "a", [*enumerate(packets), (len(packets) - 1 + quiet, packets[0])])
+    assert len(forward(path, idle_timeout_ns=quiet - 1)) == 2
+    assert len(forward(path, idle_timeout_ns=2 * quiet)) == 1
 
 
 GAPS_NS = [S // 10, S - 1, S, S + 1, 3 * S, 40 * S, 130 * S]
@@ -319,3 +356,93 @@ def test_a_first_packet_without_a_time_does_not_split_its_connection(tmp_path: P
     asked = ["tshark", "-n", "-r", str(path), "-Y", "tcp.port == 1000", "-T", "fields", "-e", "tcp.stream"]
     streams = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     assert Counter(streams) == {"0": 11}
+
+
+ALWAYS = (0, -(2**63))
+"""Pack every flow whenever that is possible."""
+NEVER = (2**32 - 1, 0)
+OF_EVERY_PASS = ["flows", "rtt_buckets", "rtp_sources"]
+
+
+def results(
+    path: Path, packing: tuple[int, int], collect: Sequence[str], **given: Any
+) -> tuple[list[Any], list[Any]]:
+    """Return all rows of an analysis and of its packets, for which flows are looked up one by one."""
+    reading = ReadSettings(packing=packing, **given)
+    analysis = _native.analyse([str(path)], reading, collect=set(collect))
+    names = [*OF_EVERY_PASS, *collect, *(["groups"] if "grouping" in given else [])]
+    rows = [analysis.table(name).rows() for name in names]
+    reader = _native.PacketReader([str(path)], reading)
+    packets = []
+    while (batch := reader.next_batch()) is not None:
+        packets.extend(batch.rows())
+    return [*rows, analysis.sources, analysis.problems], packets
+
+
+def check(path: Path, collect: Sequence[str] = (), **given: Any) -> None:
+    packed, kept = (results(path, packing, collect, **given) for packing in (ALWAYS, NEVER))
+    assert repr(packed) == repr(kept), path
+
+
+def test_packing_after_every_packet_changes_no_result(tmp_path: Path) -> None:
+    """The captures of the repository, as they are and with hours after."""
+    checked = 0
+    for _, content in captures():
+        (tmp_path / "a").write_bytes(content)
+        check(tmp_path / "a", [*TABLES, "bins"])
+        check(tmp_path / "a", grouping=("link", (24, 64), S, 10_000))
+        if (longer := with_hours_after(content)) is not None:
+            (tmp_path / "a").write_bytes(longer)
+            check(tmp_path / "a")
+        checked += 1
+    assert checked > 10
+
+
+@settings(max_examples=20)
+@given(
+    steps=st.lists(st.tuples(st.integers(1, 40), st.sampled_from([1_000, S // 10, S, 40 * S])), max_size=200),
+    few=st.integers(0, 30),
+    silence_ns=st.sampled_from([-(2**63), 0, S // 10, S, 30 * S]),
+    is_grouped=st.booleans(),
+)
+def test_packing_at_any_time_changes_no_result(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[int, int]],
+    few: int,
+    silence_ns: int,
+    is_grouped: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("drawn") / "a"
+    time, packets = 0, []
+    for number, (port, gap) in enumerate(steps):
+        time += gap
+        frame = datagram(port) if port % 2 else segment(port, seq=number, payload=b"x" * (number % 3))
+        packets.append((time, frame))
+    # More packets than a clock needs, so that flows are found to be silent.
+    others = [
+        (number * max(time, 1) // 600, segment(500 + number % 7, "S", seq=number)) for number in range(600)
+    ]
+    capture(path, in_order(packets, others, [(time, frame) for frame in CLOSE]))
+    given: dict[str, Any] = {"grouping": ("link", (24, 64), S, 10_000)} if is_grouped else {}
+    kept = results(path, NEVER, ["rtt", "bins"], **given)
+    assert repr(results(path, (few, silence_ns), ["rtt", "bins"], **given)) == repr(kept)
+
+
+def test_a_flood_of_short_flows_is_counted_in_little_memory(tmp_path: Path) -> None:
+    """The stream of the benchmark: its totals follow from the number of flows."""
+    pytest.importorskip("numpy")
+    flows = 60_000
+    script = [sys.executable, str(ROOT / "benchmarks/churn.py"), str(flows), "--a-second", "4000"]
+    path = tmp_path / "flood.pcap"
+    with open(path, "wb") as file:
+        subprocess.run([*script, "--transport", "mixed"], stdout=file, check=True)
+    analysis = _native.analyse([str(path)], ReadSettings())
+    rows = analysis.table("flows").rows()
+    assert analysis.sources[0]["untracked_packets"] == 0
+    assert len(rows) == 2 * flows
+    # Of ten flows four have seven packets, four two, and two one.
+    assert sum(row["packets"] for row in rows) == flows // 10 * (4 * 7 + 4 * 2 + 2)
+    states = [row["state"] for row in rows[::2]]
+    assert [states.count(state) for state in ("closed", "refused", "attempted", None)] == [
+        flows // 10 * share for share in (4, 1, 1, 4)
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from tfrctrace.api import Trace
 from tfrctrace.commands.options.common import Hidden, Quiet, Strict, Timezone
 from tfrctrace.commands.options.grouped_help import reading_option
-from tfrctrace.parsers.reading_settings import IDLE_TIMEOUT, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.parsers.reading_settings import MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.parsers.remote import StoreAccess
 
 if TYPE_CHECKING:
@@ -144,14 +144,14 @@ class ReadingOptions:
     last: Last = None
     timezone: Timezone = "UTC"
     idle_timeout: Annotated[
-        str,
+        str | None,
         reading_option(
             "--idle-timeout",
             metavar="TIME",
-            show_default=IDLE_TIMEOUT,
+            show_default="UDP 5min, half-open TCP 4min, else 124min",
             help="End a flow that has no packet for this long; later packets are another flow.",
         ),
-    ] = IDLE_TIMEOUT
+    ] = None
     max_flows: Annotated[
         int,
         reading_option(

@@ -128,6 +128,8 @@ impl FlowBatches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::ends::idle_times::IdleTimes;
+    use crate::flow::ends::packed_flows::Packing;
     use crate::flow::flow_group::BUFFER;
     use crate::flow::flow_places::{FLOWS_IN_TURNS, index_in_group};
     use crate::packet::event::{Tcp, TcpFlags};
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn test_flows_that_ended_leave_room_for_later_ones() {
-        let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
+        let mut flows = FlowTable::new(u32::MAX, IdleTimes::default(), Packing::default(), None);
         let (mut backlog, threads) = (FlowBatches::default(), Threads::new(None));
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         for host in 0..6 * u64::from(FLOWS_IN_TURNS) {
@@ -168,7 +170,8 @@ mod tests {
 
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {
-        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10, i64::MAX, None));
+        let (mut backlog, mut flows) =
+            (FlowBatches::default(), FlowTable::new(10, IdleTimes::default(), Packing::default(), None));
         let threads = Threads::new(None);
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
         let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };

@@ -178,6 +178,26 @@ impl FlowGroup {
         (self.queued() + 1) as u32 * NODES_PER_PACKET
     }
 
+    /// Pack flows whose last packet came before this time.
+    pub fn pack(&mut self, before_ns: i64) {
+        self.flows.pack(before_ns);
+        if self.flows.are_packed() {
+            self.pool.shrink();
+        }
+    }
+
+    /// Change all flows; those that are packed stay so.
+    pub fn change_all(&mut self, change: impl Fn(&mut Flow, &mut Pool)) {
+        let packed = self.flows.unpack_all();
+        for index in self.flows.indices() {
+            let (flow, pool) = self.flow_and_pool(index);
+            change(flow, pool);
+        }
+        if packed.count() > 0 {
+            self.flows.arrange(&packed);
+        }
+    }
+
     /// A flow of the group.
     #[inline(always)]
     pub fn flow(&self, flow: u32) -> &Flow {

@@ -6,6 +6,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use serde::{Deserialize, Serialize};
 
+use super::ends::idle_times::IdleTimes;
+use super::ends::packed_flows::Packing;
 use super::ends::settled_flows::{Chunks, SettledFlows};
 use super::flow_group::FlowGroup;
 use super::flow_places::{
@@ -44,6 +46,9 @@ pub struct FlowTable {
     /// possible.
     #[serde(skip)] // made again of the flows' keys
     plain: HashTable<PlainFlow>,
+    /// Flows over UDP and IPv4, likewise.
+    #[serde(skip)]
+    datagrams: HashTable<PlainFlow>,
     /// All other flows, likewise.
     #[serde(skip)]
     others: HashTable<(FlowKey, u32)>,
@@ -65,12 +70,17 @@ pub struct FlowTable {
     pub(super) length: u32,
     /// Flows that did not leave.
     pub(super) live: u32,
-    /// The most of them.
+    /// Those of them that are packed.
+    pub(super) packed: u32,
+    pub(super) packing: Packing,
+    /// How many may be unpacked before some are packed.
+    pub(super) most_unpacked: u32,
+    /// The most flows at a time.
     max_live: u32,
     /// Nodes that can still be granted to pools.
     pub(super) room: u32,
     /// Silence after which a flow is over.
-    pub(super) idle_ns: i64,
+    pub(super) idle: IdleTimes,
     /// Whether any flow may be over at its next packet.
     pub(super) is_careful: bool,
     /// Width of the intervals into which counters are cut, if they are.
@@ -120,10 +130,11 @@ pub struct Found {
 }
 
 impl FlowTable {
-    /// An empty table of at most `max_live` flows at a time, which are over after a silence of `idle_ns`.
-    pub fn new(max_live: u32, idle_ns: i64, intervals: Option<IntervalWidth>) -> Self {
+    /// An empty table of at most `max_live` flows at a time, which are over after a silence of `idle`.
+    pub fn new(max_live: u32, idle: IdleTimes, packing: Packing, intervals: Option<IntervalWidth>) -> Self {
         Self {
             plain: HashTable::new(),
+            datagrams: HashTable::new(),
             others: HashTable::new(),
             tunnelled: TunnelledFlows::default(),
             quic_paths: QuicPaths::default(),
@@ -135,9 +146,12 @@ impl FlowTable {
             spare_pools: Vec::new(),
             length: 0,
             live: 0,
+            packed: 0,
+            packing,
+            most_unpacked: packing.few,
             max_live,
             room: MAX_NODES,
-            idle_ns,
+            idle,
             is_careful: false,
             intervals,
             recent: no_recent(),
@@ -148,7 +162,8 @@ impl FlowTable {
     /// The flows that look-ups find by their five-tuple, in order.
     pub fn registered(&self) -> Vec<u32> {
         let others = self.others.iter().map(|other| other.1);
-        let mut flows: Vec<u32> = self.plain.iter().map(|plain| plain.flow).chain(others).collect();
+        let plain = self.plain.iter().chain(&self.datagrams).map(|plain| plain.flow);
+        let mut flows: Vec<u32> = plain.chain(others).collect();
         flows.sort_unstable();
         flows
     }
@@ -165,6 +180,7 @@ impl FlowTable {
                 .all(|(number, group)| group.flows.opened() == opened(number) && group.is_sound(bytes))
             && self.before.iter().flatten().all(|chunk| chunk.is_within(bytes))
             && self.here().count() == self.live()
+            && self.groups.iter().map(|group| group.flows.packed()).sum::<usize>() == self.packed as usize
             && registered
                 .iter()
                 .copied()
@@ -172,14 +188,17 @@ impl FlowTable {
                 .chain(self.quic_paths.flows())
                 .all(|flow| self.has(flow));
         if is_sound {
-            registered.iter().for_each(|&flow| self.register(&self.get(flow).key().sought(), flow));
+            let key = |flow| self.group(flow).flows.key(index_in_group(flow));
+            let sought: Vec<_> = registered.iter().map(|&flow| (key(flow).sought(), flow)).collect();
+            sought.iter().for_each(|(sought, flow)| self.register(sought, *flow));
         }
         is_sound
     }
 
     /// Whether there is a flow of this number, which did not leave.
     pub fn has(&self, flow: u32) -> bool {
-        flow < self.length && self.if_here(flow).is_some()
+        let group = self.groups.get(self.place(flow)).filter(|_| flow < self.length);
+        group.is_some_and(|group| !group.flows.has_left(index_in_group(flow)))
     }
 
     pub fn len(&self) -> usize {
@@ -195,21 +214,22 @@ impl FlowTable {
         self.live as usize
     }
 
-    /// A flow that did not leave.
+    /// A flow that did not leave and is not packed.
     #[inline(always)]
     pub fn get(&self, flow: u32) -> &Flow {
         self.group(flow).flows.at(index_in_group(flow))
     }
 
+    /// A flow that did not leave.
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
+        self.wake(flow);
         self.group_mut(flow).flows.at_mut(index_in_group(flow))
     }
 
-    /// A flow, if it did not leave.
+    /// A flow, if it did not leave; after the last packet none is packed.
     pub fn if_here(&self, flow: u32) -> Option<&Flow> {
-        let flows = &self.groups.get(self.place(flow))?.flows;
-        (!flows.has_left(index_in_group(flow))).then(|| flows.at(index_in_group(flow)))
+        self.has(flow).then(|| self.get(flow))
     }
 
     /// The same with its pool, which has space for a packet if any is left.
@@ -319,7 +339,7 @@ impl FlowTable {
 
     /// Numbers of the flows that did not leave, in order.
     pub fn here(&self) -> impl Iterator<Item = u32> {
-        (self.first_here()..self.length).filter(|&flow| self.if_here(flow).is_some())
+        (self.first_here()..self.length).filter(|&flow| self.has(flow))
     }
 
     /// A number before which all flows left.
@@ -330,21 +350,25 @@ impl FlowTable {
 
     /// Forget when packets of connections passed that wait for an answer.
     pub fn forget_times(&mut self) {
-        for flow in self.here().collect::<Vec<_>>() {
-            let (flow, pool) = self.group_mut(flow).flow_and_pool(index_in_group(flow));
+        self.change_all(|flow, pool| {
             if let Some(connection) = flow.transport.tcp.as_deref_mut() {
                 connection.forget_times(pool);
             }
-        }
+        });
     }
 
     /// The capture has a gap here: what it does not show was not lost.
     pub fn leave_gap(&mut self) {
-        for flow in self.iter_mut() {
+        self.change_all(|flow, _| {
             if let Some(state) = flow.transport.non_tcp_if_any() {
                 state.leave_gap();
             }
-        }
+        });
+    }
+
+    /// Change all flows that did not leave; those that are packed stay so.
+    fn change_all(&mut self, change: impl Fn(&mut Flow, &mut Pool)) {
+        self.groups.iter_mut().for_each(|group| group.change_all(&change));
     }
 
     /// The flow of a packet, opened if needed. None if the limit is reached.
@@ -491,6 +515,9 @@ impl FlowTable {
         let hash = self.hasher.hash_one(sought);
         match sought {
             LookupKey::Plain(ends) => self.lookup_plain(*ends, hash),
+            LookupKey::Datagrams(ends) => {
+                self.datagrams.find(hash, |known| known.ends() == *ends).map(|known| known.flow)
+            }
             LookupKey::Other(key) => self.others.find(hash, |known| known.0 == *key).map(|known| known.1),
         }
     }
@@ -540,18 +567,21 @@ impl FlowTable {
 
     /// Make `number` the flow that look-ups find, instead of an older one with the same key.
     pub(super) fn register(&mut self, sought: &LookupKey, number: u32) {
-        let Self { plain, others, hasher, .. } = self;
+        let Self { plain, datagrams, others, hasher, .. } = self;
         let hash = hasher.hash_one(sought);
         let mut replaced = None;
+        let table = if matches!(sought, LookupKey::Plain(_)) { plain } else { datagrams };
         match *sought {
-            LookupKey::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
-                Some(known) => replaced = Some(std::mem::replace(&mut known.flow, number)),
-                None => {
-                    let Ipv4Ends { addresses, ports } = ends;
-                    let hash_of = |known: &PlainFlow| hasher.hash_one(LookupKey::Plain(known.ends()));
-                    plain.insert_unique(hash, PlainFlow { addresses, ports, flow: number }, hash_of);
+            LookupKey::Plain(ends) | LookupKey::Datagrams(ends) => {
+                match table.find_mut(hash, |known| known.ends() == ends) {
+                    Some(known) => replaced = Some(std::mem::replace(&mut known.flow, number)),
+                    None => {
+                        let Ipv4Ends { addresses, ports } = ends;
+                        let hash_of = |known: &PlainFlow| hasher.hash_one(LookupKey::Plain(known.ends()));
+                        table.insert_unique(hash, PlainFlow { addresses, ports, flow: number }, hash_of);
+                    }
                 }
-            },
+            }
             LookupKey::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
                 Some(known) => replaced = Some(std::mem::replace(&mut known.1, number)),
                 None => {
@@ -561,8 +591,14 @@ impl FlowTable {
             },
         }
         if let Some(old) = replaced {
-            self.get_mut(old).is_replaced = true;
+            self.note_replaced(old);
         }
+    }
+
+    /// Another flow has the five-tuple of one, which it ended unless that was over before.
+    pub(super) fn note_replaced(&mut self, old: u32) {
+        let was_over = self.is_doubtful(old);
+        self.get_mut(old).is_replaced = !was_over;
     }
 
     /// Let look-ups find a flow no longer.
@@ -571,9 +607,10 @@ impl FlowTable {
         self.forget_recent(number, &key);
         let sought = key.sought();
         let hash = self.hasher.hash_one(sought);
+        let table = if matches!(sought, LookupKey::Plain(_)) { &mut self.plain } else { &mut self.datagrams };
         match sought {
-            LookupKey::Plain(_) => {
-                if let Ok(entry) = self.plain.find_entry(hash, |known| known.flow == number) {
+            LookupKey::Plain(_) | LookupKey::Datagrams(_) => {
+                if let Ok(entry) = table.find_entry(hash, |known| known.flow == number) {
                     entry.remove();
                 }
             }
@@ -589,7 +626,12 @@ impl FlowTable {
 
     /// Let look-ups find no flow any more.
     pub(super) fn forget_keys(&mut self) {
-        (self.plain, self.others) = (HashTable::new(), HashTable::new());
+        (self.plain, self.datagrams, self.others) = Default::default();
+        self.forget_all_recent();
+    }
+
+    /// Look all flows up anew for their next packets.
+    pub(super) fn forget_all_recent(&mut self) {
         self.recent = [NO_FLOW; RECENT];
         self.recent_ends.fill(RecentEnds::default());
     }

@@ -106,7 +106,7 @@ impl FlowTable {
             _ => {
                 let flow = self.open_unregistered(&key, side, Origin::new(source, packet.interface))?;
                 if let Some(old) = known {
-                    self.get_mut(old).is_replaced = true;
+                    self.note_replaced(old);
                     self.tunnelled.hand_over(key, old, flow);
                     if self.lookup(&key.sought()) == Some(old) {
                         self.register(&key.sought(), flow);
@@ -168,7 +168,8 @@ impl FlowTable {
     }
 
     /// The flow that a newcomer belongs to; of several with equal reason the oldest.
-    fn best(&self, key: &FlowKey, candidates: &[u32], newcomer: &Newcomer<'_>) -> Option<u32> {
+    fn best(&mut self, key: &FlowKey, candidates: &[u32], newcomer: &Newcomer<'_>) -> Option<u32> {
+        candidates.iter().for_each(|&flow| self.wake(flow));
         let outside = self.lookup(&key.sought());
         let mut best = None;
         for &flow in candidates.iter().rev().take(MOST_CANDIDATES + 1) {

@@ -133,6 +133,11 @@ impl Pool {
         room
     }
 
+    /// Give back the memory that no node takes.
+    pub fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+    }
+
     /// Take the room of a node for something stored elsewhere; false if there is none.
     pub fn reserve(&mut self) -> bool {
         let room = self.room.checked_sub(1);

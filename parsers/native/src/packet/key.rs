@@ -8,6 +8,10 @@ use crate::packet::event::{Address, Endpoints, Family};
 
 pub const TCP: u8 = 6;
 
+/// Family and protocol of [`FlowKey::rest`].
+const IPV4_TCP: u64 = 6;
+const IPV4_UDP: u64 = 17;
+
 /// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
 /// mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,11 +95,12 @@ impl FlowKey {
     /// The key for look-ups in the table of flows.
     #[inline(always)]
     pub fn sought(&self) -> LookupKey {
+        let ends = || Ipv4Ends::of(&self.endpoints(Side::Low));
         // Family and protocol together.
-        if self.rest >> 32 == u64::from(TCP) {
-            LookupKey::Plain(Ipv4Ends::of(&self.endpoints(Side::Low)))
-        } else {
-            LookupKey::Other(*self)
+        match self.rest >> 32 {
+            IPV4_TCP => LookupKey::Plain(ends()),
+            IPV4_UDP => LookupKey::Datagrams(ends()),
+            _ => LookupKey::Other(*self),
         }
     }
 
@@ -183,12 +188,14 @@ impl KeptKey {
     }
 }
 
-/// A key in the form of the table of flows: most flows are TCP over IPv4, for which 12 bytes
+/// A key in the form of the table of flows: most flows are TCP or UDP over IPv4, for which 12 bytes
 /// suffice.
 #[derive(Clone, Copy, Debug)]
 pub enum LookupKey {
-    /// The ends of such a flow, the lower one first.
+    /// The ends of a flow over TCP and IPv4, the lower one first.
     Plain(Ipv4Ends),
+    /// The same of a flow over UDP and IPv4.
+    Datagrams(Ipv4Ends),
     Other(FlowKey),
 }
 
@@ -197,7 +204,7 @@ impl Hash for LookupKey {
     #[inline(always)]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            Self::Plain(ends) => {
+            Self::Plain(ends) | Self::Datagrams(ends) => {
                 state.write_u64(ends.addresses);
                 state.write_u32(ends.ports);
             }

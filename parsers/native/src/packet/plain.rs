@@ -100,7 +100,7 @@ mod tests {
                 prop_assert!(matches!(key.sought(), LookupKey::Plain(sought) if sought == ends));
             }
             let datagram = Endpoints { protocol: 17, ..forth };
-            prop_assert!(matches!(FlowKey::of(&datagram).0.sought(), LookupKey::Other(_)));
+            prop_assert!(matches!(FlowKey::of(&datagram).0.sought(), LookupKey::Datagrams(_)));
         }
     }
 

@@ -8,6 +8,8 @@ use super::log_owners::LogOwner;
 use crate::flow::Flow;
 use crate::flow::bins::BinWidth;
 use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::ends::idle_times::IdleTimes;
+use crate::flow::ends::packed_flows::Packing;
 use crate::flow::tcp::vantage::Vantage;
 use crate::groups::Grouping;
 use crate::input::source::InputFormat;
@@ -17,9 +19,6 @@ use crate::packet::key::Side;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 use crate::wire::layers::TunnelPorts;
-
-/// Silence that ends a flow unless another is given: NATs keep connections for so long (RFC 5382 section 5).
-const IDLE_NS: i64 = 124 * 60 * 1_000_000_000;
 
 /// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
@@ -40,7 +39,8 @@ pub struct Options {
     /// The most flows at a time.
     pub max_flows: u32,
     /// Silence after which a flow is over, in capture time.
-    pub idle_ns: i64,
+    pub idle: IdleTimes,
+    pub packing: Packing,
     /// The most samples of each kind.
     pub max_samples: usize,
     /// The most decompressed bytes of a source.
@@ -124,7 +124,8 @@ impl Default for Options {
             dissect: Vec::new(),
             rtt_s: None,
             max_flows: 1_000_000,
-            idle_ns: IDLE_NS,
+            idle: IdleTimes::default(),
+            packing: Packing::default(),
             max_samples: 10_000_000,
             max_decompressed_bytes: None,
             layer: None,

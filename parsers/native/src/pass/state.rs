@@ -77,8 +77,8 @@ impl Carried {
     pub fn new(options: &Options) -> Self {
         let every = options.grouping.map(|grouping| grouping.every);
         Self {
-            flows: FlowTable::new(options.max_flows, options.idle_ns, every),
-            ends: FlowEnds::new(options.idle_ns),
+            flows: FlowTable::new(options.max_flows, options.idle, options.packing, every),
+            ends: FlowEnds::new(&options.idle),
             gaps: GapsOfSources::new(),
             fragments: Fragments::default(),
             copies: InterfaceDuplicates::default(),

@@ -11,6 +11,8 @@ use super::names::{
     format_by_name, layer_by_name, parameters, profile_by_name, udp_tunnel_by_name, vantage_by_name,
 };
 use crate::flow::bins::BinWidth;
+use crate::flow::ends::idle_times::IdleTimes;
+use crate::flow::ends::packed_flows::Packing;
 use crate::flow::intervals::IntervalWidth;
 use crate::groups::{GroupBy, Grouping};
 use crate::input::stretch::Stretch;
@@ -35,6 +37,8 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
         let tfrc = given("tfrc")?;
         let profile = tfrc.getattr("profile")?.extract::<Option<String>>()?;
         let grouping = given("grouping")?.extract::<Option<GivenGrouping>>()?;
+        let idle = given("idle_timeout_ns")?.extract::<Option<i64>>()?;
+        let (few, silence_ns) = given("packing")?.extract()?;
         let options = Options {
             format: word("format")?.as_deref().map(format_by_name).transpose()?,
             layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
@@ -47,7 +51,8 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             rtt_s: tfrc.getattr("rtt_s")?.extract()?,
             tunnel_ports: tunnel_ports(given("tunnel_port")?.extract()?)?,
             grouping: grouping.map(GivenGrouping::checked).transpose()?,
-            idle_ns: given("idle_timeout_ns")?.extract()?,
+            idle: idle.map_or_else(IdleTimes::default, IdleTimes::all),
+            packing: Packing { few, silence_ns },
             max_flows: given("max_flows")?.extract()?,
             max_samples: given("max_samples")?.extract()?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,

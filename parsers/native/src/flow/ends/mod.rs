@@ -1,7 +1,9 @@
 //! When flows are over.
 
+pub mod idle_times;
 pub(crate) mod nameless_file;
 pub(super) mod neighbours;
+pub mod packed_flows;
 pub mod settled_flows;
 
 use std::collections::HashMap;
@@ -10,12 +12,13 @@ use std::io;
 use super::flow_places::{FLOWS, FLOWS_IN_TURNS, flow_at, group_of, groups_of, index_in_group};
 use super::flow_table::FlowTable;
 use super::rtp::RtpFlow;
-use super::tcp::{ConnectionState, TWO_MSL_NS};
+use super::tcp::ConnectionState;
 use super::tfrc::TfrcFlow;
 use super::{Flow, NonTcpState, Origin};
-use crate::input::time_order::MOST_IDLE_NS;
 use crate::packet::key::{FlowKey, Side};
+use idle_times::{IdleKind, IdleTimes, Silence};
 use neighbours::FlowSet;
+use packed_flows::Packing;
 use settled_flows::{SettledFlow, decode};
 
 /// Encoded states of a group that wait to be put away.
@@ -24,6 +27,10 @@ const MAX_STATES: usize = 1 << 16;
 /// Nodes beyond which the memory of a pool is given back instead of to the next group: those of a few segments of
 /// each flow take less.
 const MOST_SPARE: u32 = 1 << 10;
+
+/// Silence after which flows are packed if there are more than [`MANY_UNPACKED`].
+const MOMENT_NS: i64 = 500_000_000;
+const MANY_UNPACKED: u32 = 200_000;
 
 /// Flows that left, by number, as far as they were read.
 pub type LoadedFlows = HashMap<u32, SettledFlow>;
@@ -76,25 +83,19 @@ impl Flow {
         quic.iter_mut().for_each(|quic| quic.forget_handshake());
     }
 
-    fn is_closed(&self) -> bool {
-        self.transport.state().is_some_and(ConnectionState::is_closed)
+    /// Whether either side sent data.
+    pub(super) fn has_payload(&self) -> bool {
+        self.directions.iter().any(|direction| direction.payload_bytes > 0)
     }
 
-    /// The last time at which a packet is its own: what comes later belongs to another flow.
-    pub(super) fn due_ns(&self, idle_ns: i64) -> Option<i64> {
-        let quiet_ns = if self.is_closed() { idle_ns.min(TWO_MSL_NS) } else { idle_ns };
-        self.last_ns().map(|last_ns| last_ns.saturating_add(quiet_ns))
-    }
-
-    /// Whether it is over before `time_ns`. A step of the clock is no silence.
-    fn is_over_at(&self, idle_ns: i64, time_ns: i64) -> bool {
-        let is_due = self.due_ns(idle_ns).is_some_and(|due_ns| due_ns < time_ns);
-        is_due && self.last_ns().is_some_and(|last_ns| time_ns.abs_diff(last_ns) <= MOST_IDLE_NS)
+    /// For how long it may be silent.
+    fn silence(&self, idle: &IdleTimes) -> Option<Silence> {
+        Some(Silence { last_ns: self.last_ns()?, quiet_ns: idle.of(IdleKind::of(self)) })
     }
 
     /// How it ended in a trace that goes on until `end_ns`.
-    pub fn end(&self, idle_ns: i64, end_ns: i64) -> Option<FlowEnd> {
-        let due_ns = self.due_ns(idle_ns)?;
+    pub fn end(&self, idle: &IdleTimes, end_ns: i64) -> Option<FlowEnd> {
+        let due_ns = self.silence(idle)?.due_ns();
         Some(match self.transport.state() {
             Some(ConnectionState::Closed) => FlowEnd::Closed,
             Some(ConnectionState::Reset | ConnectionState::Refused) => FlowEnd::Reset,
@@ -114,6 +115,11 @@ impl Flow {
             && transport.layout_flow().is_none()
     }
 
+    /// Whether its state may be packed: it is silent since before this time, and its next packet looks it up.
+    fn may_be_packed(&self, before_ns: i64) -> bool {
+        self.last_ns().is_some_and(|last_ns| last_ns < before_ns) && !self.is_replaced && self.may_leave()
+    }
+
     /// The same after it was evaluated, when it is known whether its packets were numbered.
     fn can_leave(&self) -> bool {
         let has = |tfrc: &TfrcFlow| [Side::Low, Side::High].into_iter().any(|side| tfrc.has(side));
@@ -128,7 +134,6 @@ pub struct Sweep {
     pub now_ns: i64,
     /// Flows due before it may be over at their next packet.
     pub next_ns: i64,
-    pub idle_ns: i64,
 }
 
 impl FlowTable {
@@ -146,14 +151,17 @@ impl FlowTable {
 
     #[inline(never)]
     fn has_ended_before(&mut self, flow: u32, time_ns: i64) -> bool {
+        self.wake(flow);
         let is_over = self.is_over_at(flow, time_ns);
+        // Whether it was is known afterwards too.
         self.group_mut(flow).flows.set_doubtful(index_in_group(flow), is_over);
         is_over
     }
 
     /// Whether a packet of `time_ns` cannot refer to a known flow.
     pub fn is_over_at(&self, flow: u32, time_ns: i64) -> bool {
-        self.if_here(flow).is_none_or(|flow| flow.is_over_at(self.idle_ns, time_ns))
+        let is_over = |silence: Silence| silence.is_over_at(time_ns);
+        !self.has(flow) || self.silence(flow).is_some_and(is_over)
     }
 
     /// Find the flows that are over, and mark those that may be before the next sweep.
@@ -161,21 +169,67 @@ impl FlowTable {
         let mut over = Vec::new();
         for number in self.here().collect::<Vec<_>>() {
             let index = index_in_group(number);
-            let flows = &mut self.group_mut(number).flows;
+            let flows = &self.group(number).flows;
             if flows.is_over(index) {
                 continue;
             }
-            let flow = flows.at(index);
-            let Some(due_ns) = flow.due_ns(sweep.idle_ns) else { continue };
-            if flow.is_replaced || flow.is_over_at(sweep.idle_ns, sweep.now_ns) {
+            let Some(silence) = self.silence(number) else { continue };
+            let is_replaced = !flows.is_packed(index) && flows.at(index).is_replaced;
+            if is_replaced || silence.is_over_at(sweep.now_ns) {
                 over.push(number);
-            } else if due_ns < sweep.next_ns {
-                let key = flow.key();
-                flows.set_doubtful(index, true);
+            } else if silence.due_ns() < sweep.next_ns && !flows.is_packed(index) {
+                let key = flows.at(index).key();
+                self.group_mut(number).flows.set_doubtful(index, true);
                 self.forget_recent(number, &key);
             }
         }
         over
+    }
+
+    /// Since when a flow has been silent, packed or not.
+    fn silence(&self, flow: u32) -> Option<Silence> {
+        self.group(flow).flows.silence(index_in_group(flow), &self.idle)
+    }
+
+    /// Whether so many flows are not packed that those which are silent should be.
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        self.live - self.packed > self.most_unpacked
+    }
+
+    /// Pack flows that have been silent for a while. No packet of theirs may wait.
+    pub fn pack(&mut self, now_ns: i64) {
+        let Packing { few, silence_ns } = self.packing;
+        let is_many = self.live - self.packed > MANY_UNPACKED;
+        let silence_ns = if is_many { silence_ns.min(MOMENT_NS) } else { silence_ns };
+        for group in &mut self.groups {
+            group.pack(now_ns.saturating_sub(silence_ns));
+        }
+        self.packed = self.groups.iter().map(|group| group.flows.packed() as u32).sum();
+        self.forget_all_recent();
+        let unpacked = self.live - self.packed;
+        self.most_unpacked = unpacked.saturating_add(few.max(unpacked) / 2);
+    }
+
+    /// Unpack a flow if it is packed.
+    #[inline(always)]
+    pub fn wake(&mut self, flow: u32) {
+        if self.group(flow).flows.is_packed(index_in_group(flow)) {
+            self.unpack(flow);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unpack(&mut self, flow: u32) {
+        self.group_mut(flow).flows.unpack(index_in_group(flow));
+        self.packed -= 1;
+    }
+
+    /// The flows that are packed.
+    pub fn packed(&self) -> Vec<u32> {
+        let is_packed = |&flow: &u32| self.group(flow).flows.is_packed(index_in_group(flow));
+        if self.packed > 0 { self.here().filter(is_packed).collect() } else { Vec::new() }
     }
 
     /// Evaluate what a flow that is over counted, if it can leave; returns whether it can.
@@ -242,7 +296,8 @@ impl FlowTable {
     fn shrink_group(&mut self, place: usize) {
         let group = &mut self.groups[place];
         let pool = group.shrink();
-        if group.settled.states.len() >= MAX_STATES || pool.is_some() {
+        let is_quiet = pool.is_some() || group.flows.are_packed() && !group.settled.states.is_empty();
+        if group.settled.states.len() >= MAX_STATES || is_quiet {
             let states = std::mem::take(&mut group.settled.states);
             group.settled.chunks.push(self.settled.put_away(&states));
         }
@@ -325,7 +380,7 @@ mod tests {
 
     #[test]
     fn test_flows_that_left_can_be_read_and_their_groups_take_no_memory() {
-        let mut flows = FlowTable::new(u32::MAX, i64::MAX, None);
+        let mut flows = FlowTable::new(u32::MAX, IdleTimes::default(), Packing::default(), None);
         // Of the last group, only the last flow stays.
         let last = 2 * FLOWS_IN_TURNS - 1;
         for host in 0..=last {

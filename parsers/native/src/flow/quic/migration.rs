@@ -36,6 +36,7 @@ impl FlowTable {
             return None;
         }
         if let Some(found) = self.quic_paths.find(&key, side) {
+            self.wake(found.flow);
             return (!self.is_over_at(found.flow, packet.time_ns)).then_some(found);
         }
         if self.find(network).is_some() {

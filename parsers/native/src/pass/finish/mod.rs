@@ -20,6 +20,7 @@ use crate::flow::tfrc::{LossEventSample, TfrcSamples};
 use crate::flow::transits::TransitCounters;
 use crate::flow::{Flow, FlowTable};
 use crate::packet::key::Side;
+use crate::pass::stages::sweeps::settle;
 use crate::pass::wifi_links::WifiLinks;
 use borrowed_rtt::RttSources;
 use cut_flows::{CutFlows, unknown_cuts};
@@ -34,6 +35,7 @@ impl Analysis {
     /// Find what is only known after the last source, and report the bounds that were reached. To be called once.
     pub fn finish(&mut self) {
         let carried = &mut self.carried;
+        settle(&carried.flows.packed(), &self.options, carried);
         find_missing_ends(&mut carried.flows, &carried.sources);
         self.find_cut_flows();
         self.finish_transits();
@@ -61,7 +63,10 @@ impl Analysis {
 
     /// How a flow ended; None if the trace has no packet of it.
     pub fn end_of(&self, flow: &Flow) -> Option<FlowEnd> {
-        flow.end(self.options.idle_ns, self.results.end_ns)
+        let end = flow.end(&self.options.idle, self.results.end_ns)?;
+        // All packets of a path are of its flows.
+        let goes_on = self.carried.ends.is_off || self.results.pairing.is_some();
+        Some(if goes_on && end == FlowEnd::Idle { FlowEnd::Open } else { end })
     }
 
     /// Mark the flows that began before the stretch or went on after it.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::flow::ends::Sweep;
-use crate::flow::tcp::TWO_MSL_NS;
+use crate::flow::ends::idle_times::IdleTimes;
 
 /// Packets of which the earliest time is the clock, so that a few wrong times do nothing.
 const OF_A_CLOCK: u32 = 256;
@@ -17,7 +17,7 @@ const SWEEPS: i64 = 8;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::pass) struct FlowEnds {
-    idle_ns: i64,
+    longest_ns: i64,
     /// No silence that ends a flow is shorter.
     shortest_ns: i64,
     clock_ns: i64,
@@ -33,10 +33,10 @@ pub(in crate::pass) struct FlowEnds {
 }
 
 impl FlowEnds {
-    pub fn new(idle_ns: i64) -> Self {
+    pub fn new(idle: &IdleTimes) -> Self {
         Self {
-            idle_ns,
-            shortest_ns: idle_ns.min(TWO_MSL_NS),
+            longest_ns: idle.longest_ns(),
+            shortest_ns: idle.shortest_ns(),
             clock_ns: i64::MIN,
             since: (i64::MAX, 0),
             horizon_ns: i64::MAX,
@@ -44,6 +44,11 @@ impl FlowEnds {
             trusted_from_ns: i64::MIN,
             is_off: false,
         }
+    }
+
+    /// About the time of the last packets.
+    pub fn clock_ns(&self) -> i64 {
+        self.clock_ns
     }
 
     /// Flows may be over when packets of `earliest_ns` have been silent for long enough.
@@ -62,7 +67,7 @@ impl FlowEnds {
     #[inline(always)]
     pub fn note(&mut self, earliest_ns: i64, packets: u32) {
         if earliest_ns < self.clock_ns.saturating_sub(self.shortest_ns / 2) {
-            self.trusted_from_ns = self.clock_ns.saturating_add(self.idle_ns);
+            self.trusted_from_ns = self.clock_ns.saturating_add(self.longest_ns);
         }
         let (earliest, count) = &mut self.since;
         *earliest = earliest_ns.min(*earliest);
@@ -75,7 +80,7 @@ impl FlowEnds {
 
     /// The sweep that is due, if any, before packets until `latest_ns`.
     pub fn next_sweep(&mut self, latest_ns: i64) -> Option<Sweep> {
-        let Self { clock_ns: now_ns, idle_ns, .. } = *self;
+        let now_ns = self.clock_ns;
         if now_ns < self.next_sweep_ns.max(self.trusted_from_ns) || now_ns == i64::MIN {
             return None;
         }
@@ -84,6 +89,6 @@ impl FlowEnds {
         let behind_ns = latest_ns.saturating_add(1).min(now_ns.saturating_add(self.shortest_ns));
         self.horizon_ns = self.next_sweep_ns.max(behind_ns);
         let next_ns = self.horizon_ns;
-        Some(Sweep { now_ns, next_ns, idle_ns })
+        Some(Sweep { now_ns, next_ns })
     }
 }

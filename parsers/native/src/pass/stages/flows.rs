@@ -123,6 +123,7 @@ impl Analysis {
         {
             return Some(found);
         }
+        self.carried.flows.wake(found.flow);
         self.working.backlog.settle(found.flow, &mut self.carried.flows);
         // A later fragment has no options.
         self.give(found, packet, &network, &PacketExtras::default());

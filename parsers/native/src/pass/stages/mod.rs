@@ -12,4 +12,4 @@ pub(super) mod interface_duplicates;
 mod media;
 pub(super) mod runs;
 mod simulator;
-mod sweeps;
+pub(super) mod sweeps;

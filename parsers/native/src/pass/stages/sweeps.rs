@@ -6,6 +6,9 @@ use crate::pass::finish::source_problems::note_gaps;
 use crate::pass::options::Options;
 use crate::pass::state::{Carried, Working};
 
+/// Flows that are unpacked before they leave.
+const UNPACKED_AT_A_TIME: usize = 4_096;
+
 /// Prepare the flows for these batches.
 pub(super) fn end_flows_before(
     batches: &[Batch],
@@ -36,7 +39,21 @@ pub(in crate::pass) fn end_flows(
     if is_near || carried.flows.is_careful() {
         end_flows_near(times_ns, options, carried, working);
     }
+    if carried.flows.is_crowded() {
+        pack_silent(options, carried, working);
+    }
     carried.ends.note(earliest_ns, packets);
+}
+
+/// Pack the flows that have been silent for a while. No segment may wait.
+#[cold]
+#[inline(never)]
+fn pack_silent(options: &Options, carried: &mut Carried, working: &mut Working) {
+    if !carried.ends.is_off {
+        working.settle_backlog(&mut carried.flows);
+        working.group_settled(carried, options);
+        carried.flows.pack(carried.ends.clock_ns());
+    }
 }
 
 #[cold]
@@ -60,19 +77,26 @@ fn end_flows_near(times_ns: (i64, i64), options: &Options, carried: &mut Carried
 fn sweep(due: Sweep, options: &Options, carried: &mut Carried, working: &mut Working) {
     working.settle_backlog(&mut carried.flows);
     working.group_settled(carried, options);
+    let over = carried.flows.sweep(due);
+    settle(&over, options, carried);
+}
+
+/// Evaluate flows that no packet is of any more, and let those leave that can.
+pub(in crate::pass) fn settle(over: &[u32], options: &Options, carried: &mut Carried) {
     let Carried { flows, groups, gaps, .. } = carried;
-    let over = flows.sweep(due);
-    for &number in &over {
-        if flows.finish_leaving(number) {
-            note_gaps(gaps, number, flows.get(number));
-            if let Some(groups) = groups {
-                groups.group_rest(flows, number, options);
+    for over in over.chunks(UNPACKED_AT_A_TIME) {
+        for &number in over {
+            if flows.finish_leaving(number) {
+                note_gaps(gaps, number, flows.get(number));
+                if let Some(groups) = groups {
+                    groups.group_rest(flows, number, options);
+                }
             }
         }
+        if let Some(groups) = groups {
+            groups.give_up_queries(over, flows);
+        }
+        over.iter().for_each(|&number| flows.settle(number));
+        flows.shrink();
     }
-    if let Some(groups) = groups {
-        groups.give_up_queries(&over, flows);
-    }
-    over.into_iter().for_each(|number| flows.settle(number));
-    flows.shrink();
 }

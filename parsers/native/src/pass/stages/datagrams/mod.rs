@@ -39,7 +39,7 @@ impl Datagrams<'_> {
         let index = packet.network.head;
         let head = extras.head(index);
         if let Some(groups) = &mut self.carried.groups {
-            groups.on_datagram(found, packet, head.bytes(), &self.carried.flows);
+            groups.on_datagram(found, packet, head.bytes(), &mut self.carried.flows);
         }
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);

@@ -91,9 +91,10 @@ impl GroupStage {
     }
 
     /// Look for a query of DNS or an answer in a datagram that begins with `payload`.
-    pub fn on_datagram(&mut self, found: Found, packet: &Packet, payload: &[u8], flows: &FlowTable) {
+    pub fn on_datagram(&mut self, found: Found, packet: &Packet, payload: &[u8], flows: &mut FlowTable) {
         let every = self.groups.grouping.every;
         if let Some((flow, piece)) = self.dns_queries.on_datagram(found, packet, payload, every) {
+            flows.wake(flow);
             self.groups.on_piece(&piece, (flow, flows.get(flow)));
         }
     }
