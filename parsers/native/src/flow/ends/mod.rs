@@ -174,6 +174,7 @@ impl FlowTable {
                 continue;
             }
             let Some(silence) = self.silence(number) else { continue };
+            // One that was replaced is not packed.
             let is_replaced = !flows.is_packed(index) && flows.at(index).is_replaced;
             if is_replaced || silence.is_over_at(sweep.now_ns) {
                 over.push(number);
@@ -194,24 +195,33 @@ impl FlowTable {
     /// Whether so many flows are not packed that those which are silent should be.
     #[inline(always)]
     pub fn is_crowded(&self) -> bool {
-        self.live - self.packed > self.most_unpacked
+        self.unpacked() > self.most_unpacked
     }
 
     /// Pack flows that have been silent for a while. No packet of theirs may wait.
     pub fn pack(&mut self, now_ns: i64) {
         let Packing { few, silence_ns } = self.packing;
-        let is_many = self.live - self.packed > MANY_UNPACKED;
+        let is_many = self.unpacked() > MANY_UNPACKED;
         let silence_ns = if is_many { silence_ns.min(MOMENT_NS) } else { silence_ns };
         for group in &mut self.groups {
             group.pack(now_ns.saturating_sub(silence_ns));
         }
-        self.packed = self.groups.iter().map(|group| group.flows.packed() as u32).sum();
+        self.count_packed();
         self.forget_all_recent();
-        let unpacked = self.live - self.packed;
+        let unpacked = self.unpacked();
         self.most_unpacked = unpacked.saturating_add(few.max(unpacked) / 2);
     }
 
-    /// Unpack a flow if it is packed.
+    /// Count those that are packed.
+    pub(super) fn count_packed(&mut self) {
+        self.packed = self.groups.iter().map(|group| group.flows.packed() as u32).sum();
+    }
+
+    fn unpacked(&self) -> u32 {
+        self.live.saturating_sub(self.packed)
+    }
+
+    /// Unpack a flow if it is packed, before packets of it are counted.
     #[inline(always)]
     pub fn wake(&mut self, flow: u32) {
         if self.group(flow).flows.is_packed(index_in_group(flow)) {
@@ -223,13 +233,13 @@ impl FlowTable {
     #[inline(never)]
     fn unpack(&mut self, flow: u32) {
         self.group_mut(flow).flows.unpack(index_in_group(flow));
-        self.packed -= 1;
+        self.packed = self.packed.saturating_sub(1);
     }
 
     /// The flows that are packed.
     pub fn packed(&self) -> Vec<u32> {
         let is_packed = |&flow: &u32| self.group(flow).flows.is_packed(index_in_group(flow));
-        if self.packed > 0 { self.here().filter(is_packed).collect() } else { Vec::new() }
+        self.here().filter(is_packed).collect()
     }
 
     /// Evaluate what a flow that is over counted, if it can leave; returns whether it can.

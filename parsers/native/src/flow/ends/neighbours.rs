@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::idle_times::{IdleTimes, Silence};
-use super::packed_flows::PackedFlows;
+use super::packed_flows::{PackedFlows, Packer};
 use crate::flow::Flow;
 use crate::flow::flow_places::FLOWS;
 use crate::long_array;
@@ -28,6 +28,21 @@ impl FlowSet {
     #[inline(always)]
     pub fn has(&self, index: usize) -> bool {
         self.0[index / 64 % self.0.len()] >> (index % 64) & 1 != 0
+    }
+
+    /// Indices after this one that are not in the set, in order.
+    fn others_after(&self, index: usize) -> impl Iterator<Item = usize> {
+        let words = self.0.iter().enumerate().skip(index / 64);
+        words.flat_map(move |(number, &word)| {
+            // Those of its word up to it do not count.
+            let counted = if number == index / 64 { (u64::MAX << (index % 64)) << 1 } else { u64::MAX };
+            let mut others = !word & counted;
+            std::iter::from_fn(move || {
+                let bit = (others != 0).then(|| others.trailing_zeros() as usize)?;
+                others &= others - 1;
+                Some(number * 64 + bit)
+            })
+        })
     }
 
     pub fn count(&self) -> usize {
@@ -120,15 +135,32 @@ impl Neighbours {
         }
     }
 
-    /// The flow at `index`, which must neither have left nor be packed.
+    /// The flow at `index`, which must not have left.
     #[inline(always)]
     pub fn at(&self, index: usize) -> &Flow {
-        &self.flows[self.place(index)]
+        if self.places.is_none() { &self.flows[index] } else { self.placed(index) }
     }
 
-    /// The same, mutable.
+    #[inline(never)]
+    fn placed(&self, index: usize) -> &Flow {
+        let place = self.place(index);
+        match &self.packed {
+            Some(packed) if self.is_packed(index) => packed.get(place),
+            _ => &self.flows[place],
+        }
+    }
+
+    /// The same, unpacked to be changed.
     #[inline(always)]
     pub fn at_mut(&mut self, index: usize) -> &mut Flow {
+        if self.places.is_none() { &mut self.flows[index] } else { self.placed_mut(index) }
+    }
+
+    #[inline(never)]
+    fn placed_mut(&mut self, index: usize) -> &mut Flow {
+        if self.is_packed(index) {
+            self.unpack(index);
+        }
         let place = self.place(index);
         &mut self.flows[place]
     }
@@ -221,7 +253,7 @@ impl Neighbours {
     /// Key of the flow at `index`, packed or not.
     pub fn key(&self, index: usize) -> FlowKey {
         match &self.packed {
-            Some(packed) if self.is_packed(index) => packed.unpack(self.place(index)).key(),
+            Some(packed) if self.is_packed(index) => packed.unpacked(self.place(index)).key(),
             _ => self.at(index).key(),
         }
     }
@@ -246,47 +278,44 @@ impl Neighbours {
     /// Pack these flows, and keep the others that have not left close together.
     pub fn arrange(&mut self, packing: &FlowSet) {
         let mut places = Box::new([NOWHERE; FLOWS]);
-        let old = self.packed.take();
-        let (mut flows, mut packed) = (Vec::new(), PackedFlows::beside(old.as_deref()));
+        let mut old = self.packed.take();
+        let (mut flows, mut packer) = (Vec::new(), Packer::default());
         for index in self.indices() {
             let place = self.place(index);
             let is_packed = self.marks.as_ref().is_some_and(|marks| marks.packed.has(index));
-            if let Some(old) = old.as_ref().filter(|_| is_packed) {
-                places[index] = packed.count() as u8;
-                packed.push_packed(old, place);
+            if let Some(old) = old.as_deref_mut().filter(|_| is_packed) {
+                places[index] = packer.take_over(old, place);
             } else if packing.has(index)
-                && let Some(last_ns) = self.at(index).last_ns()
+                && let Some(last_ns) = self.flows[place].last_ns()
             {
-                places[index] = packed.count() as u8;
-                packed.push(self.at(index), last_ns);
+                places[index] = packer.push(&self.flows[place], last_ns);
                 let marks = self.marks.get_or_insert_default();
                 marks.packed.set(index, true);
                 // So that its next packet unpacks it.
                 marks.doubtful.set(index, true);
             } else {
                 places[index] = flows.len() as u8;
-                flows.push(std::mem::replace(self.at_mut(index), Flow::vacant()));
+                flows.push(std::mem::replace(&mut self.flows[place], Flow::vacant()));
             }
         }
-        packed.shrink();
         flows.shrink_to_fit();
         (self.flows, self.places) = (flows, Some(places));
-        self.packed = (packed.count() > 0).then(|| Box::new(packed));
+        self.packed = packer.finish();
     }
 
     /// Unpack the flow at `index`, which must be packed.
     pub fn unpack(&mut self, index: usize) {
-        let (Some(packed), Some(marks), Some(places)) = (&self.packed, &mut self.marks, &mut self.places)
+        let (Some(packed), Some(marks), Some(places)) = (&mut self.packed, &mut self.marks, &mut self.places)
         else {
             return;
         };
-        let flow = packed.unpack(places[index].into());
+        let flow = packed.take(places[index].into());
         // Flows stay in the order of their indices.
         let mut at = self.flows.len();
-        for later in (index + 1..FLOWS).rev().filter(|&later| !marks.packed.has(later)) {
+        for later in marks.packed.others_after(index) {
             let place = &mut places[later];
             if usize::from(*place) < self.flows.len() {
-                at = (*place).into();
+                at = at.min((*place).into());
                 *place += 1;
             }
         }
@@ -354,9 +383,7 @@ mod tests {
                 let index = index % opened;
                 match step {
                     0 | 1 if !left[index] => {
-                        if std::mem::take(&mut packed[index]) {
-                            flows.unpack(index);
-                        }
+                        packed[index] = false;
                         prop_assert_eq!(flows.remove(index).source as usize, index);
                         left[index] = true;
                     }
@@ -379,7 +406,7 @@ mod tests {
                 prop_assert!(here.iter().all(|&index| last_ns(index) == Some(index as i64)));
                 prop_assert!(here.iter().all(|&index| flows.is_packed(index) == packed[index]));
                 let unpacked: Vec<usize> = here.into_iter().filter(|&index| !packed[index]).collect();
-                prop_assert!(unpacked.iter().all(|&index| flows.at(index).source as usize == index));
+                prop_assert!(flows.indices().all(|index| flows.at(index).source as usize == index));
                 let found: Vec<_> = flows.iter_mut().map(|flow| flow.source as usize).collect();
                 prop_assert_eq!(found, unpacked);
                 prop_assert!((0..opened).all(|index| flows.has_left(index) == left[index]) && flows.is_sound());
