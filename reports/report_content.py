@@ -86,8 +86,8 @@ def prepare(
             for problem in results.problems
         ],
         conversations=conversations,
-        causes={(one.flow, one.direction): one for one in flow_causes(results.table("causes"), shown)},
-        untold=untold_flows(results.table("causes"), shown),
+        causes={(one.flow, one.direction): one for one in flow_causes(results.table("cause_sums"), shown)},
+        untold=untold_flows(results.table("cause_sums"), shown),
         starts_ns=starts_ns,
         traces=drawn_traces(
             flows, results.bins, inputs, starts_ns, joined=joined, window_ns=results.window_ns

@@ -17,7 +17,7 @@ from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -286,19 +286,23 @@ class Trace(Tables):
         Each has the congestion control that sent it, where the windows show it.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
-        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, congestion_controls
+        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
 
-        self.read("flows", "causes", "rounds")
-        causes, flows = self.causes, self.flows
-        controls = congestion_controls(self.table("rounds").frames(OF_ROUNDS), causes, flows)
-        return list(flow_causes(causes, flows, controls))
+        self.read("flows", "causes", "cause_sums", "rounds")
+        sums, flows = self.cause_sums, self.flows
+        rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
+        return list(flow_causes(sums, flows, congestion_controls(rounds, stretches, sums, flows)))
+
+    def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Give columns of a table, which is only made if they are asked for."""
+        yield from self.table(name).frames(columns)
 
     def untold(self) -> list[UntoldFlow]:
         """Return the flows with data of which `why` tells nothing."""
         from tfrctrace.metrics.flow.causes import untold_flows
 
-        self.read("flows", "causes")
-        return untold_flows(self.table("causes").frame(("flow",)), self.flows)
+        self.read("flows", "cause_sums")
+        return untold_flows(self.cause_sums, self.flows)
 
     def report(
         self,

@@ -42,74 +42,68 @@ _OF_FLOWS: Final = (
 )
 
 
-def cause_shares(causes: pl.DataFrame) -> pl.DataFrame:
-    """Return a share for each cause, of each flow and direction of a table of causes.
+def cause_shares(sums: pl.DataFrame) -> pl.DataFrame:
+    """Return a share for each cause, of each flow and direction of a table of sums of causes.
 
     Directions whose packets all have the same time have none.
     """
     import polars as pl
 
-    length = _length_ns()
+    length = pl.col("duration_ns").cast(pl.Float64)
     shares = [
         (length.filter(pl.col("cause") == cause).sum() / length.sum()).alias(f"{cause}_share")
         for cause in CAUSES
     ]
-    lasts = causes.group_by(_OF_DIRECTION, maintain_order=True).agg(
+    lasts = sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
         pl.col("start_ns").min(), (length.sum() / 1e9).alias("duration_s"), *shares
     )
     return lasts.filter(pl.col("duration_s") > 0)
 
 
-def _length_ns() -> pl.Expr:
-    """Return how long a stretch lasts, also between times at both ends of 64 bits."""
-    import polars as pl
-
-    wrapped = pl.col("end_ns") - pl.col("start_ns")
-    return wrapped.cast(pl.UInt64, wrap_numerical=True).cast(pl.Float64)
-
-
-def main_causes(causes: pl.DataFrame) -> pl.DataFrame:
+def main_causes(sums: pl.DataFrame) -> pl.DataFrame:
     """Return the cause with most time of each flow and direction, and what decided for it."""
     import polars as pl
 
-    length = _length_ns().sum().alias("ns")
+    length = pl.col("duration_ns").cast(pl.Float64).sum().alias("ns")
     order = pl.col("cause").replace_strict(CAUSES, range(len(CAUSES)), return_dtype=pl.UInt8)
-    by_cause = causes.group_by(*_OF_DIRECTION, "cause").agg(
+    by_cause = sums.group_by(*_OF_DIRECTION, "cause").agg(
         length,
-        pl.len().alias("changes"),
+        pl.col("stretches").sum().alias("changes"),
         pl.col("flight_bytes", "window_bytes").max(),
         pl.col("base_rtt_ms").min(),
     )
     main = by_cause.sort("ns", order, descending=[True, False]).unique(_OF_DIRECTION, keep="first")
-    signs = causes.group_by(*_OF_DIRECTION, "cause", "sign", "second_cause").agg(length)
-    sign = signs.sort("ns", "sign", descending=[True, False]).unique((*_OF_DIRECTION, "cause"), keep="first")
-    return main.drop("ns").join(sign.drop("ns"), on=(*_OF_DIRECTION, "cause"))
+    signs = sums.sort("duration_ns", "sign", descending=[True, False], maintain_order=True)
+    sign = signs.unique((*_OF_DIRECTION, "cause"), keep="first", maintain_order=True)
+    return main.drop("ns").join(
+        sign.select(*_OF_DIRECTION, "cause", "sign", "second_cause"), on=(*_OF_DIRECTION, "cause")
+    )
 
 
-def causes_of_directions(causes: pl.DataFrame) -> pl.DataFrame:
+def causes_of_directions(sums: pl.DataFrame) -> pl.DataFrame:
     """Return the main cause, the facts that decided for it, and the shares of each flow and direction."""
     import polars as pl
 
     names = {"cause": "main_cause", "sign": "main_sign"}
-    found = cause_shares(causes).join(main_causes(causes).rename(names), on=_OF_DIRECTION)
+    found = cause_shares(sums).join(main_causes(sums).rename(names), on=_OF_DIRECTION)
     largest = pl.max_horizontal(f"{cause}_share" for cause in CAUSES)
     return found.with_columns(largest.alias("main_cause_share"))
 
 
-def no_data_shares(causes: pl.DataFrame) -> dict[tuple[int, str], float]:
+def no_data_shares(sums: pl.DataFrame) -> dict[tuple[int, str], float]:
     """Return the share of time in which each flow and direction had no data to send, where that is known.
 
     It waited for its application, or for the other side's answer.
     """
     import polars as pl
 
-    known = cause_shares(causes).filter(pl.col(UNKNOWN_SHARE) <= MOST_UNKNOWN)
+    known = cause_shares(sums).filter(pl.col(UNKNOWN_SHARE) <= MOST_UNKNOWN)
     share = pl.col("application_share") + pl.col("server_share")
     return {(flow, way): value for flow, way, value in known.select(*_OF_DIRECTION, share).iter_rows()}
 
 
 def flow_causes(
-    causes: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
+    sums: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
 ) -> Iterator[FlowCauses]:
     """Give why each direction with data of a table of flows was no faster, in order.
 
@@ -117,7 +111,7 @@ def flow_causes(
     """
     import msgspec
 
-    found = causes_of_directions(causes)
+    found = causes_of_directions(sums)
     if controls is not None:
         found = found.join(controls, on=_OF_DIRECTION, how="left")
     rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
@@ -125,14 +119,14 @@ def flow_causes(
         yield msgspec.convert(row, FlowCauses)
 
 
-def untold_flows(causes: pl.DataFrame, flows: pl.DataFrame) -> list[UntoldFlow]:
-    """Return the flows with data that have no row in a table of causes, in order."""
+def untold_flows(sums: pl.DataFrame, flows: pl.DataFrame) -> list[UntoldFlow]:
+    """Return the flows with data that have no row in a table of sums of causes, in order."""
     import polars as pl
 
     # of a trace without payload the packets tell
     has_data = pl.coalesce(pl.col("payload_bytes"), pl.col("packets")).sum() > 0
     rows = (
-        flows.join(causes.select("flow").unique(), on="flow", how="anti")
+        flows.join(sums.select("flow").unique(), on="flow", how="anti")
         .group_by("flow", "transport")
         .agg(
             pl.when(pl.col("payload_bytes").count() > 0).then(pl.col("payload_bytes").sum()),
@@ -150,15 +144,15 @@ def without_small(flows: Sequence[FlowCauses]) -> list[FlowCauses]:
     return [one for one in flows if (one.payload_bytes or 0) >= least] or list(flows)
 
 
-def with_causes(flows: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+def with_causes(flows: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
     """Return a table of flows with main cause and shares; null where a direction has none.
 
     `unknown_sign` is why the cause is unknown where it is.
     """
     import polars as pl
 
-    found = causes_of_directions(causes).select(*_OF_DIRECTION, "main_cause", *SHARE_NAMES)
-    unknown = main_causes(causes.filter(pl.col("cause") == "unknown"))
+    found = causes_of_directions(sums).select(*_OF_DIRECTION, "main_cause", *SHARE_NAMES)
+    unknown = main_causes(sums.filter(pl.col("cause") == "unknown"))
     signs = unknown.select(*_OF_DIRECTION, pl.col("sign").alias("unknown_sign"))
     rows = found.join(signs, on=_OF_DIRECTION, how="left")
     return flows.join(rows, on=_OF_DIRECTION, how="left", maintain_order="left")

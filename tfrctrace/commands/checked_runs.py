@@ -100,7 +100,7 @@ class CheckTask:
             rules = [parse_rule(text) for text in self.measuring.label or ()]
             wanted = needed_tables(self.quantities, rules)
             if trace.is_read_once:
-                wanted = (*wanted, "causes")  # which metrics need where a TCP flow has a small rate
+                wanted = (*wanted, "cause_sums")  # which metrics need where a TCP flow has a small rate
             if self.objectives:
                 trace.read_groups(self.objectives[0].grouping, *wanted)
             else:

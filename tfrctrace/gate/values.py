@@ -69,7 +69,7 @@ def needed_tables(quantities: Sequence[Quantity], rules: Sequence[Rule]) -> tupl
         return ("flows",)
     kinds = {term.kind for quantity in quantities for term in (quantity.term, quantity.over) if term}
     samples: tuple[TableName, ...] = ("rtt",) if "samples" in kinds else ()
-    causes: tuple[TableName, ...] = ("causes",) if _name_causes(quantities) or name_causes(rules) else ()
+    causes: tuple[TableName, ...] = ("cause_sums",) if _name_causes(quantities) or name_causes(rules) else ()
     return "flows", "bins", *samples, *causes
 
 
@@ -165,7 +165,7 @@ class _Source:
     def _flows(self) -> pl.DataFrame:
         """Rows of all flows, with the columns that the quantities name."""
         flows = self._measured.asked.rows(*self._columns)
-        return with_causes(flows, self._trace.causes) if self._has_causes else flows
+        return with_causes(flows, self._trace.cause_sums) if self._has_causes else flows
 
     @cached_property
     def _rtts(self) -> pl.DataFrame:

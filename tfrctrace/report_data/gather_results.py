@@ -42,7 +42,7 @@ _TABLES: Final[tuple[TableName, ...]] = (
 )
 """Tables collected besides flows and bins; none of them has a row per packet."""
 
-_OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", "causes")
+_OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", "causes", "cause_sums")
 """Tables with rows for each round of data: of many packets they are most of what is collected."""
 
 _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
@@ -104,7 +104,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     tables["rounds"] = _drawn_rounds(flows, sampled)
-    tables["causes"] = _rows_of_flow(sampled.table("causes").small_frame(), flow)
+    for name in ("causes", "cause_sums"):
+        tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     if flow is not None:
         drawn = replace(drawn, link_bins=None)

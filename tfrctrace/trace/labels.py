@@ -102,18 +102,18 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 
 def with_labels(
-    flows: pl.DataFrame, rules: Sequence[Rule], causes: pl.DataFrame | None = None
+    flows: pl.DataFrame, rules: Sequence[Rule], cause_sums: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, list[Problem]]:
     """Return `flows` with `label` set by the first rule that fits, and what is wrong with the rules.
 
     `src` and `dst` are those of the row. A rule that fits no flow, and one that fits a flow which has another
-    label already, are warnings. `causes` is needed if a rule names one.
+    label already, are warnings. `cause_sums` are needed if a rule names a cause.
     """
     import polars as pl
 
     from tfrctrace.metrics.flow.causes import with_causes
 
-    known = flows if causes is None else with_causes(flows, causes)
+    known = flows if cause_sums is None else with_causes(flows, cause_sums)
     problems: list[Problem] = []
     taken = flows["label"].is_not_null()
     for rule in rules:
@@ -159,13 +159,13 @@ class LabelledFlows:
 
 
 def read_labelled(
-    table: StackedTable, rules: Sequence[Rule], causes: pl.DataFrame | None = None
+    table: StackedTable, rules: Sequence[Rule], cause_sums: pl.DataFrame | None = None
 ) -> tuple[LabelledFlows, list[Problem]]:
     """Return the flows of `table` with the labels that `rules` give, and what is wrong with the rules."""
     from tfrctrace.parsers.frames import joined_frame
 
     if rules:
-        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules, causes)
+        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules, cause_sums)
         labels = flows["label"]
         return LabelledFlows(_narrow(flows.with_row_index("row")), table, labels), problems
     before = 0

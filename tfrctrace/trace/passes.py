@@ -33,6 +33,7 @@ TableName = Literal[
     "losses",
     "rounds",
     "causes",
+    "cause_sums",
     "variables",
     "feedback",
     "loss_events",

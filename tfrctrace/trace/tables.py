@@ -66,6 +66,11 @@ class Tables(Passes):
         return self.table("causes").frame()
 
     @property
+    def cause_sums(self) -> pl.DataFrame:
+        """One row for each cause and sign that held a direction with data back, and for how long."""
+        return self.table("cause_sums").frame()
+
+    @property
     def feedback(self) -> pl.DataFrame:
         """One row for each report of a TFRC receiver: its values, and the resulting state of the sender."""
         return self.table("feedback").frame()
@@ -260,10 +265,10 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
-        causes: tuple[TableName, ...] = ("causes",) if name_causes(rules) or self.is_read_once else ()
+        causes: tuple[TableName, ...] = ("cause_sums",) if name_causes(rules) or self.is_read_once else ()
         if self._bin_ns == base_ns:
             self.read("flows", "bins", *causes)  # all from one pass
-        found = self.read("flows", *causes).table("causes").frame() if name_causes(rules) else None
+        found = self.read("flows", *causes).table("cause_sums").frame() if name_causes(rules) else None
         labelled, problems = read_labelled(self.table("flows"), rules, found)
         self._report_problems_once(problems)
         measured = measure(
@@ -289,8 +294,8 @@ class Tables(Passes):
         from tfrctrace.trace.labels import name_causes, with_labels
 
         rules = self._rules(labels)
-        causes = self.read("flows", "causes").table("causes").frame() if name_causes(rules) else None
-        flows, problems = with_labels(self.flows, rules, causes)
+        sums = self.read("flows", "cause_sums").table("cause_sums").frame() if name_causes(rules) else None
+        flows, problems = with_labels(self.flows, rules, sums)
         self._report_problems_once(problems)
         return flows
 
@@ -298,7 +303,7 @@ class Tables(Passes):
     def _no_data_shares(self) -> dict[tuple[int, str], float]:
         from tfrctrace.metrics.flow.causes import no_data_shares
 
-        return no_data_shares(self.causes)
+        return no_data_shares(self.cause_sums)
 
     def _rules(self, labels: Iterable[str]) -> list[Rule]:
         from tfrctrace.trace.labels import parse_rule

@@ -33,16 +33,16 @@ def table_of(name, rows):
     return pl.DataFrame(full, schema=schema)
 
 
-def stretch(start_s, end_s, cause, sign="no_sign", **more):
-    facts = {"flow": 1, "direction": "fwd", "flight_bytes": 1_000}
-    return {**facts, "start_ns": start_s * S, "end_ns": end_s * S, "cause": cause, "sign": sign, **more}
+def held(duration_s, cause, sign="no_sign", **more):
+    facts = {"flow": 1, "direction": "fwd", "start_ns": 0, "stretches": 1, "flight_bytes": 1_000}
+    return {**facts, "duration_ns": duration_s * S, "cause": cause, "sign": sign, **more}
 
 
 ROWS = [
-    stretch(0, 1, "handshake", "no_data_yet"),
-    stretch(1, 6, "receiver", "window_edge", flight_bytes=63_000, window_bytes=64_000, base_rtt_ms=200.0),
-    stretch(6, 7, "application", "write", second_cause="send_buffer"),
-    stretch(7, 10, "receiver", "closed_window", window_bytes=0, base_rtt_ms=200.0),
+    held(1, "handshake", "no_data_yet"),
+    held(5, "receiver", "window_edge", flight_bytes=63_000, window_bytes=64_000, base_rtt_ms=200.0),
+    held(1, "application", "write", second_cause="send_buffer"),
+    held(3, "receiver", "closed_window", window_bytes=0, base_rtt_ms=200.0),
 ]
 FLOWS = [
     {
@@ -61,12 +61,12 @@ FLOWS = [
 
 @pytest.fixture
 def receiver_limited():
-    (flow,) = flow_causes(table_of("causes", ROWS), table_of("flows", FLOWS))
+    (flow,) = flow_causes(table_of("cause_sums", ROWS), table_of("flows", FLOWS))
     return flow
 
 
 def test_shares_are_those_of_time_and_add_up_to_one():
-    shares = cause_shares(table_of("causes", ROWS)).row(0, named=True)
+    shares = cause_shares(table_of("cause_sums", ROWS)).row(0, named=True)
     assert (shares["handshake_share"], shares["receiver_share"], shares["application_share"]) == (
         0.1,
         0.8,
@@ -77,23 +77,23 @@ def test_shares_are_those_of_time_and_add_up_to_one():
 
 
 def test_the_main_cause_has_the_sign_that_decided_for_most_of_its_time():
-    main = main_causes(table_of("causes", ROWS)).row(0, named=True)
+    main = main_causes(table_of("cause_sums", ROWS)).row(0, named=True)
     assert (main["cause"], main["sign"], main["changes"]) == ("receiver", "window_edge", 2)
     assert (main["flight_bytes"], main["window_bytes"]) == (63_000, 64_000)
 
 
 def test_a_flow_without_duration_has_no_shares():
-    rows = table_of("causes", [stretch(5, 5, "application")])
+    rows = table_of("cause_sums", [held(0, "application")])
     assert cause_shares(rows).is_empty()
     assert cause_shares(rows.clear()).is_empty()
 
 
-def test_shares_between_times_at_both_ends_of_64_bits():
+def test_shares_of_all_times_that_64_bits_hold():
     rows = table_of(
-        "causes",
+        "cause_sums",
         [
-            {"flow": 1, "direction": "fwd", "cause": cause, "start_ns": start_ns, "end_ns": end_ns}
-            for cause, start_ns, end_ns in (("server", -(2**63), -1), ("loss", -1, 2**63 - 1))
+            {"flow": 1, "direction": "fwd", "cause": cause, "duration_ns": duration_ns}
+            for cause, duration_ns in (("server", 2**63 - 1), ("loss", 2**63))
         ],
     )
     shares = cause_shares(rows).row(0, named=True)
@@ -141,7 +141,7 @@ def test_of_flows_in_the_same_row_as_others_only_those_with_data_are_untold():
             {"flow": 4, "direction": "fwd", "transport": "dccp", "payload_bytes": None, "packets": 3},
         ],
     )
-    found = untold_flows(table_of("causes", ROWS), flows)
+    found = untold_flows(table_of("cause_sums", ROWS), flows)
     assert found == [UntoldFlow(2, "quic", 16), UntoldFlow(4, "dccp", None)]
     assert [line.split(":")[0] for line in untold(found)] == ["Flow 2 (QUIC)", "Flow 4 (DCCP)"]
     (many,) = untold([UntoldFlow(number, "quic", 1) for number in range(1, 9)])
@@ -160,10 +160,10 @@ def test_every_transport_that_flows_have_has_a_reason():
 
 
 def test_no_data_is_what_application_and_server_leave():
-    rows = [stretch(0, 5, "application"), stretch(5, 8, "server"), stretch(8, 10, "receiver")]
-    assert no_data_shares(table_of("causes", rows)) == {(1, "fwd"): 0.8}
+    rows = [held(5, "application"), held(3, "server"), held(2, "receiver")]
+    assert no_data_shares(table_of("cause_sums", rows)) == {(1, "fwd"): 0.8}
     # it may be anything
-    assert no_data_shares(table_of("causes", [*rows, stretch(10, 12, "unknown")])) == {}
+    assert no_data_shares(table_of("cause_sums", [*rows, held(2, "unknown")])) == {}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_no_data_is_what_application_and_server_leave():
 def test_a_sender_has_no_data_for_as_long_as_its_program_was_idle(run, truth):
     folder = RUNS / run
     _, known = truth.read(folder)
-    share = no_data_shares(tfrctrace.open(folder / "sender.pcap.gz").causes)[1, "fwd"]
+    share = no_data_shares(tfrctrace.open(folder / "sender.pcap.gz").cause_sums)[1, "fwd"]
     assert share == pytest.approx(known.application_s / known.life_s, abs=0.05)
 
 

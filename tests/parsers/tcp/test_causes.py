@@ -26,6 +26,7 @@ LARGEST = {
     "0010-policer-yeah": {"policer"},
 }
 """What each run was set up to be limited by."""
+OF_SUMS = ("flow", "direction", "cause", "sign", "second_cause")
 
 
 def causes(capture):
@@ -71,6 +72,26 @@ def test_rows_cover_the_life_of_a_flow_without_gap_or_overlap(capture):
             assert before["start_ns"] < before["end_ns"] == after["start_ns"]
         sent = ends.filter(pl.col("direction") == direction)
         assert sent["payload_bytes"].item() > 0
+
+
+@pytest.mark.parametrize(
+    "capture",
+    [*sorted(RUNS.glob("*/*.pcap.gz")), ROOT / "sample_traces" / "mixed.pcap.zst"],
+    ids=lambda path: f"{path.parent.name} {path.name}",
+)
+def test_sums_are_those_of_the_stretches(capture):
+    trace = tfrctrace.open(capture)
+    length = (pl.col("end_ns") - pl.col("start_ns")).cast(pl.UInt64)
+    sums = trace.causes.group_by(*OF_SUMS, maintain_order=True).agg(
+        pl.col("start_ns").min(),
+        length.sum().alias("duration_ns"),
+        length.max().alias("longest_ns"),
+        pl.len().alias("stretches"),
+        pl.col("flight_bytes", "window_bytes").max(),
+        pl.col("base_rtt_ms").min(),
+    )
+    assert sums.height > 0
+    assert trace.cause_sums.equals(sums)
 
 
 def without_handshake_and_timestamps(capture, folder):

@@ -255,10 +255,10 @@ def test_main_cause_is_a_condition_and_chooses_a_label():
     ("text", "rule", "tables"),
     [
         ("goodput_bps", "a=port 1", ("flows", "bins")),
-        ("goodput_bps", "a=main_cause receiver", ("flows", "bins", "causes")),
-        ("max(loss_share)", "a=port 1", ("flows", "bins", "causes")),
-        ("sum(loss_share) / count(rtt_p50_ms)", "a=port 1", ("flows", "bins", "causes")),
-        ("p95(rtt_ms) where main_cause loss", "a=port 1", ("flows", "bins", "rtt", "causes")),
+        ("goodput_bps", "a=main_cause receiver", ("flows", "bins", "cause_sums")),
+        ("max(loss_share)", "a=port 1", ("flows", "bins", "cause_sums")),
+        ("sum(loss_share) / count(rtt_p50_ms)", "a=port 1", ("flows", "bins", "cause_sums")),
+        ("p95(rtt_ms) where main_cause loss", "a=port 1", ("flows", "bins", "rtt", "cause_sums")),
     ],
 )
 def test_causes_are_collected_only_if_a_quantity_or_a_label_names_them(text, rule, tables):

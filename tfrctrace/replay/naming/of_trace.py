@@ -37,6 +37,9 @@ OF_ROUNDS: Final = (
 )
 """Columns of the table of rounds that show windows."""
 
+OF_STRETCHES: Final = (*_OF_DIRECTION, "start_ns", "cause")
+"""Columns of the table of causes that tell when a window was the limit."""
+
 _OF_PATH: Final = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark", "recovery", "timeout")
 """Causes while which the congestion window limits the flight."""
 
@@ -64,15 +67,20 @@ MARKS: Final = "marks"
 
 
 def congestion_controls(
-    rounds: Iterable[pl.DataFrame], causes: pl.DataFrame, flows: pl.DataFrame
+    rounds: Iterable[pl.DataFrame],
+    stretches: Iterable[pl.DataFrame],
+    cause_sums: pl.DataFrame,
+    flows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the congestion control of each direction of a table of causes, or why it is not known.
+    """Return the congestion control of each direction of a table of sums of causes, or why it is not known.
 
-    `rounds` are frames with the columns `OF_ROUNDS`, which are made only if the path limited a direction.
+    `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
+    the path limited a direction.
     """
     import polars as pl
 
-    answers = _answers(rounds, causes, flows)
+    reasons = _reasons(cause_sums, flows)
+    answers = _answers(rounds, stretches, reasons, flows)
     rows = [
         {
             "flow": flow,
@@ -98,45 +106,50 @@ def congestion_controls(
 
 
 def _answers(
-    rounds: Iterable[pl.DataFrame], causes: pl.DataFrame, flows: pl.DataFrame
+    rounds: Iterable[pl.DataFrame],
+    stretches: Iterable[pl.DataFrame],
+    reasons: pl.DataFrame,
+    flows: pl.DataFrame,
 ) -> dict[tuple[int, str], Answer]:
     import polars as pl
 
-    reasons = _reasons(causes, flows)
     answers = {
         (flow, direction): Answer((), reason or FEW_ROUNDS) for flow, direction, reason in reasons.iter_rows()
     }
     open_ones = reasons.filter(pl.col("reason").is_null())
-    frames = (
-        [] if open_ones.is_empty() else [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in rounds]
+    if open_ones.is_empty():
+        return answers
+    own_rounds, own_stretches = (
+        [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in frames]
+        for frames in (rounds, stretches)
     )
-    if not frames:
+    if not own_rounds:
         return answers
     facts = {
         (row["flow"], row["direction"]): row
         for row in flows.select(_FACTS).join(open_ones, on="flow", how="semi").iter_rows(named=True)
     }
-    first = pl.concat(frames).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
-    windows = _windows(first, causes.join(open_ones, on=_OF_DIRECTION, how="semi"))
+    first = pl.concat(own_rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
+    windows = _windows(first, pl.concat(own_stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         other = facts.get((flow, _OTHER_WAY[direction]))
         answers[flow, direction] = _answer(group, facts[flow, direction], other)
     return answers
 
 
-def _reasons(causes: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     """Return each direction with the reason why it is not looked at, null if it is."""
     import polars as pl
 
-    length = (pl.col("end_ns") - pl.col("start_ns")).cast(pl.Float64)
+    length = pl.col("duration_ns").cast(pl.Float64)
     unknown = pl.col("cause") == "unknown"
     reason = (
         pl.when(length.filter(unknown).sum() > _MOST_UNKNOWN * length.sum())
-        .then(pl.col("sign").filter(unknown).sort_by(length.filter(unknown)).last())
+        .then(pl.col("sign").filter(unknown).sort_by(pl.col("longest_ns").filter(unknown)).last())
         .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * length.sum())
         .then(pl.lit(NOT_LIMITED_BY_PATH))
     )
-    found = causes.group_by(_OF_DIRECTION, maintain_order=True).agg(reason.alias("reason"))
+    found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(reason.alias("reason"))
     marked = flows.filter(pl.col("ece_packets") > 0).select(
         "flow", pl.col("direction").replace(_OTHER_WAY), pl.lit(MARKS).alias("marks")
     )
@@ -144,13 +157,16 @@ def _reasons(causes: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"))
 
 
-def _windows(rounds: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
     """Return rounds with their window only where it was the limit."""
     import polars as pl
 
-    stretches = causes.select(*_OF_DIRECTION, "start_ns", "cause").sort("start_ns")
     joined = rounds.sort("time_ns", maintain_order=True).join_asof(
-        stretches, left_on="time_ns", right_on="start_ns", by=_OF_DIRECTION, check_sortedness=False
+        stretches.sort("start_ns"),
+        left_on="time_ns",
+        right_on="start_ns",
+        by=_OF_DIRECTION,
+        check_sortedness=False,
     )
     shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes")
     return joined.with_columns(cwnd_bytes=shown).select(OF_ROUNDS)

@@ -151,13 +151,13 @@ impl Groups {
         });
     }
 
-    /// Give each row of `side` of a flow whose interval shares time with a stretch, and how many nanoseconds.
+    /// Give the rows of `side` of a flow whose intervals share time with a stretch: by lane, each with its start.
     pub fn each_overlap(
         &self,
         (number, flow): (u32, &Flow),
         side: Side,
         (start_ns, end_ns): (i64, i64),
-        mut give: impl FnMut(u32, u64),
+        mut give: impl FnMut(&[(i64, u32)]),
     ) {
         if end_ns <= start_ns {
             return;
@@ -167,15 +167,18 @@ impl Groups {
                 self.indices.get(&key).and_then(|&group| self.lanes.get(group as usize)?.get(way as usize));
             let Some(lane) = lane else { continue };
             let IntervalWidth::Ns(width) = self.grouping.every else {
-                lane.iter().for_each(|&(_, row)| give(row, end_ns.abs_diff(start_ns)));
+                give(lane);
                 continue;
             };
             let first = lane.partition_point(|&(from_ns, _)| from_ns.saturating_add(width) <= start_ns);
-            for &(from_ns, row) in lane[first..].iter().take_while(|&&(from_ns, _)| from_ns < end_ns) {
-                let until_ns = from_ns.saturating_add(width).min(end_ns);
-                give(row, until_ns.abs_diff(from_ns.max(start_ns)));
-            }
+            let rest = &lane[first..];
+            give(&rest[..rest.partition_point(|&(from_ns, _)| from_ns < end_ns)]);
         }
+    }
+
+    /// The rows of each direction of each group in the order of their intervals.
+    pub fn lanes(&self) -> impl Iterator<Item = &[(i64, u32)]> {
+        self.lanes.iter().flatten().map(Vec::as_slice)
     }
 
     fn row_mut(&mut self, key: GroupKey, way: GroupDirection, start_ns: i64) -> Option<&mut GroupRow> {

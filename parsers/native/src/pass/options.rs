@@ -69,6 +69,11 @@ impl Options {
         self.collect.contains(table)
     }
 
+    /// Whether tables show what held connections back.
+    pub(super) fn needs_ledgers(&self) -> bool {
+        self.collects("causes") || self.collects("cause_sums")
+    }
+
     /// Room for the samples of a table, if it is collected.
     pub(super) fn samples_of<T: Copy>(&self, table: &str) -> BoundedSamples<T> {
         BoundedSamples::new(self.collects(table), self.max_samples)

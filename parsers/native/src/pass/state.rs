@@ -182,12 +182,13 @@ pub struct Results {
 impl Results {
     pub fn new(options: &Options) -> Self {
         Self {
-            collects: ["bins", "tcp", "causes"].iter().any(|table| options.collects(table))
+            collects: ["bins", "tcp"].iter().any(|table| options.collects(table))
+                || options.needs_ledgers()
                 || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             samples: PacketSamples::new(&options.collectors, options.max_samples),
             details: options.collects("tcp").then(DetailsByFlow::default),
-            ledgers: options.collects("causes").then(|| Ledgers::new(options.max_samples)),
+            ledgers: options.needs_ledgers().then(|| Ledgers::new(options.max_samples)),
             tfrc: TfrcSamples {
                 feedback: options.samples_of("feedback"),
                 loss_events: options.samples_of("loss_events"),

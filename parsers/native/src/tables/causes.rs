@@ -7,24 +7,67 @@ use super::rounds::ms;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
-use crate::flow::tcp::causes::{Cause, Sign, Stretch, View, Waits, hidden, ledger};
+use crate::flow::tcp::causes::{Cause, Sign, Stretch, View, hidden, ledger};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
+/// What held a direction with data back.
+pub(super) struct OfDirection {
+    pub flow: u32,
+    pub side: Side,
+    pub name: &'static str,
+    pub base_rtt_ns: Option<i64>,
+    start_ns: i64,
+    stretches: Vec<Stretch>,
+}
+
+impl OfDirection {
+    /// Its stretches in order, each with the time at which it began.
+    pub fn stretches(&self) -> impl Iterator<Item = (i64, Stretch)> {
+        let mut start_ns = self.start_ns;
+        self.stretches.iter().map(move |&stretch| (std::mem::replace(&mut start_ns, stretch.end_ns), stretch))
+    }
+}
+
+/// Give what held each direction with data back, by flow and side, to `take`.
+pub(super) fn each_direction(
+    analysis: &Analysis,
+    mut take: impl FnMut(Shown<'_>, OfDirection),
+) -> io::Result<()> {
+    let Some(ledgers) = &analysis.results.ledgers else { return Ok(()) };
+    each_flow(analysis, |shown, flow| {
+        let forward = shown.flow(flow).forward();
+        for side in [forward, forward.other()] {
+            let Some(view) = ledgers.get(flow, side) else { continue };
+            let (waits, hides) = (&view.waits, hidden_by(shown, flow, side, view));
+            take(
+                shown,
+                OfDirection {
+                    flow,
+                    side,
+                    name: direction_name(side, forward),
+                    base_rtt_ns: waits.path.base_rtt_ns().filter(|_| hides.is_none()),
+                    start_ns: waits.start_ns.unwrap_or(0),
+                    stretches: hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign)),
+                },
+            );
+        }
+    })
+}
+
 /// A stretch of a direction.
-pub(super) struct OfFlow {
-    pub(super) flow: u32,
-    pub(super) side: Side,
+struct OfFlow {
+    flow: u32,
     direction: &'static str,
-    pub(super) start_ns: i64,
+    start_ns: i64,
     base_rtt_ns: Option<i64>,
-    pub(super) stretch: Stretch,
+    stretch: Stretch,
 }
 
 pub(super) struct Causes {
     /// By flow, side and time.
-    pub(super) rows: Vec<OfFlow>,
+    rows: Vec<OfFlow>,
 }
 
 /// A row of the table, with the number of its flow.
@@ -38,16 +81,11 @@ impl PassTable for Causes {
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut rows = Vec::new();
-        if let Some(ledgers) = &analysis.results.ledgers {
-            each_flow(analysis, |shown, flow| {
-                let forward = shown.flow(flow).forward();
-                for side in [forward, forward.other()] {
-                    let Some(view) = ledgers.get(flow, side) else { continue };
-                    let hides = hidden_by(shown, flow, side, view);
-                    add(&mut rows, (flow, side, direction_name(side, forward)), &view.waits, hides);
-                }
-            })?;
-        }
+        each_direction(analysis, |_, of| {
+            let OfDirection { flow, name: direction, base_rtt_ns, .. } = of;
+            let row = |(start_ns, stretch)| OfFlow { flow, direction, start_ns, base_rtt_ns, stretch };
+            rows.extend(of.stretches().map(row));
+        })?;
         Ok(Self { rows })
     }
 
@@ -80,21 +118,6 @@ fn hidden_by(shown: Shown<'_>, number: u32, side: Side, view: &View) -> Option<S
         Some(Sign::NoAcknowledgements)
     } else {
         view.waits.has_stepped.then_some(Sign::ClockStep)
-    }
-}
-
-fn add(
-    rows: &mut Vec<OfFlow>,
-    (flow, side, direction): (u32, Side, &'static str),
-    waits: &Waits,
-    hides: Option<Sign>,
-) {
-    let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
-    let base_rtt_ns = waits.path.base_rtt_ns().filter(|_| hides.is_none());
-    let mut start_ns = waits.start_ns.unwrap_or(0);
-    for stretch in stretches {
-        rows.push(OfFlow { flow, side, direction, start_ns, base_rtt_ns, stretch });
-        start_ns = stretch.end_ns;
     }
 }
 

@@ -4,6 +4,7 @@
 //! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and
 //! the JSON schema of them.
 
+mod cause_sums;
 mod causes;
 mod column;
 pub mod files;
@@ -92,6 +93,10 @@ pub const TABLES: &[Table] = &[
     Table::of_pass::<causes::Causes>(
         "causes",
         "each stretch of a direction with data that one cause held back",
+    ),
+    Table::of_pass::<cause_sums::CauseSums>(
+        "cause_sums",
+        "each cause and sign that held a direction with data back, over all of its stretches",
     ),
     Table::of_pass::<variables::Variables>(
         "variables",

@@ -3,21 +3,28 @@
 use std::io;
 
 use super::GroupTableRow;
-use crate::flow::intervals::Count;
+use crate::flow::intervals::{Count, IntervalWidth};
 use crate::flow::tcp::causes::Cause;
 use crate::groups::Groups;
 use crate::pass::Analysis;
-use crate::tables::causes::Causes;
+use crate::tables::Column;
+use crate::tables::causes::each_direction;
 use crate::tables::column::column;
-use crate::tables::shown::each_flow;
-use crate::tables::{Column, PassTable};
 
 /// Nanoseconds of each cause.
 type ByCause = [u64; Cause::ALL.len()];
 
+/// The causes of the flows of a row.
+#[derive(Default)]
+struct Held {
+    ns: ByCause,
+    /// How many more stretches than in the row before hold for its whole interval.
+    begun: [i32; Cause::ALL.len()],
+}
+
 /// The causes of the flows of each row, by its number; None for one without any.
 pub(super) struct HeldBack {
-    rows: Vec<Option<Box<ByCause>>>,
+    rows: Vec<Option<Box<Held>>>,
 }
 
 impl HeldBack {
@@ -26,29 +33,92 @@ impl HeldBack {
         if analysis.results.ledgers.is_none() {
             return Ok(None);
         }
-        let causes = Causes::new(analysis)?;
-        let mut stretches = causes.rows.iter().peekable();
-        let mut rows: Vec<Option<Box<ByCause>>> = (0..groups.len()).map(|_| None).collect();
-        each_flow(analysis, |shown, number| {
-            while let Some(of) = stretches.next_if(|of| of.flow == number) {
-                let (flow, cause) = ((number, shown.flow(number)), of.stretch.cause);
-                let times_ns = (of.start_ns, of.stretch.end_ns);
-                groups.each_overlap(flow, of.side, times_ns, |row, ns| {
-                    let held = rows.get_mut(row as usize).map(|held| held.get_or_insert_default());
-                    if let Some(held_ns) = held.and_then(|held| held.get_mut(cause as usize)) {
-                        *held_ns = held_ns.saturating_add(ns);
-                    }
+        let mut held = Self { rows: (0..groups.len()).map(|_| None).collect() };
+        let every = groups.grouping.every;
+        each_direction(analysis, |shown, of| {
+            for (start_ns, stretch) in of.stretches() {
+                let (flow, times_ns) = ((of.flow, shown.flow(of.flow)), (start_ns, stretch.end_ns));
+                groups.each_overlap(flow, of.side, times_ns, |rows| {
+                    held.add(rows, times_ns, stretch.cause, every);
                 });
             }
         })?;
-        Ok(Some(Self { rows }))
+        if let IntervalWidth::Ns(width) = every {
+            groups.lanes().for_each(|lane| held.add_whole(lane, width));
+        }
+        Ok(Some(held))
+    }
+
+    /// Add a stretch to the rows of a lane that it shares time with.
+    fn add(
+        &mut self,
+        rows: &[(i64, u32)],
+        (start_ns, end_ns): (i64, i64),
+        cause: Cause,
+        every: IntervalWidth,
+    ) {
+        let IntervalWidth::Ns(width) = every else {
+            rows.iter().for_each(|&(_, row)| self.add_ns(row, cause, end_ns.abs_diff(start_ns)));
+            return;
+        };
+        let mut add_part = |&(from_ns, row): &(i64, u32)| {
+            let until_ns = from_ns.saturating_add(width).min(end_ns);
+            self.add_ns(row, cause, until_ns.abs_diff(from_ns.max(start_ns)));
+        };
+        match rows {
+            [] => {}
+            [only] => add_part(only),
+            [first, between @ .., last] => {
+                add_part(first);
+                add_part(last);
+                // It holds for all intervals between them.
+                if let Some(&(_, begin)) = between.first() {
+                    self.change_begun(begin, cause, 1);
+                    self.change_begun(last.1, cause, -1);
+                }
+            }
+        }
+    }
+
+    fn held_mut(&mut self, row: u32) -> Option<&mut Held> {
+        self.rows.get_mut(row as usize).map(|held| &mut **held.get_or_insert_default())
+    }
+
+    fn add_ns(&mut self, row: u32, cause: Cause, ns: u64) {
+        if let Some(held_ns) = self.held_mut(row).and_then(|held| held.ns.get_mut(cause as usize)) {
+            *held_ns = held_ns.saturating_add(ns);
+        }
+    }
+
+    fn change_begun(&mut self, row: u32, cause: Cause, by: i32) {
+        if let Some(begun) = self.held_mut(row).and_then(|held| held.begun.get_mut(cause as usize)) {
+            *begun += by;
+        }
+    }
+
+    /// Add the stretches that hold for whole intervals to the rows of a lane.
+    fn add_whole(&mut self, lane: &[(i64, u32)], width: i64) {
+        let mut holding = [0_i32; Cause::ALL.len()];
+        for &(_, row) in lane {
+            let is_held = holding.iter().any(|&stretches| stretches > 0);
+            let held = match self.rows.get_mut(row as usize) {
+                Some(held) if is_held => held.get_or_insert_default(),
+                Some(Some(held)) => held,
+                _ => continue,
+            };
+            for ((holding, begun), ns) in holding.iter_mut().zip(held.begun).zip(&mut held.ns) {
+                *holding += begun;
+                *ns =
+                    ns.saturating_add(u64::from(holding.unsigned_abs()).saturating_mul(width.unsigned_abs()));
+            }
+        }
     }
 }
 
 impl<'a> GroupTableRow<'a> {
     fn held_ns(&self, cause: Cause) -> Option<u64> {
         let own = self.held?.rows.get(self.number as usize)?;
-        let ns = own.as_ref().and_then(|own| own.get(cause as usize).copied());
+        let ns = own.as_ref().and_then(|own| own.ns.get(cause as usize).copied());
         ns.or_else(|| self.of_tcp(Count::TcpPackets).and(Some(0)))
     }
 
