@@ -44,6 +44,24 @@ def test_what_one_host_sends_the_other_receives():
     assert sides[0].equals(sides[1])
 
 
+@pytest.mark.parametrize("every_ns", [S_NS // 1_000, S_NS // 50, S_NS, 60 * S_NS])
+def test_intervals_have_the_time_that_they_share_with_each_stretch(every_ns):
+    trace = tfrctrace.open(MIXED)
+    rows = trace.groups("flow", f"{every_ns // 1_000}us", causes=True).rows
+    stretches = trace.causes.rename({"start_ns": "from_ns", "end_ns": "until_ns", "direction": "way"})
+    of_rows = rows.with_columns(flow=pl.col("group").cast(pl.UInt32), way=pl.col("direction"))
+    shared = pl.min_horizontal("end_ns", "until_ns") - pl.max_horizontal("start_ns", "from_ns")
+    joined = of_rows.join(stretches, on=["flow", "way"])
+    for cause, name in zip(CAUSES, CAUSE_SUMS, strict=True):
+        expected = joined.filter(pl.col("cause") == cause).select(shared.clip(0).sum()).item()
+        assert rows[name].sum() == expected, cause
+    held = joined.group_by("flow", "way", "start_ns").agg(shared.clip(0).sum().alias("ns"))
+    found = of_rows.with_columns(ns=pl.sum_horizontal(CAUSE_SUMS))
+    both = found.join(held, on=["flow", "way", "start_ns"], how="inner")
+    assert (both["ns"] == both["ns_right"]).all()
+    assert both.height > 0
+
+
 @pytest.mark.parametrize("by", ["link", "host", "port", "flow", "label"])
 def test_without_intervals_groups_have_the_whole_table_of_causes(by):
     trace = tfrctrace.open(MIXED)
@@ -62,6 +80,17 @@ def test_causes_are_unknown_where_nobody_asked_or_nothing_is_tcp():
     udp = rows.filter(tcp_packets=0)
     assert not udp.is_empty()
     assert udp.select(CAUSE_SUMS).null_count().row(0) == (udp.height,) * len(CAUSE_SUMS)
+
+
+@pytest.mark.parametrize("capture", ["linux-midstream-snd", "linux-small-flows-rcv"])
+@pytest.mark.parametrize("every", ["20ms", "1s"])
+def test_losses_are_the_same_whether_causes_are_collected_or_not(capture, every):
+    path = ROOT / "tests" / "data" / "captures" / f"{capture}.pcap.gz"
+    alone, beside = (
+        tfrctrace.open(path).groups("link", every, causes=causes).rows.drop(CAUSE_SUMS)
+        for causes in (False, True)
+    )
+    assert alone.equals(beside)
 
 
 def test_causes_after_groups_without_them_are_read_again():

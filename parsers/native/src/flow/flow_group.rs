@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ends::neighbours::Neighbours;
 use super::ends::settled_flows::SettledNeighbours;
 use super::flow_places::{FLOWS, index_in_group};
-use super::intervals::{IntervalWidth, Intervals, Piece};
+use super::intervals::{Cuts, Intervals, Piece};
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
@@ -79,8 +79,8 @@ pub struct FlowGroup {
 }
 
 impl FlowGroup {
-    /// A group of no flows, to be cut into intervals of this width.
-    pub fn new(pool: Pool, intervals: Option<IntervalWidth>) -> Self {
+    /// A group of no flows, to be cut like this.
+    pub fn new(pool: Pool, cuts: Option<Cuts>) -> Self {
         Self {
             flows: Neighbours::new(),
             pool,
@@ -88,7 +88,7 @@ impl FlowGroup {
             filling: Buffer::NONE,
             sacks: Vec::new(),
             settled: SettledNeighbours::default(),
-            intervals: intervals.map(|width| Box::new(Intervals::new(width))),
+            intervals: cuts.map(|cuts| Box::new(Intervals::new(cuts))),
         }
     }
 

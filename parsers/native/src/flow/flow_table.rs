@@ -13,7 +13,7 @@ use super::flow_group::FlowGroup;
 use super::flow_places::{
     FLOWS, FLOWS_IN_TURNS, GROUPS_IN_TURNS, flow_at, flows_in_group, group_of, groups_of, index_in_group,
 };
-use super::intervals::{IntervalWidth, Piece};
+use super::intervals::{Cuts, Piece};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use super::quic::paths::QuicPaths;
 use super::tunnelled_flows::TunnelledFlows;
@@ -84,8 +84,8 @@ pub struct FlowTable {
     pub(super) idle: IdleTimes,
     /// Whether any flow may be over at its next packet.
     pub(super) is_careful: bool,
-    /// Width of the intervals into which counters are cut, if they are.
-    intervals: Option<IntervalWidth>,
+    /// How counters are cut into intervals, if they are.
+    cuts: Option<Cuts>,
     /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
     #[serde(skip, default = "no_recent")]
     pub(super) recent: [u32; RECENT],
@@ -132,7 +132,7 @@ pub struct Found {
 
 impl FlowTable {
     /// An empty table of at most `max_live` flows at a time, which are over after a silence of `idle`.
-    pub fn new(max_live: u32, idle: IdleTimes, packing: Packing, intervals: Option<IntervalWidth>) -> Self {
+    pub fn new(max_live: u32, idle: IdleTimes, packing: Packing, cuts: Option<Cuts>) -> Self {
         Self {
             plain: HashTable::new(),
             datagrams: HashTable::new(),
@@ -154,7 +154,7 @@ impl FlowTable {
             room: MAX_NODES,
             idle,
             is_careful: false,
-            intervals,
+            cuts,
             recent: no_recent(),
             recent_ends: no_recent_ends(),
         }
@@ -545,7 +545,7 @@ impl FlowTable {
         }
         if index_in_group(number) == 0 {
             let pool = self.spare_pools.pop().unwrap_or_else(|| Pool::with_room(0));
-            let mut group = FlowGroup::new(pool, self.intervals);
+            let mut group = FlowGroup::new(pool, self.cuts);
             if self.length >= FLOWS_IN_TURNS {
                 group.flows.reserve();
             }

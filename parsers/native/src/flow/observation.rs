@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outstanding::Pool;
 use super::tcp::ecn::CE;
+use super::tcp::vantage::Vantage;
 use super::tcp::{Outcome, Sight};
 use super::volume::Direction;
 use super::{Flow, Seen};
@@ -80,6 +81,33 @@ impl Flow {
             Some(both) => both.observation.watched_end(self.first),
             None => Some(self.first),
         }
+    }
+
+    /// Where it was captured, seen from the data of `side`, and the confidence: as given by the user (of the
+    /// data that are more payload) or by a simulator, else inferred.
+    pub fn vantage(&self, side: Side, given: Option<Vantage>) -> Option<(Vantage, f64)> {
+        if self.shows_path() {
+            if self.is_simulated() && !self.is_watched() {
+                return None;
+            }
+            let vantage = match self.watched() {
+                Some(watched) if watched == side => Vantage::Sender,
+                Some(_) => Vantage::Receiver,
+                None => Vantage::Middle,
+            };
+            return Some((vantage, 1.0));
+        }
+        let Some(vantage) = given else { return self.transport.vantage(side) };
+        if !self.transport.has_vantage() {
+            return None;
+        }
+        Some((if self.is_larger(side) { vantage } else { vantage.of_other_direction() }, 1.0))
+    }
+
+    /// Whether the data of `side` are more payload than those of the other one.
+    pub fn is_larger(&self, side: Side) -> bool {
+        let payload = |side| self.direction(side).payload_bytes;
+        (payload(side), side == self.forward()) > (payload(side.other()), side != self.forward())
     }
 
     /// Note that a simulator shows a packet of `side` at `point` of its path. What was counted and

@@ -79,7 +79,7 @@ impl Analysis {
         }
         reading.for_some_batches(compiler, BATCHES, |batches| self.take_batches(batches, &mut summary))?;
         self.working.settle_backlog(&mut self.carried.flows);
-        self.working.group_settled(&mut self.carried, &self.options);
+        self.working.group_settled(&mut self.carried);
         self.working.threads.stop();
         let packets = reading.packets();
         self.close(reading, summary);

@@ -82,30 +82,7 @@ impl Options {
     /// Where `flow` was captured, seen from the data of `side`, and the confidence: as given by the
     /// user or by a simulator, else inferred.
     pub fn vantage_of(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
-        if flow.shows_path() {
-            if flow.is_simulated() && !flow.is_watched() {
-                return None;
-            }
-            let vantage = match flow.watched() {
-                Some(watched) if watched == side => Vantage::Sender,
-                Some(_) => Vantage::Receiver,
-                None => Vantage::Middle,
-            };
-            return Some((vantage, 1.0));
-        }
-        let Some(vantage) = self.vantage else {
-            return flow.transport.vantage(side);
-        };
-        if !flow.transport.has_vantage() {
-            return None;
-        }
-        Some((if self.is_larger(flow, side) { vantage } else { vantage.of_other_direction() }, 1.0))
-    }
-
-    /// Whether the user's vantage is that of the data of `side`: they are more payload.
-    pub fn is_larger(&self, flow: &Flow, side: Side) -> bool {
-        let payload = |side| flow.direction(side).payload_bytes;
-        (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward())
+        flow.vantage(side, self.vantage)
     }
 
     /// Whether losses of the data of `side` are visible: not if they are captured at their sender.

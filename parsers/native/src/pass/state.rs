@@ -19,6 +19,7 @@ use super::wifi_links::{LinkSample, WifiLinks};
 use crate::error::Problem;
 use crate::flow::bins::Bins;
 use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::intervals::Cuts;
 use crate::flow::quic::client_hellos::ClientHellos;
 use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::causes::Ledgers;
@@ -75,9 +76,10 @@ pub struct Carried {
 
 impl Carried {
     pub fn new(options: &Options) -> Self {
-        let every = options.grouping.map(|grouping| grouping.every);
+        let vantage = options.vantage;
+        let cuts = options.grouping.map(|grouping| Cuts { width: grouping.every, vantage });
         Self {
-            flows: FlowTable::new(options.max_flows, options.idle, options.packing, every),
+            flows: FlowTable::new(options.max_flows, options.idle, options.packing, cuts),
             ends: FlowEnds::new(&options.idle),
             gaps: GapsOfSources::new(),
             fragments: Fragments::default(),
@@ -139,11 +141,11 @@ impl Working {
     }
 
     /// Group what queued packets counted in intervals that ended.
-    pub fn group_settled(&mut self, carried: &mut Carried, options: &Options) {
+    pub fn group_settled(&mut self, carried: &mut Carried) {
         if self.backlog.has_settled()
             && let Some(groups) = &mut carried.groups
         {
-            groups.group_all_pieces(&mut carried.flows, options);
+            groups.group_all_pieces(&mut carried.flows);
         }
     }
 }

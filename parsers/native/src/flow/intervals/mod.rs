@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Flow;
 use super::rtt_statistics::LogHistogram;
+use super::tcp::vantage::{Vantage, believed};
 use super::tcp::{Connection, ConnectionState};
 use crate::packet::key::Side;
 pub use counts::{Count, Counts};
@@ -103,6 +104,54 @@ struct Reported {
     rtt_of_reports: Option<Box<[LogHistogram; 2]>>,
     has_attempt: bool,
     has_result: bool,
+    unjudged: Vec<Unjudged>,
+    /// Whether the flow showed enough for others to be judged at once.
+    is_firm: bool,
+}
+
+/// Intervals with data whose losses wait for the place of the capture: its signs add up.
+const MOST_UNJUDGED: usize = 32;
+
+/// Segments of an interval that count only if they are visible where the flow was captured.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Unjudged {
+    start_ns: i64,
+    side: Side,
+    data: i64,
+    lost_before: i64,
+    lost_behind: i64,
+    reordered_packets: i64,
+}
+
+impl Unjudged {
+    /// Take them out of a piece, if it has any.
+    fn take(piece: &mut Piece) -> Option<Self> {
+        let mut take = |count| {
+            let taken = piece.counts.get(count);
+            piece.counts.clear(count);
+            taken
+        };
+        let (lost_before, lost_behind) = (take(Count::LostBefore), take(Count::LostBehind));
+        let reordered_packets = take(Count::ReorderedPackets);
+        let (start_ns, side, data) = (piece.start_ns, piece.side, piece.counts.tcp_data_segments());
+        let has_any = [data, lost_before, lost_behind, reordered_packets] != [0; 4];
+        has_any.then_some(Self { start_ns, side, data, lost_before, lost_behind, reordered_packets })
+    }
+
+    /// What counts of them in the flow at `index`, as far as it is known where it was captured.
+    fn seen_from(self, index: u8, vantage: Option<Vantage>) -> Piece {
+        let mut counts = Counts::default();
+        if vantage != Some(Vantage::Sender) {
+            counts.change(Count::LostBefore, self.lost_before);
+            counts.change(Count::ReorderedPackets, self.reordered_packets);
+            counts.change(Count::ArrivalsShown, self.data.saturating_add(self.lost_before));
+        }
+        if vantage != Some(Vantage::Receiver) {
+            counts.change(Count::LostBehind, self.lost_behind);
+            counts.change(Count::LossesShown, self.data);
+        }
+        Piece::of_counts(index, self.side, self.start_ns, counts)
+    }
 }
 
 /// The current interval of a flow.
@@ -117,18 +166,26 @@ struct Current {
     reported: Option<Box<Reported>>,
 }
 
+/// How flows are cut: how wide the intervals are, and where the user says that they were captured.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Cuts {
+    pub width: IntervalWidth,
+    pub vantage: Option<Vantage>,
+}
+
 /// Cuts neighbouring flows.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Intervals {
     width: IntervalWidth,
+    vantage: Option<Vantage>,
     flows: Vec<Current>,
     /// What was cut off and not taken yet.
     pub pieces: Vec<Piece>,
 }
 
 impl Intervals {
-    pub fn new(width: IntervalWidth) -> Self {
-        Self { width, flows: Vec::new(), pieces: Vec::new() }
+    pub fn new(Cuts { width, vantage }: Cuts) -> Self {
+        Self { width, vantage, flows: Vec::new(), pieces: Vec::new() }
     }
 
     /// Add a flow.
@@ -187,7 +244,7 @@ impl Intervals {
         if current.length_ns == 0 {
             return;
         }
-        let responses = current.responses.take();
+        let (responses, cut_before) = (current.responses.take(), self.pieces.len());
         let reported = current.reported.get_or_insert_default();
         let mut cutter =
             Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
@@ -200,6 +257,8 @@ impl Intervals {
             cutter.cut(flow, side, rtt);
         }
         cutter.cut_handshake(flow, false);
+        // Not when they are taken, which depends on what else is done.
+        cutter.judge(cut_before, flow, self.vantage, false);
     }
 
     /// Cut off the rest of `flow`, the one at `index`. Nothing may follow.
@@ -210,7 +269,7 @@ impl Intervals {
             0 => self.width.start_ns(first_ns[0].min(first_ns[1])),
             _ => current.start_ns,
         };
-        let responses = current.responses.take();
+        let (responses, cut_before) = (current.responses.take(), self.pieces.len());
         let mut reported = current.reported.take().unwrap_or_default();
         let reported = &mut *reported;
         let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
@@ -227,6 +286,7 @@ impl Intervals {
             }
         }
         cutter.cut_handshake(flow, true);
+        cutter.judge(cut_before, flow, self.vantage, true);
     }
 }
 
@@ -260,6 +320,23 @@ impl Cutter<'_> {
         if !counts.is_zero() || !rtt.is_empty() {
             let piece = Piece::of_counts(self.index as u8, side, self.start_ns, counts);
             self.into.push(Piece { rtt, ..piece });
+        }
+    }
+
+    /// Hold back what was cut since `cut_before` and may not be visible, and give what was held back if it is
+    /// known or must be.
+    fn judge(&mut self, cut_before: usize, flow: &Flow, given: Option<Vantage>, is_final: bool) {
+        if !flow.transport.has_vantage() && !flow.shows_path() {
+            return;
+        }
+        let Reported { unjudged, is_firm, .. } = &mut *self.reported;
+        unjudged.extend(self.into[cut_before..].iter_mut().filter_map(Unjudged::take));
+        *is_firm |= unjudged.len() >= MOST_UNJUDGED;
+        if *is_firm || is_final {
+            let known = [Side::Low, Side::High].map(|side| believed(flow.vantage(side, given)));
+            let index = self.index as u8;
+            let judged = |one: Unjudged| one.seen_from(index, known[one.side as usize]);
+            self.into.extend(std::mem::take(unjudged).into_iter().map(judged));
         }
     }
 

@@ -20,7 +20,7 @@ const MIN_LOSSES: u32 = 3;
 
 named_enum! {
     /// Where one direction's data were captured.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Vantage {
         /// At the sending end.
         Sender = "sender",

@@ -35,7 +35,7 @@ impl Analysis {
     /// Find what is only known after the last source, and report the bounds that were reached. To be called once.
     pub fn finish(&mut self) {
         let carried = &mut self.carried;
-        settle(&carried.flows.packed(), &self.options, carried);
+        settle(&carried.flows.packed(), carried);
         find_missing_ends(&mut carried.flows, &carried.sources);
         self.find_cut_flows();
         self.finish_transits();
@@ -46,7 +46,7 @@ impl Analysis {
         let read_hosts = find_places(&mut carried.flows);
         carried.flows.iter_mut().for_each(|flow| find_hidden_arrivals(flow, options));
         if let Some(groups) = &mut carried.groups {
-            groups.finish(&mut carried.flows, options);
+            groups.finish(&mut carried.flows);
         }
         finish_tfrc(&mut carried.flows, &mut results.tfrc, options);
         results.ledgers.iter_mut().for_each(Ledgers::finish);

@@ -148,9 +148,9 @@ impl PairedReading<'_> {
     fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, extras: &PacketExtras) {
         let Found { flow, side } = found;
         let network = &packet.network;
-        let Analysis { options, carried, working, results } = &mut *self.analysis;
+        let Analysis { carried, working, results, .. } = &mut *self.analysis;
         if let Some(groups) = &mut carried.groups {
-            groups.reach(&mut carried.flows, flow, packet.time_ns, options);
+            groups.reach(&mut carried.flows, flow, packet.time_ns);
         }
         let outcome = &mut working.outcome;
         outcome.clear();

@@ -30,18 +30,18 @@ impl Analysis {
     /// [`Analysis::take`] for many packets: batches that are full, but for the last one.
     pub(in crate::pass) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
         self.working.runs.begin(batches.len() * BATCH);
-        end_flows_before(batches, &self.options, &mut self.carried, &mut self.working);
+        end_flows_before(batches, &mut self.carried, &mut self.working);
         let is_careful = self.carried.flows.is_careful();
         for number in 0..batches.len() {
             if is_careful {
                 self.settle_runs(batches);
                 let next = &batches[number..=number];
-                end_flows_before(next, &self.options, &mut self.carried, &mut self.working);
+                end_flows_before(next, &mut self.carried, &mut self.working);
             }
             self.take_batch(batches, number, summary);
         }
         self.settle_runs(batches);
-        self.working.group_settled(&mut self.carried, &self.options);
+        self.working.group_settled(&mut self.carried);
     }
 
     /// The same for one of the batches. What waits is set aside if there are many flows and nothing
@@ -107,7 +107,7 @@ impl Analysis {
             }
             working.runs.clear();
             if let Some(groups) = &mut carried.groups {
-                groups.group_all_pieces(&mut carried.flows, options);
+                groups.group_all_pieces(&mut carried.flows);
             }
         }
         if self.results.collects {
@@ -211,7 +211,7 @@ impl Analysis {
     /// Prepare the flows for the next packet, of this time.
     #[inline(always)]
     pub(in crate::pass) fn end_flows_before(&mut self, time_ns: i64) {
-        end_flows((time_ns, time_ns), 1, &self.options, &mut self.carried, &mut self.working);
+        end_flows((time_ns, time_ns), 1, &mut self.carried, &mut self.working);
     }
 
     /// [`Analysis::take`] for a packet of any kind.

@@ -165,7 +165,7 @@ impl Analysis {
     #[inline(always)]
     pub(super) fn reach_segment(&mut self, found: Found, time_ns: i64, seq: u32, payload: u32) {
         if let Some(groups) = &mut self.carried.groups {
-            groups.reach(&mut self.carried.flows, found.flow, time_ns, &self.options);
+            groups.reach(&mut self.carried.flows, found.flow, time_ns);
             if payload > 0 {
                 self.carried.flows.note_data(found, time_ns, seq);
             }

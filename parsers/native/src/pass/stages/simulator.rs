@@ -97,7 +97,7 @@ impl Analysis {
         let Found { flow, side } = found;
         let network = &packet.network;
         if let Some(groups) = &mut self.carried.groups {
-            groups.reach(&mut self.carried.flows, flow, packet.time_ns, &self.options);
+            groups.reach(&mut self.carried.flows, flow, packet.time_ns);
         }
         let outcome = &mut self.working.outcome;
         outcome.clear();

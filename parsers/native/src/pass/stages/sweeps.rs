@@ -3,24 +3,18 @@
 use crate::flow::ends::Sweep;
 use crate::packet::batch::Batch;
 use crate::pass::finish::source_problems::note_gaps;
-use crate::pass::options::Options;
 use crate::pass::state::{Carried, Working};
 
 /// Flows that are unpacked before they leave.
 const UNPACKED_AT_A_TIME: usize = 4_096;
 
 /// Prepare the flows for these batches.
-pub(super) fn end_flows_before(
-    batches: &[Batch],
-    options: &Options,
-    carried: &mut Carried,
-    working: &mut Working,
-) {
+pub(super) fn end_flows_before(batches: &[Batch], carried: &mut Carried, working: &mut Working) {
     let times = || batches.iter().filter_map(Batch::times_ns);
     let (earliest, latest) = (times().map(|times| times.0).min(), times().map(|times| times.1).max());
     if let Some(times_ns) = earliest.zip(latest) {
         let packets = batches.iter().map(|batch| batch.len() as u32).sum();
-        end_flows(times_ns, packets, options, carried, working);
+        end_flows(times_ns, packets, carried, working);
     }
 }
 
@@ -29,7 +23,6 @@ pub(super) fn end_flows_before(
 pub(in crate::pass) fn end_flows(
     times_ns: (i64, i64),
     packets: u32,
-    options: &Options,
     carried: &mut Carried,
     working: &mut Working,
 ) {
@@ -37,10 +30,10 @@ pub(in crate::pass) fn end_flows(
     carried.ends.limit_horizon(earliest_ns);
     let is_near = carried.ends.is_near(latest_ns);
     if is_near || carried.flows.is_careful() {
-        end_flows_near(times_ns, options, carried, working);
+        end_flows_near(times_ns, carried, working);
     }
     if carried.flows.is_crowded() {
-        pack_silent(options, carried, working);
+        pack_silent(carried, working);
     }
     carried.ends.note(earliest_ns, packets);
 }
@@ -48,23 +41,23 @@ pub(in crate::pass) fn end_flows(
 /// Pack the flows that have been silent for a while. No segment may wait.
 #[cold]
 #[inline(never)]
-fn pack_silent(options: &Options, carried: &mut Carried, working: &mut Working) {
+fn pack_silent(carried: &mut Carried, working: &mut Working) {
     if !carried.ends.is_off {
         working.settle_backlog(&mut carried.flows);
-        working.group_settled(carried, options);
+        working.group_settled(carried);
         carried.flows.pack(carried.ends.clock_ns());
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_flows_near(times_ns: (i64, i64), options: &Options, carried: &mut Carried, working: &mut Working) {
+fn end_flows_near(times_ns: (i64, i64), carried: &mut Carried, working: &mut Working) {
     let (earliest_ns, latest_ns) = times_ns;
     if carried.ends.is_off {
         return carried.flows.be_careful(false);
     }
     if let Some(due) = carried.ends.next_sweep(latest_ns) {
-        sweep(due, options, carried, working);
+        sweep(due, carried, working);
         carried.ends.limit_horizon(earliest_ns);
     }
     let is_careful = carried.ends.is_near(latest_ns);
@@ -74,22 +67,22 @@ fn end_flows_near(times_ns: (i64, i64), options: &Options, carried: &mut Carried
     carried.flows.be_careful(is_careful);
 }
 
-fn sweep(due: Sweep, options: &Options, carried: &mut Carried, working: &mut Working) {
+fn sweep(due: Sweep, carried: &mut Carried, working: &mut Working) {
     working.settle_backlog(&mut carried.flows);
-    working.group_settled(carried, options);
+    working.group_settled(carried);
     let over = carried.flows.sweep(due);
-    settle(&over, options, carried);
+    settle(&over, carried);
 }
 
 /// Evaluate flows that no packet is of any more, and let those leave that can.
-pub(in crate::pass) fn settle(over: &[u32], options: &Options, carried: &mut Carried) {
+pub(in crate::pass) fn settle(over: &[u32], carried: &mut Carried) {
     let Carried { flows, groups, gaps, .. } = carried;
     for over in over.chunks(UNPACKED_AT_A_TIME) {
         for &number in over {
             if flows.finish_leaving(number) {
                 note_gaps(gaps, number, flows.get(number));
                 if let Some(groups) = groups {
-                    groups.group_rest(flows, number, options);
+                    groups.group_rest(flows, number);
                 }
             }
         }

@@ -341,7 +341,7 @@ impl<'a> FlowRow<'a> {
             (false, true) if self.place_is_unknown() => Some(format!(
                 "nothing tells where these packets were captured, so whether they arrived is not known: pass \
                  `vantage={}` if it was at their receiver",
-                if self.analysis.options.is_larger(self.flow, self.side) { "receiver" } else { "sender" }
+                if self.flow.is_larger(self.side) { "receiver" } else { "sender" }
             )),
             (false, true) => {
                 Some(format!("the trace does not show what arrives at {dst}: losses are unknown"))

@@ -5,14 +5,12 @@ mod echo_requests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::intervals::{Count, Duration, Piece};
-use crate::flow::tcp::vantage::{Vantage, believed};
+use crate::flow::intervals::{Count, Duration};
 use crate::flow::transits::PathOutcome;
 use crate::flow::{FlowTable, Found};
 use crate::groups::{Grouping, Groups};
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
-use crate::pass::options::Options;
 use dns_queries::DnsQueries;
 use echo_requests::EchoRequests;
 
@@ -40,30 +38,30 @@ impl GroupStage {
 
     /// The next packet of `flow` is of `time_ns`: if its interval ended, group what it counted.
     #[inline(always)]
-    pub fn reach(&mut self, flows: &mut FlowTable, flow: u32, time_ns: i64, options: &Options) {
+    pub fn reach(&mut self, flows: &mut FlowTable, flow: u32, time_ns: i64) {
         if flows.reach(flow, time_ns) {
-            self.group_pieces(flows, flow, options);
+            self.group_pieces(flows, flow);
         }
     }
 
     /// Group what flows counted in intervals that ended.
-    pub fn group_all_pieces(&mut self, flows: &mut FlowTable, options: &Options) {
+    pub fn group_all_pieces(&mut self, flows: &mut FlowTable) {
         for flow in flows.neighbourhoods() {
-            self.group_pieces(flows, flow, options);
+            self.group_pieces(flows, flow);
         }
     }
 
     /// Group the rest of a flow that leaves.
-    pub fn group_rest(&mut self, flows: &mut FlowTable, flow: u32, options: &Options) {
+    pub fn group_rest(&mut self, flows: &mut FlowTable, flow: u32) {
         flows.finish_interval(flow);
-        self.group_pieces(flows, flow, options);
+        self.group_pieces(flows, flow);
     }
 
     /// Group the rest, after the last packet.
-    pub fn finish(&mut self, flows: &mut FlowTable, options: &Options) {
+    pub fn finish(&mut self, flows: &mut FlowTable) {
         for flow in flows.neighbourhoods() {
             flows.group_mut(flow).finish_intervals();
-            self.group_pieces(flows, flow, options);
+            self.group_pieces(flows, flow);
         }
         for (flow, piece) in self.dns_queries.give_up_all(self.groups.grouping.every) {
             self.groups.on_piece(&piece, (flow, flows.get(flow)));
@@ -114,29 +112,9 @@ impl GroupStage {
 
     /// Group what the neighbours of `flow` counted.
     #[inline(never)]
-    fn group_pieces(&mut self, flows: &mut FlowTable, flow: u32, options: &Options) {
-        for (number, mut piece) in flows.take_pieces(flow) {
-            let of = flows.get(number);
-            let vantage = believed(options.vantage_of(of, piece.side));
-            hide_unseen(&mut piece, vantage);
-            self.groups.on_piece(&piece, (number, of));
+    fn group_pieces(&mut self, flows: &mut FlowTable, flow: u32) {
+        for (number, piece) in flows.take_pieces(flow) {
+            self.groups.on_piece(&piece, (number, flows.get(number)));
         }
-    }
-}
-
-/// Leave out counts that are not visible where the flow was captured, as far as that is known.
-fn hide_unseen(piece: &mut Piece, vantage: Option<Vantage>) {
-    let counts = &mut piece.counts;
-    let segments = counts.tcp_data_segments();
-    if vantage == Some(Vantage::Sender) {
-        counts.clear(Count::LostBefore);
-        counts.clear(Count::ReorderedPackets);
-    } else {
-        counts.change(Count::ArrivalsShown, segments.saturating_add(counts.get(Count::LostBefore)));
-    }
-    if vantage == Some(Vantage::Receiver) {
-        counts.clear(Count::LostBehind);
-    } else {
-        counts.change(Count::LossesShown, segments);
     }
 }
