@@ -509,7 +509,7 @@ impl<'a> FlowRow<'a> {
             "ended",
             "",
             "how the flow ended: `open` (not before the trace), `closed`, `reset`, `idle` (no packet for \
-             longer than the time-out: later ones are another flow; unless `--idle-timeout` is given, 5 minutes of \
+             longer than the time-out: later ones are another flow; unless one is given, 5 minutes of \
              UDP, 4 of a connection that never opened, 124 of others), `replaced` (a SYN opened another \
              connection between the same ports)",
         )
