@@ -52,6 +52,8 @@ def gather_link(trace: Tables, hosts: pl.Series, sources: Sequence[Mapping[str, 
     most = min(most, max(packets // _PACKETS_IN_INTERVAL, 1))
     grouping: Grouping = parse_grouping(by, f"{interval_ns(span_ns, most)}ns" if span_ns else None)
     found = gather_groups(trace, grouping)
+    # it has every flow once more
+    trace.forget(trace.read_groups(grouping))
     # no packet of a simulation may be seen at the layer that is asked for
     return None if found.rows.is_empty() else link_tables(found)
 

@@ -19,7 +19,7 @@ from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -98,7 +98,10 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     may_sample = _may_sample(trace, reading)
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     replayed = _replayable(trace, flows, reading)
-    sampled = _sampled(trace, may_sample=may_sample, is_replayed=not replayed.is_empty())
+    has_rounds = not flows.filter(transport="tcp").is_empty()
+    sampled = _sampled(
+        trace, reading, (*(_OF_ROUNDS if has_rounds else ()), *(_SAMPLES if may_sample else ())), replayed
+    )
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
@@ -256,17 +259,20 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
     return trace.is_read_once or (packets <= _MOST_PACKETS and reading.flow_count <= _MOST_SAMPLED_FLOWS)
 
 
-def _sampled(trace: Tables, *, may_sample: bool, is_replayed: bool) -> PassResult:
-    """Return a pass with rounds, causes and, if they may be taken, all samples.
+def _sampled(
+    trace: Tables, reading: PassResult, tables: Sequence[TableName], replayed: pl.Series
+) -> PassResult:
+    """Return a pass with these tables, or `reading` if there are none or it has them.
 
-    The same pass keeps what a replay needs.
+    If it has samples, the same pass keeps what a replay needs.
     """
-    samples = _SAMPLES if may_sample else ()
-    if trace.is_read_once or not (may_sample and is_replayed):
-        return trace.read(*_OF_ROUNDS, *samples)
+    if trace.is_read_once or not tables:
+        return reading
+    if replayed.is_empty() or not set(_SAMPLES) <= set(tables):
+        return trace.read(*tables)
     from tfrctrace.replay.from_trace import TABLES
 
-    return trace.read_spooled(*_OF_ROUNDS, *samples, *TABLES)
+    return trace.read_spooled(*tables, *TABLES)
 
 
 @dataclass(frozen=True, slots=True)

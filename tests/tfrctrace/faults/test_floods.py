@@ -65,7 +65,7 @@ def peak_mb(folder, command, trace):
     ("make", "flows", "command", "most_mb"),
     [
         (datagrams, 50_000, ["metrics"], 70),
-        (datagrams, 50_000, ["report", "-o", "report.html"], 85),
+        (datagrams, 50_000, ["report", "-o", "report.html"], 50),
         (rtp, 20_000, ["flows"], 75),
         (datagrams, 50_000, ["audit", "-o", "audit", "-j", "1"], 150),
     ],
