@@ -143,13 +143,13 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     start = [] if "start_ns" in key else [pl.col("start_ns").min()]
     buckets = buckets.group_by(of_bucket).agg(*start, pl.col("samples").sum())
     rows = with_ratios(rows)
-    for name, (measure, share) in PERCENTILES.items():
-        rows = rows.join(
-            percentile(buckets.filter(measure=measure), key, share).drop("n").rename({"value": name}),
-            on=key,
-            how="left",
-            nulls_equal=True,
-        )
+    for measure, shares in _shares_by_measure().items():
+        of_measure = buckets.filter(measure=measure)
+        if of_measure.is_empty():
+            rows = rows.with_columns(pl.lit(None, pl.Float64).alias(name) for name in shares)
+        else:
+            found = percentiles(of_measure, key, shares).drop("n")
+            rows = rows.join(found, on=key, how="left", nulls_equal=True)
     if "start_ns" not in key:
         # a bucket stands in the interval of its row, which may begin earlier than those that were summed
         starts = rows.select(*key, "start_ns")
@@ -184,25 +184,40 @@ def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
-    """Return the sample of nearest rank in ms of each row that has samples, and their number `n`.
+def _shares_by_measure() -> dict[str, dict[str, float]]:
+    """Return the columns of each measure that are read from buckets, with their shares."""
+    found: dict[str, dict[str, float]] = {}
+    for name, (measure, share) in PERCENTILES.items():
+        found.setdefault(measure, {})[name] = share
+    return found
 
-    A sample is taken for the middle of its bucket.
+
+def percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
+    """Return one of `percentiles` as `value`."""
+    return percentiles(buckets, key, {"value": share})
+
+
+def percentiles(buckets: pl.DataFrame, key: list[str], shares: Mapping[str, float]) -> pl.DataFrame:
+    """Return the samples of nearest rank in ms of each row that has samples, and their number `n`.
+
+    A sample is taken for the middle of its bucket. `shares` has those at or below each value, by its name.
     """
     import polars as pl
 
-    rank = (share * pl.col("samples").sum().cast(pl.Float64)).ceil().clip(1)
+    samples = pl.col("samples")
     middle_ns = pl.col("from_ns") + (pl.col("to_ns") - pl.col("from_ns") + 1) // 2
+
+    def at(share: float) -> pl.Expr:
+        rank = (share * samples.sum().cast(pl.Float64)).ceil().clip(1)
+        return middle_ns.filter(samples.cum_sum() >= rank).first()
+
     return (
         # sorted are only the columns that are needed: tables have millions of rows
         buckets.select(*key, "from_ns", "to_ns", "samples")
         .sort("from_ns")
         .group_by(key, maintain_order=True)
-        .agg(
-            value=middle_ns.filter(pl.col("samples").cum_sum() >= rank).first(),
-            n=pl.col("samples").sum().cast(pl.Int64),
-        )
-        .with_columns(pl.col("value") / 1e6)
+        .agg(**{name: at(share) for name, share in shares.items()}, n=samples.sum().cast(pl.Int64))
+        .with_columns(pl.col(*shares) / 1e6)
     )
 
 

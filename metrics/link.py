@@ -92,11 +92,11 @@ def link_tables(groups: Groups) -> LinkTables:
     named = whole.rows.select("group", "direction").join(sides, on="group", how="left", nulls_equal=True)
     named = named.rename({"side": "name"})
     counted = _hosts(whole.rows, "group")
-    by_side = groups.renamed(named)
     total = groups.in_total()
     course = [_both_ways(total.rows).with_columns(side=pl.lit(ALL))]
     in_total = [_both_ways(total.whole().rows).with_columns(side=pl.lit(ALL), hosts=_number(sides))]
     if sides["side"].n_unique() > 1:
+        by_side = groups.renamed(named)
         course.append(_received(by_side.rows).rename({"group": "side"}))
         sizes = sides.group_by("side").agg(pl.len().cast(pl.UInt32).alias("hosts"))
         in_total.append(
