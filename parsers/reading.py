@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from bisect import bisect_right
-from dataclasses import replace
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain
 from tempfile import gettempdir
@@ -200,6 +200,28 @@ def _return_memory() -> None:
         trim(0)
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenFlows:
+    """Flows of which a further pass over the same traces collects something."""
+
+    firsts: Sequence[int]
+    """The first flow of each trace."""
+    sampled: Sequence[int]
+    """Those with round-trip times and rounds, in order."""
+    explained: Sequence[int]
+    """Those with causes, in order."""
+
+    def of_trace(self, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return those of a trace, both numbered from 0 as in the core."""
+        first, *after = self.firsts[index : index + 2]
+
+        def own(flows: Sequence[int]) -> tuple[int, ...]:
+            end = bisect_left(flows, after[0]) if after else len(flows)
+            return tuple(flow - first for flow in flows[bisect_left(flows, first) : end])
+
+        return own(self.sampled), own(self.explained)
+
+
 class Pass:
     """One pass over all inputs, which runs in threads of its own from the start.
 
@@ -214,12 +236,14 @@ class Pass:
         *,
         bin_ns: int | None = None,
         grouping: Grouping | None = None,
+        chosen: ChosenFlows | None = None,
         is_spooled: bool = False,
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings if grouping is None else replace(settings, grouping=grouping.for_core)
         self._collect = collect
+        self._chosen = chosen
         self._bin_ns = bin_ns
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
@@ -310,11 +334,18 @@ class Pass:
         except FilterError as error:
             self._refusals[index] = _filter_refused(trace, error)
 
+    def _settings_of(self, index: int) -> ReadSettings:
+        """Return the settings for a trace, with those of its flows that were chosen."""
+        if self._chosen is None:
+            return self._settings
+        sampled, explained = self._chosen.of_trace(index)
+        return replace(self._settings, sampled_flows=sampled, explained_flows=explained)
+
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
         try:
             return analyse(
                 sources,
-                with_ends(sources, replace(self._settings, format=form), self._progress[index]),
+                with_ends(sources, replace(self._settings_of(index), format=form), self._progress[index]),
                 collect=self._collect,
                 bin_ns=self._bin_ns,
                 spool=self._spool,
@@ -329,7 +360,7 @@ class Pass:
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
         return analyse_pair(
             trace,
-            with_ends(trace, self._settings, self._progress[index]),
+            with_ends(trace, self._settings_of(index), self._progress[index]),
             collect=self._collect,
             bin_ns=self._bin_ns,
             clock_offset_ns=pair.clock_offset_ns,
@@ -396,6 +427,13 @@ class PassResult:
     def table(self, name: str) -> StackedTable:
         """Return a table over all traces. It is empty if the pass did not collect it."""
         return StackedTable(self._tables(name), self._anonymizer)
+
+    def chosen(self, sampled: Iterable[int], explained: Iterable[int]) -> ChosenFlows:
+        """Return flows for a further pass over the same traces."""
+        ends = [0]
+        for flows in self._flows:
+            ends.append(max(ends[-1], _last_flow(flows)))
+        return ChosenFlows([end + 1 for end in ends[:-1]], sorted(sampled), sorted(explained))
 
     def spool_of(self, flow: int) -> DirectionSpool:
         """Return the spool that has the directions of a flow."""

@@ -114,6 +114,10 @@ class ReadSettings:
     less memory then, and no result changes."""
     max_flows: int = MAX_FLOWS
     max_samples: int = MAX_SAMPLES
+    sampled_flows: tuple[int, ...] | None = None
+    """Flows of one trace, from 0, of which round-trip times and rounds are collected; None for all."""
+    explained_flows: tuple[int, ...] | None = None
+    """The same of causes."""
     max_decompressed_bytes: int | None = None
     grouping: tuple[str, tuple[int, int], int | None, int] | None = None
     """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""

@@ -37,11 +37,11 @@ class Conversation:
         return (self.lead,) if self.back is None else (self.lead, self.back)
 
 
-def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]:
-    """Return the `limit` flows with most bytes on the wire, largest first, equal ones by number."""
+def largest_flows(flows: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """Return the `limit` flows with most bytes (`_total`), largest first, equal ones by number."""
     import polars as pl
 
-    totals = (
+    return (
         flows.lazy()
         .group_by("flow")
         .agg(pl.col("wire_bytes").sum().alias("_total"))
@@ -49,6 +49,11 @@ def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]
         .head(limit)
         .collect()
     )
+
+
+def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]:
+    """Return the `limit` flows with most bytes on the wire, as in `largest_flows`."""
+    totals = largest_flows(flows, limit)
     # not a join with all flows, which would copy every column of them before
     rows = (
         flows.filter(flows["flow"].is_in(totals["flow"].implode()))

@@ -106,7 +106,6 @@ def report(
     A report made with --from is identical, byte for byte, to the one made from the trace.
     """
     from tfrctrace.base import timezones
-    from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
     zone = timezones.TimeZone.named(reading.timezone)
@@ -146,6 +145,8 @@ def report(
             "--from",
             "it applies when a trace is read: leave it out, or make the report from the trace",
         )
+        from tfrctrace.reports.files.saved_results import load
+
         results, saved_title = load(saved)
         _write(results, path, console, title=title or saved_title, zone=zone)
         _print_location(path, console)
@@ -180,6 +181,8 @@ def report(
     trim_heap()
     _write(results, path, console, title=title or name, zone=zone, objectives=objectives)
     if save_to is not None:
+        from tfrctrace.reports.files.saved_results import save
+
         save(results, save_to, title=title or name, version=__version__, csv=csv, raw=raw)
     _print_location(path, console)
     return console.exit_status

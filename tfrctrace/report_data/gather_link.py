@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.memory import trim_heap
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def gather_link(trace: Tables, hosts: pl.Series, sources: Sequence[Mapping[str, 
     found = gather_groups(trace, grouping)
     # it has every flow once more
     trace.forget(trace.read_groups(grouping))
+    trim_heap()
     # no packet of a simulation may be seen at the layer that is asked for
     return None if found.rows.is_empty() else link_tables(found)
 

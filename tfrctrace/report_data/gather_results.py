@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.base.memory import trim_heap
 from tfrctrace.base.version import VERSION
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.report_data.shared_names import without_folders
@@ -19,7 +20,7 @@ from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import polars as pl
 
@@ -98,10 +99,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     may_sample = _may_sample(trace, reading)
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     replayed = _replayable(trace, flows, reading)
-    has_rounds = not flows.filter(transport="tcp").is_empty()
-    sampled = _sampled(
-        trace, reading, (*(_OF_ROUNDS if has_rounds else ()), *(_SAMPLES if may_sample else ())), replayed
-    )
+    sampled = _sampled(trace, reading, flows, replayed, may_sample=may_sample)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
@@ -117,6 +115,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         # metrics need the memory
         trace.forget(sampled)
     del sampled
+    trim_heap()
     measured = _measured(trace, flows) if flow is None else None
     results = Results(
         flows=flows,
@@ -221,11 +220,11 @@ def _replayed(trace: Tables, chosen: pl.Series, reading: PassResult) -> pl.DataF
     """Return TFRC replayed on these flows, with the profile of RFC 5348, or ns-2's for its traces."""
     import polars as pl
 
+    if chosen.is_empty():
+        return pl.DataFrame(schema=polars_schema("replay"))
     from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
     from tfrctrace.replay.open_loop import OpenLoop, select_algorithms
 
-    if chosen.is_empty():
-        return pl.DataFrame(schema=polars_schema("replay"))
     is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
     algorithms = select_algorithms(("tfrc",), "ns2" if is_of_ns2 else "rfc5348", trace.agents.items())
     options = RecordingOptions(flows=frozenset(chosen))
@@ -260,19 +259,26 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
 
 
 def _sampled(
-    trace: Tables, reading: PassResult, tables: Sequence[TableName], replayed: pl.Series
+    trace: Tables, reading: PassResult, flows: pl.DataFrame, replayed: pl.Series, *, may_sample: bool
 ) -> PassResult:
-    """Return a pass with these tables, or `reading` if there are none or it has them.
+    """Return a pass with rounds and causes, if there may be any, and samples, if they may be taken.
 
-    If it has samples, the same pass keeps what a replay needs.
+    If flows are replayed, it keeps what that needs; else it has causes only of flows that a page shows, and
+    other rows, but losses, only of those that are drawn. It is `reading` if nothing more can be read.
     """
-    if trace.is_read_once or not tables:
+    has_rounds = not flows.filter(transport="tcp").is_empty()
+    wanted = (*(_OF_ROUNDS if has_rounds else ()), *(_SAMPLES if may_sample else ()))
+    if trace.is_read_once or not wanted:
         return reading
-    if replayed.is_empty() or not set(_SAMPLES) <= set(tables):
-        return trace.read(*tables)
-    from tfrctrace.replay.from_trace import TABLES
+    if may_sample and not replayed.is_empty():
+        from tfrctrace.replay.from_trace import TABLES
 
-    return trace.read_spooled(*tables, *TABLES)
+        return trace.read_spooled(*wanted, *TABLES)
+    from tfrctrace.reports.conversations import largest_flows
+    from tfrctrace.reports.report_content import MOST_FLOWS
+
+    drawn = {*_with_most_data(flows)["flow"], *_with_most_rtts(flows)["flow"]}
+    return trace.read_of_flows(drawn, largest_flows(flows, MOST_FLOWS)["flow"], *wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,18 +306,9 @@ def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _
 
 def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
     """Return the rounds of the direction with most data of each input: no others are drawn."""
-    import polars as pl
-
     from tfrctrace.parsers.frames import joined_frame
 
-    largest = (
-        flows.lazy()
-        .filter(pl.col("rounds") > 0)
-        .select("source", "flow", "direction", "unique_bytes")
-        .sort("unique_bytes", "flow", "direction", descending=[True, False, False], nulls_last=True)
-        .unique("source", keep="first")
-        .collect()
-    )
+    largest = _with_most_data(flows)
     frames = sampled.table("rounds").frames()
     first = next(frames)
     own = (
@@ -321,17 +318,39 @@ def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
     return joined_frame(own, first.clear())
 
 
-def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
-    """Return the RTT samples of the drawn directions."""
+def _with_most_data(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return of each input the direction with most data of those that have rounds."""
     import polars as pl
 
-    most = (
-        flows.filter(pl.col("rtt_samples") > 0)
+    return (
+        flows.lazy()
+        .filter(pl.col("rounds") > 0)
+        .select("source", "flow", "direction", "unique_bytes")
+        .sort("unique_bytes", "flow", "direction", descending=[True, False, False], nulls_last=True)
+        .unique("source", keep="first")
+        .collect()
+    )
+
+
+def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
+    """Return the RTT samples of the drawn directions."""
+    most = _with_most_rtts(flows)
+    return samples.table("rtt").frame().join(most, on=["flow", "direction"], how="semi")
+
+
+def _with_most_rtts(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return of each input the directions with most RTT samples that are drawn."""
+    import polars as pl
+
+    return (
+        flows.lazy()
+        .filter(pl.col("rtt_samples") > 0)
+        .select("source", "flow", "direction", "rtt_samples")
         .sort("rtt_samples", "flow", "direction", descending=[True, False, False])
         .group_by("source", maintain_order=True)
         .head(STYLES)
+        .collect()
     )
-    return samples.table("rtt").frame().join(most, on=["flow", "direction"], how="semi")
 
 
 def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> pl.DataFrame:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.parsers._native import Clock, SourceSummary
-    from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
+    from tfrctrace.parsers.reading import ChosenFlows, PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
 
@@ -207,6 +207,19 @@ class Passes:
         self._readings.append((wanted, reading))
         return reading
 
+    def read_of_flows(
+        self, sampled: Iterable[int], explained: Iterable[int], *tables: TableName
+    ) -> PassResult:
+        """Return a reading whose round-trip times and rounds, and whose causes, are those of some flows.
+
+        It is not kept. If a trace could not be read before, they are those of all flows.
+        """
+        before = self._any_reading()
+        self._refuse_second_reading(" and ".join(sorted(tables)))
+        chosen = before.chosen(sampled, explained)
+        is_whole = before.trace_count == (1 if self.is_joined or self.is_pair else len(self._inputs.names))
+        return self._pass(frozenset(tables), self._bin_ns, chosen=chosen if is_whole else None)
+
     def read_spooled(self, *tables: TableName) -> PassResult:
         """Return a reading with `tables`, and with what a replay needs of each direction (`spool_of`)."""
         if self._settings.pair is not None:
@@ -292,6 +305,7 @@ class Passes:
         grouping: Grouping | None = None,
         *,
         settings: ReadSettings | None = None,
+        chosen: ChosenFlows | None = None,
         is_spooled: bool = False,
     ) -> PassResult:
         """Read all inputs once; the first time, report what was wrong with them."""
@@ -303,6 +317,7 @@ class Passes:
             collect,
             bin_ns=bin_ns,
             grouping=grouping,
+            chosen=chosen,
             is_spooled=is_spooled,
         )
         self._watch(running)

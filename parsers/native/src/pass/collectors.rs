@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use super::chosen_flows::ChosenFlows;
+use super::options::Options;
 use crate::flow::Found;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::rtt_statistics::RoundTrip;
@@ -18,6 +20,8 @@ pub trait PacketSample: Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// Whether it is of the data that a packet answers; that shows also where the packet arrives.
     const IS_OF_ANSWER: bool;
+    /// Whether it is collected of every flow, even if only some are sampled.
+    const IS_OF_ALL_FLOWS: bool;
 
     /// Give the samples of a packet, in order, to `add`.
     fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, add: impl FnMut(Self));
@@ -46,10 +50,31 @@ pub trait Collector: Any + Debug + Send + Sync {
     fn left_out(&self) -> (&'static str, u64);
 }
 
-/// Makes a collector of at most so many samples.
-pub type NewCollector = fn(usize) -> Box<dyn Collector>;
+/// Makes a collector within the limits of the options.
+pub type NewCollector = fn(&Options) -> Box<dyn Collector>;
 
-impl<S: PacketSample> Collector for BoundedSamples<S> {
+/// The samples of one kind, of all flows or of some.
+#[derive(Debug)]
+pub struct FlowSamples<S> {
+    samples: BoundedSamples<S>,
+    of: ChosenFlows,
+}
+
+impl<S: PacketSample> FlowSamples<S> {
+    /// Empty, within the limits of the options.
+    pub fn new(options: &Options) -> Self {
+        let of = if S::IS_OF_ALL_FLOWS { ChosenFlows::default() } else { options.sampled_flows.clone() };
+        Self { samples: BoundedSamples::new(true, options.max_samples), of }
+    }
+
+    fn add(&mut self, turn: Option<u16>, sample: S) {
+        if self.of.has(sample.place().0) {
+            self.samples.add_in_turn(turn, sample);
+        }
+    }
+}
+
+impl<S: PacketSample> Collector for FlowSamples<S> {
     #[inline]
     fn on_outcome(
         &mut self,
@@ -60,17 +85,18 @@ impl<S: PacketSample> Collector for BoundedSamples<S> {
         is_counted: bool,
     ) {
         if S::IS_OF_ANSWER || is_counted {
-            S::on_outcome(found, packet, outcome, |sample| self.add_in_turn(turn, sample));
+            S::on_outcome(found, packet, outcome, |sample| self.add(turn, sample));
         }
     }
 
     fn merge(&mut self, others: &mut [&mut dyn Collector]) {
         let others = others.iter_mut().map(|other| &mut **other as &mut dyn Any);
-        self.put_in_order(&mut others.filter_map(|other| other.downcast_mut()).collect::<Vec<_>>());
+        let others = others.filter_map(|other| Some(&mut other.downcast_mut::<Self>()?.samples));
+        self.samples.put_in_order(&mut others.collect::<Vec<_>>());
     }
 
     fn left_out(&self) -> (&'static str, u64) {
-        (S::NAME, self.left_out)
+        (S::NAME, self.samples.left_out)
     }
 }
 
@@ -83,9 +109,9 @@ pub struct PacketSamples {
 }
 
 impl PacketSamples {
-    /// Empty, for at most `limit` samples of each kind.
-    pub fn new(collectors: &[NewCollector], limit: usize) -> Self {
-        let collectors = collectors.iter().map(|new| new(limit));
+    /// Empty, for what the options want.
+    pub fn new(options: &Options) -> Self {
+        let collectors = options.collectors.iter().map(|new| new(options));
         Self { turn: None, collectors: collectors.collect() }
     }
 
@@ -100,8 +126,8 @@ impl PacketSamples {
     /// Add a sample that something else than a packet of TCP gave, if such samples are wanted.
     pub(super) fn offer<S: PacketSample>(&mut self, sample: S) {
         let turn = self.turn;
-        if let Some(samples) = self.of_mut::<S>() {
-            samples.add_in_turn(turn, sample);
+        if let Some(samples) = self.of_flows_mut::<S>() {
+            samples.add(turn, sample);
         }
     }
 
@@ -117,12 +143,16 @@ impl PacketSamples {
     /// The samples of a kind that were kept; none if they are not wanted.
     pub fn kept<S: PacketSample>(&self) -> &[S] {
         let mut collectors = self.collectors.iter().map(|collector| &**collector as &dyn Any);
-        let samples = collectors.find_map(|collector| collector.downcast_ref::<BoundedSamples<S>>());
-        samples.map_or(&[], |samples| &samples.kept)
+        let samples = collectors.find_map(|collector| collector.downcast_ref::<FlowSamples<S>>());
+        samples.map_or(&[], |of_flows| &of_flows.samples.kept)
     }
 
     /// The samples of a kind, if they are wanted.
     pub(super) fn of_mut<S: PacketSample>(&mut self) -> Option<&mut BoundedSamples<S>> {
+        Some(&mut self.of_flows_mut()?.samples)
+    }
+
+    fn of_flows_mut<S: PacketSample>(&mut self) -> Option<&mut FlowSamples<S>> {
         let mut collectors = self.collectors.iter_mut().map(|collector| &mut **collector as &mut dyn Any);
         collectors.find_map(|collector| collector.downcast_mut())
     }

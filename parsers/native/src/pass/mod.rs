@@ -1,6 +1,7 @@
 //! One pass over one source, or over several that are one trace.
 
 pub mod checkpoint;
+pub mod chosen_flows;
 pub mod collectors;
 pub mod datagram_layout;
 mod finish;

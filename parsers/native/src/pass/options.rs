@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::chosen_flows::ChosenFlows;
 use super::collectors::NewCollector;
 use super::datagram_layout::DatagramLayout;
 use super::log_owners::LogOwner;
@@ -43,6 +44,10 @@ pub struct Options {
     pub packing: Packing,
     /// The most samples of each kind.
     pub max_samples: usize,
+    /// Flows of which round-trip times and rounds are collected.
+    pub sampled_flows: ChosenFlows,
+    /// Flows of which causes are collected.
+    pub explained_flows: ChosenFlows,
     /// The most decompressed bytes of a source.
     pub max_decompressed_bytes: Option<u64>,
     /// Layer of a simulator's nodes at which packets count as sent and received; None takes
@@ -109,6 +114,8 @@ impl Default for Options {
             idle: IdleTimes::default(),
             packing: Packing::default(),
             max_samples: 10_000_000,
+            sampled_flows: ChosenFlows::default(),
+            explained_flows: ChosenFlows::default(),
             max_decompressed_bytes: None,
             layer: None,
             format: None,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chosen_flows::ChosenFlows;
 use super::collectors::PacketSamples;
 use super::finish::borrowed_rtt::RttSources;
 use super::finish::cut_flows::CutFlows;
@@ -160,6 +161,7 @@ pub struct Results {
     pub details: Option<DetailsByFlow>,
     /// What held back the senders of TCP connections, if wanted.
     pub ledgers: Option<Ledgers>,
+    explained_flows: ChosenFlows,
     /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
     /// Whether sources of RTP count what each second brings.
@@ -188,9 +190,10 @@ impl Results {
                 || options.needs_ledgers()
                 || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
-            samples: PacketSamples::new(&options.collectors, options.max_samples),
+            samples: PacketSamples::new(options),
             details: options.collects("tcp").then(DetailsByFlow::default),
             ledgers: options.needs_ledgers().then(|| Ledgers::new(options.max_samples)),
+            explained_flows: options.explained_flows.clone(),
             tfrc: TfrcSamples {
                 feedback: options.samples_of("feedback"),
                 loss_events: options.samples_of("loss_events"),
@@ -233,7 +236,9 @@ impl Results {
         if let Some(details) = &mut self.details {
             details.on_segment(place, connection, packet, sack, outcome);
         }
-        if let Some(ledgers) = &mut self.ledgers {
+        if let Some(ledgers) = &mut self.ledgers
+            && self.explained_flows.has(place.0)
+        {
             ledgers.on_segment(place, connection, packet, outcome);
         }
     }

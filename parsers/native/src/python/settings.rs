@@ -18,6 +18,7 @@ use crate::groups::{GroupBy, Grouping};
 use crate::input::stretch::Stretch;
 use crate::packet::address;
 use crate::pass::Options;
+use crate::pass::chosen_flows::ChosenFlows;
 use crate::pass::log_owners::LogOwner;
 use crate::tables::Table;
 use crate::wire::layers::TunnelPorts;
@@ -39,6 +40,10 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
         let grouping = given("grouping")?.extract::<Option<GivenGrouping>>()?;
         let idle = given("idle_timeout_ns")?.extract::<Option<i64>>()?;
         let (few, silence_ns) = given("packing")?.extract()?;
+        let chosen = |name: &str| {
+            let flows = given(name)?.extract::<Option<Vec<u32>>>()?;
+            PyResult::Ok(flows.map_or_else(ChosenFlows::default, |flows| ChosenFlows::only(&flows)))
+        };
         let options = Options {
             format: word("format")?.as_deref().map(format_by_name).transpose()?,
             layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
@@ -55,6 +60,8 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             packing: Packing { few, silence_ns },
             max_flows: given("max_flows")?.extract()?,
             max_samples: given("max_samples")?.extract()?,
+            sampled_flows: chosen("sampled_flows")?,
+            explained_flows: chosen("explained_flows")?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,
             ..Options::default()
         };

@@ -29,6 +29,7 @@ pub struct LossSample {
 impl PacketSample for LossSample {
     const NAME: &'static str = "loss samples";
     const IS_OF_ANSWER: bool = false;
+    const IS_OF_ALL_FLOWS: bool = true;
 
     #[inline(always)]
     fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {

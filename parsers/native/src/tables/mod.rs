@@ -37,10 +37,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::tfrc::LossEventSample;
 use crate::flow::tfrc::findings::FindingSample;
-use crate::pass::collectors::{NewCollector, PacketSample};
+use crate::pass::collectors::{FlowSamples, NewCollector, PacketSample};
 use crate::pass::{Analysis, Options, RttSample, Transit};
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
@@ -145,7 +144,7 @@ impl Table {
     where
         for<'a> SampleRow<'a, S>: Row<'a>,
     {
-        let collector: NewCollector = |limit| Box::new(BoundedSamples::<S>::new(true, limit));
+        let collector: NewCollector = |options| Box::new(FlowSamples::<S>::new(options));
         Self { collector: Some(collector), ..Self::of_pass::<Samples<S>>(name, row) }
     }
 

@@ -26,6 +26,7 @@ pub struct RoundSample {
 impl PacketSample for RoundSample {
     const NAME: &'static str = "rounds";
     const IS_OF_ANSWER: bool = true;
+    const IS_OF_ALL_FLOWS: bool = false;
 
     #[inline(always)]
     fn on_outcome(found: Found, _: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {

@@ -18,6 +18,7 @@ use crate::pass::{Analysis, RttSample};
 impl PacketSample for RttSample {
     const NAME: &'static str = "RTT samples";
     const IS_OF_ANSWER: bool = true;
+    const IS_OF_ALL_FLOWS: bool = false;
 
     #[inline(always)]
     fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {

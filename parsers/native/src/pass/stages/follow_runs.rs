@@ -34,7 +34,7 @@ impl Follower {
     pub fn new(options: &Options) -> Self {
         Self {
             outcome: Outcome::default(),
-            samples: PacketSamples::new(&options.collectors, options.max_samples),
+            samples: PacketSamples::new(options),
             bins: AddedBins::default(),
             spooled_bytes: 0,
         }
