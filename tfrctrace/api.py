@@ -55,6 +55,7 @@ _FOR_THE_PROGRAM: Final = frozenset(
             "publishable",
             "read",
             "read_groups",
+            "read_of_flows",
             "read_spooled",
             "report_parts",
             "settings",

@@ -5,7 +5,6 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use super::chosen_flows::ChosenFlows;
-use super::options::Options;
 use crate::flow::Found;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::rtt_statistics::RoundTrip;
@@ -50,8 +49,8 @@ pub trait Collector: Any + Debug + Send + Sync {
     fn left_out(&self) -> (&'static str, u64);
 }
 
-/// Makes a collector within the limits of the options.
-pub type NewCollector = fn(&Options) -> Box<dyn Collector>;
+/// Makes a collector of at most so many samples, of these flows if not of all.
+pub type NewCollector = fn(usize, &ChosenFlows) -> Box<dyn Collector>;
 
 /// The samples of one kind, of all flows or of some.
 #[derive(Debug)]
@@ -61,10 +60,10 @@ pub struct FlowSamples<S> {
 }
 
 impl<S: PacketSample> FlowSamples<S> {
-    /// Empty, within the limits of the options.
-    pub fn new(options: &Options) -> Self {
-        let of = if S::IS_OF_ALL_FLOWS { ChosenFlows::default() } else { options.sampled_flows.clone() };
-        Self { samples: BoundedSamples::new(true, options.max_samples), of }
+    /// Empty, for at most `limit` samples, of `chosen` flows if not of all.
+    pub fn new(limit: usize, chosen: &ChosenFlows) -> Self {
+        let of = if S::IS_OF_ALL_FLOWS { ChosenFlows::default() } else { chosen.clone() };
+        Self { samples: BoundedSamples::new(true, limit), of }
     }
 
     fn add(&mut self, turn: Option<u16>, sample: S) {
@@ -109,9 +108,9 @@ pub struct PacketSamples {
 }
 
 impl PacketSamples {
-    /// Empty, for what the options want.
-    pub fn new(options: &Options) -> Self {
-        let collectors = options.collectors.iter().map(|new| new(options));
+    /// Empty, for at most `limit` samples of each kind, of `chosen` flows if not of all.
+    pub fn new(collectors: &[NewCollector], limit: usize, chosen: &ChosenFlows) -> Self {
+        let collectors = collectors.iter().map(|new| new(limit, chosen));
         Self { turn: None, collectors: collectors.collect() }
     }
 

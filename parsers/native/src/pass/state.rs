@@ -190,7 +190,7 @@ impl Results {
                 || options.needs_ledgers()
                 || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
-            samples: PacketSamples::new(options),
+            samples: PacketSamples::new(&options.collectors, options.max_samples, &options.sampled_flows),
             details: options.collects("tcp").then(DetailsByFlow::default),
             ledgers: options.needs_ledgers().then(|| Ledgers::new(options.max_samples)),
             explained_flows: options.explained_flows.clone(),

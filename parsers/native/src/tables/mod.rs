@@ -144,7 +144,7 @@ impl Table {
     where
         for<'a> SampleRow<'a, S>: Row<'a>,
     {
-        let collector: NewCollector = |options| Box::new(FlowSamples::<S>::new(options));
+        let collector: NewCollector = |limit, chosen| Box::new(FlowSamples::<S>::new(limit, chosen));
         Self { collector: Some(collector), ..Self::of_pass::<Samples<S>>(name, row) }
     }
 

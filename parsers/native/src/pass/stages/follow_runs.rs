@@ -34,7 +34,7 @@ impl Follower {
     pub fn new(options: &Options) -> Self {
         Self {
             outcome: Outcome::default(),
-            samples: PacketSamples::new(options),
+            samples: PacketSamples::new(&options.collectors, options.max_samples, &options.sampled_flows),
             bins: AddedBins::default(),
             spooled_bytes: 0,
         }
