@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
 from tempfile import gettempdir
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.pairing import Pair
-    from tfrctrace.parsers.reading_settings import ReadSettings
+    from tfrctrace.parsers.reading_settings import ChosenFlows, ReadSettings
 
 Item = TypeVar("Item")
 
@@ -200,28 +200,6 @@ def _return_memory() -> None:
         trim(0)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenFlows:
-    """Flows of which a further pass over the same traces collects something."""
-
-    firsts: Sequence[int]
-    """The first flow of each trace."""
-    sampled: Sequence[int]
-    """Those with round-trip times and rounds, in order."""
-    explained: Sequence[int]
-    """Those with causes, in order."""
-
-    def of_trace(self, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return those of a trace, both numbered from 0 as in the core."""
-        first, *after = self.firsts[index : index + 2]
-
-        def own(flows: Sequence[int]) -> tuple[int, ...]:
-            end = bisect_left(flows, after[0]) if after else len(flows)
-            return tuple(flow - first for flow in flows[bisect_left(flows, first) : end])
-
-        return own(self.sampled), own(self.explained)
-
-
 class Pass:
     """One pass over all inputs, which runs in threads of its own from the start.
 
@@ -236,14 +214,12 @@ class Pass:
         *,
         bin_ns: int | None = None,
         grouping: Grouping | None = None,
-        chosen: ChosenFlows | None = None,
         is_spooled: bool = False,
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings if grouping is None else replace(settings, grouping=grouping.for_core)
         self._collect = collect
-        self._chosen = chosen
         self._bin_ns = bin_ns
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
@@ -336,10 +312,11 @@ class Pass:
 
     def _settings_of(self, index: int) -> ReadSettings:
         """Return the settings for a trace, with those of its flows that were chosen."""
-        if self._chosen is None:
-            return self._settings
-        sampled, explained = self._chosen.of_trace(index)
-        return replace(self._settings, sampled_flows=sampled, explained_flows=explained)
+        settings = self._settings
+        if settings.chosen is None:
+            return settings
+        sampled, explained = settings.chosen.of_trace(index)
+        return replace(settings, sampled_flows=sampled, explained_flows=explained)
 
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
         try:
@@ -430,6 +407,8 @@ class PassResult:
 
     def chosen(self, sampled: Iterable[int], explained: Iterable[int]) -> ChosenFlows:
         """Return flows for a further pass over the same traces."""
+        from tfrctrace.parsers.reading_settings import ChosenFlows
+
         ends = [0]
         for flows in self._flows:
             ends.append(max(ends[-1], _last_flow(flows)))

@@ -4,7 +4,8 @@ A reading option has a key in `ReadingArguments` and a field in `ReadSettings`, 
 line in the core (`native/src/python/settings.rs`), and a field in the command line's `ReadingOptions`.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
@@ -91,6 +92,28 @@ NAMING: Final = frozenset({"filter", "log_of", "dissect", "tfrc"})
 """Those whose values may name hosts or files."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenFlows:
+    """Flows of which a further pass over the same traces collects something."""
+
+    firsts: Sequence[int]
+    """The first flow of each trace."""
+    sampled: Sequence[int]
+    """Those with round-trip times and rounds, in order."""
+    explained: Sequence[int]
+    """Those with causes, in order."""
+
+    def of_trace(self, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return those of a trace, both numbered from 0 as in the core."""
+        first, *after = self.firsts[index : index + 2]
+
+        def own(flows: Sequence[int]) -> tuple[int, ...]:
+            end = bisect_left(flows, after[0]) if after else len(flows)
+            return tuple(flow - first for flow in flows[bisect_left(flows, first) : end])
+
+        return own(self.sampled), own(self.explained)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """`ReadingArguments`, checked and parsed; the core reads the fields by name."""
@@ -118,6 +141,8 @@ class ReadSettings:
     """Flows of one trace, from 0, of which round-trip times and rounds are collected; None for all."""
     explained_flows: tuple[int, ...] | None = None
     """The same of causes."""
+    chosen: ChosenFlows | None = None
+    """Those of all traces, of which a pass over one takes these two."""
     max_decompressed_bytes: int | None = None
     grouping: tuple[str, tuple[int, int], int | None, int] | None = None
     """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""

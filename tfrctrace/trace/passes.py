@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.parsers._native import Clock, SourceSummary
-    from tfrctrace.parsers.reading import ChosenFlows, PacketBatches, Pass, PassResult, StackedTable
+    from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
 
@@ -218,7 +218,8 @@ class Passes:
         self._refuse_second_reading(" and ".join(sorted(tables)))
         chosen = before.chosen(sampled, explained)
         is_whole = before.trace_count == (1 if self.is_joined or self.is_pair else len(self._inputs.names))
-        return self._pass(frozenset(tables), self._bin_ns, chosen=chosen if is_whole else None)
+        settings = replace(self._settings, chosen=chosen) if is_whole else None
+        return self._pass(frozenset(tables), self._bin_ns, settings=settings)
 
     def read_spooled(self, *tables: TableName) -> PassResult:
         """Return a reading with `tables`, and with what a replay needs of each direction (`spool_of`)."""
@@ -305,7 +306,6 @@ class Passes:
         grouping: Grouping | None = None,
         *,
         settings: ReadSettings | None = None,
-        chosen: ChosenFlows | None = None,
         is_spooled: bool = False,
     ) -> PassResult:
         """Read all inputs once; the first time, report what was wrong with them."""
@@ -317,7 +317,6 @@ class Passes:
             collect,
             bin_ns=bin_ns,
             grouping=grouping,
-            chosen=chosen,
             is_spooled=is_spooled,
         )
         self._watch(running)
