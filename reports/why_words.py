@@ -199,6 +199,11 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         return [
             "Its congestion control is none of those that are known here: a smooth curve predicts it better."
         ]
+    if flow.rtt_probes:
+        return [
+            f"Its congestion control behaves like {flow.congestion_control}: to measure the round-trip time "
+            f"it kept four segments in flight for 200 ms ({counted(flow.rtt_probes, 'time')})."
+        ]
     names = flow.congestion_control.split("|")
     told = names[0] if len(names) == 1 else f"one of {', '.join(names)}, which are alike here"
     left = "" if flow.window_left is None else f"; losses left {format_share(flow.window_left)} of its window"

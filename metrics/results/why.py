@@ -97,6 +97,13 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
         float | None,
         Meta(description="median share of the window that a loss left; null with fewer than three losses"),
     ] = None
+    rtt_probes: Annotated[
+        Count | None,
+        Meta(
+            description="times that it kept four segments in flight for 200 ms, and then as many as before; null if it "
+            "was not named by that"
+        ),
+    ] = None
 
 
 class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):

@@ -52,6 +52,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "lp": "tfrctrace.replay.tcp.low_priority:LowPriority",
     "scalable": "tfrctrace.replay.tcp.scalable:Scalable",
     "yeah": "tfrctrace.replay.tcp.yeah:Yeah",
+    "bbr": "tfrctrace.replay.tcp.bbr:Bbr",
 }
 """Built-in controllers in Python by name, as `module:Class`; TFRC's are in the core."""
 

@@ -20,7 +20,7 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 MET = PathConditions(p=0.01, rtt_s=0.12, base_rtt_s=0.1)
 
 
-WITHOUT = {"bic", "htcp", "illinois", "lp", "yeah"}
+WITHOUT = {"bbr", "bic", "htcp", "illinois", "lp", "yeah"}
 """No formula of their mean rate by p and R alone is published."""
 
 

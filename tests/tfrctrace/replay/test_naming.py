@@ -63,6 +63,15 @@ def test_a_congestion_control_that_is_not_known_gets_no_name_of_another() -> Non
     assert found.congestion_control_reason in {None, "not_predicted"}
 
 
+def test_bbr_is_named_by_its_probes_which_the_kernel_had() -> None:
+    folder = DATA / "congestion_controls" / "17-0000-bbr"
+    found = largest(folder / "sender.pcap.gz")
+    assert (found.congestion_control, found.congestion_control_reason) == ("bbr", None)
+    windows = pl.read_csv(folder / "flow.tcp_info.csv.gz")["snd_cwnd"]
+    assert found.rtt_probes == ((windows == 4) & (windows.shift(1) > 4)).sum() == 1
+    assert "it kept four segments in flight for 200 ms (1 time)" in sentences(found)[-1]
+
+
 @pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
 def test_one_that_is_left_out_is_not_taken_for_another(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [one for one in CANDIDATES if one.name != run.rsplit("-", 1)[1]]

@@ -33,7 +33,14 @@ _MOST_NAMES: Final = 6
 """More that are equal are no answer."""
 
 _LEAST_RIGHT: Final = 0.75
-"""Share of observations that the best has to predict."""
+_LEAST_RIGHT_IF_LIKELY: Final = 0.6
+"""Share of rounds that the best has to predict, and where it is much likelier than a smooth curve."""
+
+_MUCH_LIKELIER: Final = 0.75
+"""Logarithm of that ratio for each observation."""
+
+_LEAST_WINDOW: Final = 4.0
+"""Segments: a smaller window shows hardly more than that it is at least two."""
 
 OTHER: Final = "other"
 FEW_ROUNDS: Final = "few_rounds"
@@ -55,6 +62,8 @@ class Answer:
     """Those that the best of the names predicts."""
     kept: float | None = None
     """Median share of the window that a loss left; None with fewer than three."""
+    rtt_probes: int | None = None
+    """Times that the base round-trip time was measured with four segments in flight, if that is the sign."""
 
 
 def answer(observed: Sequence[Observation], start: Start, segments_per_ack: float) -> Answer:
@@ -75,9 +84,12 @@ def answer(observed: Sequence[Observation], start: Start, segments_per_ack: floa
     smooth = smooth_log_likelihoods(observed)
     if _beats(smooth, likely):
         return replace(known, names=(OTHER,))
-    explains = sum(likely) - sum(smooth) >= _LEAST_DIFFERENCE
-    if not explains or known.predicted_rounds < _LEAST_RIGHT * known.rounds:
+    gain = sum(likely) - sum(smooth)
+    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(likely) else _LEAST_RIGHT
+    if gain < _LEAST_DIFFERENCE or known.predicted_rounds < least * known.rounds:
         return replace(known, reason=NOT_PREDICTED)
+    if median(one.before for one in best) < _LEAST_WINDOW:
+        return replace(known, reason=ALIKE)
     equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
     if len(equal) > _MOST_NAMES:
         return replace(known, reason=ALIKE)

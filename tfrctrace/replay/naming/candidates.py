@@ -43,15 +43,17 @@ class Candidate:
 
 
 RENO: Final = "reno"
+BBR: Final = "bbr"
+"""By its sign (`rtt_probes`): what it has in flight is not a window."""
 
 CANDIDATES: Final = (
     Candidate(RENO, Sack),
     Candidate(RENO, Sack, by_acks={"segments_per_ack": 1}),
     Candidate("cubic", Cubic),
     Candidate("cubic", Cubic, {"increase_beyond": 0}),
-    Candidate("vegas", Vegas),
+    Candidate("vegas", Vegas, {"samples": 3}),
     Candidate("westwood", Westwood, {"late": 1}),
-    Candidate("veno", Veno),
+    Candidate("veno", Veno, by_acks={"uncounted": 1.5}),
     Candidate("illinois", Illinois),
     Candidate("htcp", Htcp, by_acks={"uncounted": 1.5}),
     Candidate("yeah", Yeah),

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
-from tfrctrace.replay.naming.candidates import RENO
+from tfrctrace.replay.naming.candidates import BBR, RENO
 from tfrctrace.replay.naming.observations import observations
+from tfrctrace.replay.naming.rtt_probes import rtt_probes
+from tfrctrace.replay.tcp.bbr import BASE_RTT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +26,7 @@ _FACTS: Final = (
     *_OF_DIRECTION,
     "packets",
     "data_packets",
+    "duplicate_acks",
     "data_segments",
     "payload_bytes",
     "mss",
@@ -48,6 +51,9 @@ _OF_ENDS: Final = ("application", "server", "receiver", "send_buffer")
 
 _MOST_OF_ENDS: Final = 0.1
 """Share of the time that they may hold a flow back."""
+
+_LEAST_OF_PATH: Final = 0.25
+"""Share of the time that the path has to limit a flow of which only that sign is looked for."""
 
 _MOST_UNKNOWN: Final = 0.5
 
@@ -90,6 +96,7 @@ def congestion_controls(
             "compared_rounds": found.rounds,
             "predicted_rounds": found.predicted_rounds,
             "window_left": found.kept,
+            "rtt_probes": found.rtt_probes,
         }
         for (flow, direction), found in answers.items()
     ]
@@ -101,6 +108,7 @@ def congestion_controls(
         "compared_rounds": pl.UInt64,
         "predicted_rounds": pl.UInt64,
         "window_left": pl.Float64,
+        "rtt_probes": pl.UInt64,
     }
     return pl.DataFrame(rows, schema=types)
 
@@ -113,10 +121,10 @@ def _answers(
 ) -> dict[tuple[int, str], Answer]:
     import polars as pl
 
-    answers = {
-        (flow, direction): Answer((), reason or FEW_ROUNDS) for flow, direction, reason in reasons.iter_rows()
-    }
-    open_ones = reasons.filter(pl.col("reason").is_null())
+    known = {(flow, direction): reason for flow, direction, reason, _ in reasons.iter_rows()}
+    answers = {direction: Answer((), reason or FEW_ROUNDS) for direction, reason in known.items()}
+    # a paced sender may look as if its application were slow
+    open_ones = reasons.filter(pl.col("reason").is_null() | pl.col("may_be_paced"))
     if open_ones.is_empty():
         return answers
     own_rounds, own_stretches = (
@@ -133,7 +141,7 @@ def _answers(
     windows = _windows(first, pl.concat(own_stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         other = facts.get((flow, _OTHER_WAY[direction]))
-        answers[flow, direction] = _answer(group, facts[flow, direction], other)
+        answers[flow, direction] = _answer(group, facts[flow, direction], other, known[flow, direction])
     return answers
 
 
@@ -149,16 +157,20 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * length.sum())
         .then(pl.lit(NOT_LIMITED_BY_PATH))
     )
-    found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(reason.alias("reason"))
+    of_path = length.filter(pl.col("cause").is_in(_OF_PATH)).sum()
+    may_be_paced = (of_path > _LEAST_OF_PATH * length.sum()) & (length.sum() > 1e9 * BASE_RTT_S)
+    found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
+        reason.alias("reason"), may_be_paced=may_be_paced & (reason == NOT_LIMITED_BY_PATH)
+    )
     marked = flows.filter(pl.col("ece_packets") > 0).select(
         "flow", pl.col("direction").replace(_OTHER_WAY), pl.lit(MARKS).alias("marks")
     )
     rows = found.join(marked, on=_OF_DIRECTION, how="left", maintain_order="left")
-    return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"))
+    return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"), "may_be_paced")
 
 
 def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
-    """Return rounds with their window only where it was the limit."""
+    """Return rounds with their window only where it was the limit; `any_cwnd_bytes` has every one."""
     import polars as pl
 
     joined = rounds.sort("time_ns", maintain_order=True).join_asof(
@@ -169,16 +181,28 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
         check_sortedness=False,
     )
     shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes")
-    return joined.with_columns(cwnd_bytes=shown).select(OF_ROUNDS)
+    return joined.with_columns(cwnd_bytes=shown, any_cwnd_bytes="cwnd_bytes").select(
+        *OF_ROUNDS, "any_cwnd_bytes"
+    )
 
 
-def _answer(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None) -> Answer:
+def _answer(
+    rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None, reason: str | None
+) -> Answer:
     if rounds.height < LEAST_CUTS or other is None or not facts["data_segments"]:
-        return Answer((), FEW_ROUNDS)
+        return Answer((), reason or FEW_ROUNDS)
     segment_bytes = _segment_bytes(facts, other)
-    acknowledgements = (other["packets"] or 0) - (other["data_packets"] or 0)
+    # duplicates acknowledge nothing
+    not_counted = (other["data_packets"] or 0) + (other["duplicate_acks"] or 0)
+    acknowledgements = (other["packets"] or 0) - not_counted
     segments_per_ack = facts["data_segments"] / max(acknowledgements, 1)
-    observed = list(observations(rounds.iter_rows(named=True), segment_bytes))
+    rows = rounds.rows(named=True)
+    probes = rtt_probes(rows, segment_bytes)
+    if probes:
+        return Answer((BBR,), rtt_probes=probes)
+    if reason is not None:
+        return Answer((), reason)
+    observed = list(observations(rows, segment_bytes))
     found = answer(observed, Start(segment_bytes=segment_bytes), max(segments_per_ack, 1.0))
     if RENO in found.names and facts["ecn_mode"] in _ECN:
         # RFC 8257 section 3.5: a loss cuts as in Reno, and without marks nothing else does

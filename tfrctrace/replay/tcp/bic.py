@@ -61,7 +61,7 @@ class Bic(WindowControl):
             return 1.0
         below = self._last_max - self.cwnd
         if below > 0:
-            step = below / _DIVISOR
+            step = below // _DIVISOR
             found = _SLOWEST if step <= 1 else min(step, self._s_max)
         elif -below < _DIVISOR:
             found = _SLOWEST

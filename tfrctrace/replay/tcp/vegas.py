@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl, at_least
@@ -37,13 +38,15 @@ class Vegas(WindowControl):
         alpha: float | None = None,
         beta: float | None = None,
         gamma: float | None = None,
+        samples: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set alpha, beta and gamma in segments; the defaults are those of `agent`.
 
         ns-2's agent rounds diff to whole segments, doubles in every other round of slow start, looks at
         diff then, leaves slow start with seven eighths of the window, and a loss with three quarters. Linux
-        doubles in every round, and halves at a loss.
+        doubles in every round, and halves at a loss. The shortest of the last `samples` stands for that of a
+        round, which Linux takes.
         """
         super().__init__(start, **window)
         if agent not in get_args(Agent):
@@ -56,11 +59,22 @@ class Vegas(WindowControl):
         self._is_ns2 = agent == "ns2"
         self._after_loss = _AFTER_LOSS[agent]
         self._rounds = 0.0
+        self._recent_s: deque[float] = deque(maxlen=round(at_least("samples", samples, 1.0)))
 
     @property
     def _diff(self) -> float:
-        """Segments in the queue as the agent counts them."""
-        return math.floor(self.queued + 0.5) if self._is_ns2 else self.queued
+        """Segments in the queue as the agent counts them: Linux by the base round-trip time."""
+        if self._is_ns2:
+            return math.floor(self.queued + 0.5)
+        shortest_s = min(self._recent_s, default=self.base_rtt_s)
+        if not 0 < self.base_rtt_s < math.inf:
+            return 0.0
+        return math.floor(self.cwnd * (shortest_s / self.base_rtt_s - 1))
+
+    def sample_rtt(self, rtt_s: float) -> None:
+        """Keep the last samples, too."""
+        super().sample_rtt(rtt_s)
+        self._recent_s.append(rtt_s)
 
     def slow_start(self, share: float) -> None:
         """Double until the queue is long; ns-2 in every other round, to measure the queue in between."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.window import WindowControl
+from tfrctrace.replay.tcp.window import WindowControl, at_least
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -24,11 +24,20 @@ class Veno(WindowControl):
     """Grows half as fast while N >= beta, and keeps four fifths of the window after a loss with N < beta."""
 
     def __init__(
-        self, start: Start, *, beta: float = QUEUED_IF_CONGESTED, **window: Unpack[WindowParameters]
+        self,
+        start: Start,
+        *,
+        beta: float = QUEUED_IF_CONGESTED,
+        uncounted: float = 0,
+        **window: Unpack[WindowParameters],
     ) -> None:
-        """Set beta in segments."""
+        """Set beta in segments, and the acknowledged ones that do not count at each step while congested.
+
+        Linux counts those of an acknowledgement less in each round: 2 or more.
+        """
         super().__init__(start, **window)
         self._beta = beta
+        self._uncounted = at_least("uncounted", uncounted, 0.0)
 
     @property
     def is_congested(self) -> bool:
@@ -37,7 +46,7 @@ class Veno(WindowControl):
 
     def avoid_congestion(self, share: float) -> None:
         """Grow by one segment per round, or per two rounds while the path is congested."""
-        self.cwnd += share / 2 if self.is_congested else share
+        self.cwnd += self.cwnd / (self.cwnd + self._uncounted) / 2 * share if self.is_congested else share
 
     def after_loss(self) -> float:  # noqa: D102
         return self.cwnd / 2 if self.is_congested else self.cwnd * AFTER_RANDOM_LOSS
