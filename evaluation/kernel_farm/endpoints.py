@@ -163,6 +163,9 @@ def receive(asked: dict[str, Any]) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if asked["receive_buffer"] is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, asked["receive_buffer"] // 2)
+    if asked["controller"] == "dctcp":
+        # its SYN is ECN-capable, which only a listener that needs ECN too accepts (`tcp_ecn_create_request`)
+        listening.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"dctcp")
     listening.bind((asked["server_address"], asked["server_port"]))
     listening.listen(1)
     Path(asked["log"]).with_suffix(".listens").touch()

@@ -49,7 +49,7 @@ class Named:
 
 
 UNKNOWN: Final = frozenset({"bbr", "cdg", "nv"})
-"""Controllers that are not among the candidates."""
+"""Controllers that are not among the candidates, or, as BBR in less than 10 s, may not show their sign."""
 
 
 def judge(folder: Path) -> Named | None:
