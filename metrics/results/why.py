@@ -100,8 +100,8 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     rtt_probes: Annotated[
         Count | None,
         Meta(
-            description="times that it kept four segments in flight for 200 ms, and then as many as before; null if it "
-            "was not named by that"
+            description="times that it kept four segments in flight for 200 ms, and then as many as before; "
+            "null if it was not named by that"
         ),
     ] = None
 

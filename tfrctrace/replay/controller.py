@@ -61,6 +61,8 @@ class Report:
     """Retransmission timeouts of a TCP sender since the previous report."""
     acked_bytes: float | None = None
     """Payload of this algorithm acknowledged since the previous report; in closed loop only."""
+    marked: float = 0.0
+    """Share of acknowledged payload for which marks were echoed; 0 where that is not recorded."""
     is_data_limited: bool = False
     """Whether the application always had less to send than was allowed."""
 

@@ -326,3 +326,4 @@ def test_a_connection_without_ecn_has_none_in_its_rounds(tmp_path: Path) -> None
     rounds = tfrctrace.open(upload.write(tmp_path / "plain.pcap")).rounds
     assert rounds.select("ect_packets", "ce_packets").unique().rows() == [(0, 0)]
     assert rounds["reported_ce_packets"].null_count() == rounds.height
+    assert set(rounds["ece_packets"]) == {0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -21,6 +22,7 @@ from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled,
 from tfrctrace.replay.naming.of_trace import MARKS, NOT_LIMITED_BY_PATH, congestion_controls
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
+from tfrctrace.replay.tcp.dctcp import Dctcp
 from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
 from tfrctrace.reports.why_words import CONTROL_REASONS, sentences
@@ -70,6 +72,36 @@ def test_bbr_is_named_by_its_probes_which_the_kernel_had() -> None:
     windows = pl.read_csv(folder / "flow.tcp_info.csv.gz")["snd_cwnd"]
     assert found.rtt_probes == ((windows == 4) & (windows.shift(1) > 4)).sum() == 1
     assert "it kept four segments in flight for 200 ms (1 time)" in sentences(found)[-1]
+
+
+def test_marks_show_dctcp_by_their_share() -> None:
+    trace = tfrctrace.open(DATA / "congestion_controls" / "4141-0000-dctcp" / "sender.pcap.gz")
+    (found,) = trace.why()
+    assert (found.congestion_control, found.congestion_control_reason) == ("dctcp", None)
+    # tcpi_delivered_ce of the sending kernel
+    assert trace.rounds["ece_packets"].sum() == 43
+
+
+def test_a_mark_cuts_as_a_loss_does_and_that_of_dctcp_by_the_share_of_marks() -> None:
+    control = Dctcp(START)
+    for marked, alpha in [(1.0, 1.0), (0.0, 15 / 16), (0.5, 15 / 16 * 15 / 16 + 1 / 32)]:
+        control.measure(Report(time_s=1.0, interval_s=0.1, rtt_s=0.1, p=0.0, x_recv=1e5, marked=marked))
+        control.cwnd = 100.0
+        assert control.after_mark() == pytest.approx(100 * (1 - alpha / 2))
+        assert control.after_loss() == 50.0
+    for other in (Sack(START), Cubic(START), Bic(START)):
+        other.cwnd = 100.0
+        assert copy.copy(other).after_mark() == other.after_loss()
+
+
+def test_rounds_with_marks_are_a_cut_of_which_the_round_after_shows_the_window() -> None:
+    rows = rounds_of(Sack(START), 30.0, 30, lost_every=10)
+    for row in rows:
+        row["ece_packets"], row["repair"] = (2 if row["repair"] else 0), None
+    cut = next(one for one in observations(rows, 1448.0, 2.0) if isinstance(one, Cut))
+    assert (cut.before, cut.after, cut.is_mark) == ((38.0, 39.0), (19.0,), True)
+    after = [one for one in observations(rows, 1448.0, 2.0) if isinstance(one, Measured)]
+    assert next(one.report.marked for one in after if one.report.marked) == pytest.approx(4 / 39)
 
 
 @pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
@@ -131,6 +163,7 @@ def rounds_of(control: WindowControl, cwnd: float, rounds: int, *, lost_every: i
                 "cwnd_bytes": (math.floor(control.cwnd) if is_loss else seen) * 1448,
                 "delivered_bytes": seen * 1448,
                 "rtt_ms": 60.0,
+                "ece_packets": 0,
                 "repair": "recovery" if is_loss else None,
             }
         )
@@ -207,6 +240,7 @@ a_row = st.fixed_dictionaries(
         "cwnd_bytes": st.none() | st.integers(0, 2**40),
         "delivered_bytes": st.integers(0, 2**40),
         "rtt_ms": st.none() | st.floats(0, 1e9),
+        "ece_packets": st.sampled_from([None, 0, 0, 1, 9]),
         "repair": st.sampled_from([None, None, None, "recovery", "timeout"]),
     }
 )

@@ -12,9 +12,10 @@ from tfrctrace.replay.naming.observations import Cut, Growth
 from tfrctrace.replay.naming.predict import predictions, smooth_log_likelihoods
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.naming.candidates import Candidate
     from tfrctrace.replay.naming.observations import Observation
     from tfrctrace.replay.naming.predict import Prediction
 
@@ -66,19 +67,23 @@ class Answer:
     """Times that the base round-trip time was measured with four segments in flight, if that is the sign."""
 
 
-def answer(observed: Sequence[Observation], start: Start, segments_per_ack: float) -> Answer:
+def answer(
+    observed: Sequence[Observation], start: Start, segments_per_ack: float, *, has_ecn: bool = False
+) -> Answer:
     """Name what may have sent the observed windows."""
     cuts = [seen for seen in observed if isinstance(seen, Cut) and seen.before and seen.after]
     rounds = sum(len(seen.rounds) for seen in observed if isinstance(seen, Growth))
     if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
         return Answer((), FEW_ROUNDS)
-    found = _predicted(observed, start, segments_per_ack)
+    left = [cut.after[0] / cut.before[0] for cut in cuts if not cut.is_mark]
+    possible = [candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn]
+    found = _predicted(possible, observed, start, segments_per_ack)
     best = max(found.values(), key=_likelihood)
     known = Answer(
         (),
         rounds=sum(one.rounds for one in best),
         predicted_rounds=sum(one.rounds for one in best if one.is_right),
-        kept=median(cut.after[0] / cut.before[0] for cut in cuts) if len(cuts) >= LEAST_CUTS else None,
+        kept=median(left) if len(left) >= LEAST_CUTS else None,
     )
     likely = [one.log_likelihood for one in best]
     smooth = smooth_log_likelihoods(observed)
@@ -97,11 +102,14 @@ def answer(observed: Sequence[Observation], start: Start, segments_per_ack: floa
 
 
 def _predicted(
-    observed: Sequence[Observation], start: Start, segments_per_ack: float
+    candidates: Iterable[Candidate],
+    observed: Sequence[Observation],
+    start: Start,
+    segments_per_ack: float,
 ) -> dict[str, list[Prediction]]:
     """Return the predictions of each name, by the likeliest of its candidates."""
     found: dict[str, list[Prediction]] = {}
-    for candidate in CANDIDATES:
+    for candidate in candidates:
         made = list(predictions(candidate.begin(start, segments_per_ack), observed))
         if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
             found[candidate.name] = made

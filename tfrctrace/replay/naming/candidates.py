@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
+from tfrctrace.replay.tcp.dctcp import Dctcp
 from tfrctrace.replay.tcp.high_speed import HighSpeed
 from tfrctrace.replay.tcp.htcp import Htcp
 from tfrctrace.replay.tcp.hybla import Hybla
@@ -35,6 +36,8 @@ class Candidate:
     settings: Mapping[str, float] = field(default_factory=dict)
     by_acks: Mapping[str, float] = field(default_factory=dict)
     """Settings that are multiples of the segments that an acknowledgement is for."""
+    needs_ecn: bool = False
+    """Whether it is another one (Linux: Reno) if the connection has no ECN."""
 
     def begin(self, start: Start, segments_per_ack: float) -> WindowControl:
         """Return its state at the start of a direction."""
@@ -42,13 +45,13 @@ class Candidate:
         return self.kind(start, **self.settings, **counted)
 
 
-RENO: Final = "reno"
 BBR: Final = "bbr"
 """By its sign (`rtt_probes`): what it has in flight is not a window."""
 
 CANDIDATES: Final = (
-    Candidate(RENO, Sack),
-    Candidate(RENO, Sack, by_acks={"segments_per_ack": 1}),
+    Candidate("reno", Sack),
+    Candidate("reno", Sack, by_acks={"segments_per_ack": 1}),
+    Candidate("dctcp", Dctcp, needs_ecn=True),
     Candidate("cubic", Cubic),
     Candidate("cubic", Cubic, {"increase_beyond": 0}),
     Candidate("vegas", Vegas, {"samples": 3}),

@@ -57,62 +57,74 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A loss event: the window before it, and what it left, in segments."""
+    """A loss event or a congestion mark: the window before it, and what it left, in segments."""
 
     before: tuple[float, ...]
     """By the round before, and by the flight when the loss was repaired; empty if not known."""
     after: tuple[float, ...]
     """By the flight at the end of the recovery, and by the round after it; empty if they do not show it."""
     is_timeout: bool
+    is_mark: bool = False
+    """Whether congestion marks were echoed, and nothing was lost."""
 
 
 Observation = Measured | Growth | Settled | Cut
 
 
-def observations(rounds: Iterable[Round], segment_bytes: float) -> Iterator[Observation]:
+def observations(
+    rounds: Iterable[Round], segment_bytes: float, segments_per_ack: float = 1.0
+) -> Iterator[Observation]:
     """Give the observations of the rounds of a direction, in order.
 
     A round without `cwnd_bytes` shows that something else than the window limited the flight.
     """
+    ack_bytes = segments_per_ack * segment_bytes
     starts = True
     before: Round | None = None
     repair: list[Round] = []
     for kind, group in groupby(rounds, _kind):
         run = list(group)
-        if kind == "repair":
-            repair = run
+        if kind in {"recovery", "timeout", "mark"}:
+            repair = [*repair, *run]
             continue
         cut = _cut(before, repair, run[0], segment_bytes) if repair else None
         if cut is not None:
             yield cut
+            yield from (Measured(_report(row, ack_bytes)) for row in repair if cut.is_mark)
             starts = cut.is_timeout
         if kind == "window":
             if cut is not None and len(cut.after) == 2:
                 yield Settled(*cut.after)
             calm = _rounds_of_start(run) if starts else 0
-            yield from (Measured(_report(row)) for row in run[:calm])
+            yield from (Measured(_report(row, ack_bytes)) for row in run[:calm])
             yield from _growths(run[calm:], segment_bytes)
-            yield from (Measured(_report(row)) for row in run[calm:][-1:])
+            yield from (Measured(_report(row, ack_bytes)) for row in run[calm:][-1:])
             starts = starts and calm == len(run)
             before = run[-1]
         else:
-            yield from (Measured(_report(row)) for row in run)
+            yield from (Measured(_report(row, ack_bytes)) for row in run)
             starts, before = True, None
         repair = []
 
 
 def _kind(row: Round) -> str:
     if row["repair"] is not None:
-        return "repair"
+        return str(row["repair"])
+    if row["ece_packets"]:
+        return "mark"
     return "window" if row["cwnd_bytes"] else "other"
 
 
 def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_bytes: float) -> Cut:
     is_timeout = any(row["repair"] == "timeout" for row in repair)
     known = [] if before is None else [before["cwnd_bytes"], repair[0]["flight_bytes"]]
-    left = [row["cwnd_bytes"] / segment_bytes for row in (repair[-1], after) if row["cwnd_bytes"]]
+    is_mark = all(row["repair"] is None for row in repair)
+    # a recovery shows the window at its end, a round with marks that at its beginning
+    ends = [after] if is_mark else [repair[-1], after]
+    left = [row["cwnd_bytes"] / segment_bytes for row in ends if row["cwnd_bytes"]]
     shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
-    return Cut(tuple(count / segment_bytes for count in known), tuple(left if shows else ()), is_timeout)
+    shown = tuple(left if shows else ())
+    return Cut(tuple(count / segment_bytes for count in known), shown, is_timeout, is_mark)
 
 
 def _rounds_of_start(run: Sequence[Round]) -> int:
@@ -130,7 +142,7 @@ def _growths(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
     for start in range(0, len(run) - 1, _ROUNDS_OF_A_GROWTH):
         part = run[start : start + _ROUNDS_OF_A_GROWTH + 1]
         windows = [row["cwnd_bytes"] / segment_bytes for row in part]
-        rounds = [(_report(row), _share(row)) for row in part[:-1]]
+        rounds = [(_report(row, 0.0), _share(row)) for row in part[:-1]]
         yield Growth(tuple(rounds), windows[0], windows[-1])
 
 
@@ -138,12 +150,14 @@ def _share(row: Round) -> float:
     return float(min(row["delivered_bytes"] / row["cwnd_bytes"], _MOST_SHARE))
 
 
-def _report(row: Round) -> Report:
+def _report(row: Round, ack_bytes: float) -> Report:
+    delivered = row["delivered_bytes"]
     interval_s = row["duration_ms"] / 1e3
     return Report(
         time_s=row["time_ns"] / 1e9,
         interval_s=interval_s,
         rtt_s=None if row["rtt_ms"] is None else row["rtt_ms"] / 1e3,
         p=0.0,
-        x_recv=row["delivered_bytes"] / interval_s if interval_s > 0 else 0.0,
+        x_recv=delivered / interval_s if interval_s > 0 else 0.0,
+        marked=min((row["ece_packets"] or 0) * ack_bytes / delivered, 1.0) if delivered else 0.0,
     )

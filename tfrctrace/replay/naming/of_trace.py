@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
-from tfrctrace.replay.naming.candidates import BBR, RENO
+from tfrctrace.replay.naming.candidates import BBR
 from tfrctrace.replay.naming.observations import observations
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
 from tfrctrace.replay.tcp.bbr import BASE_RTT_S
@@ -36,9 +35,10 @@ _FACTS: Final = (
 
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
-    *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms", "repair"),
+    *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
+    *("ece_packets", "repair"),
 )
-"""Columns of the table of rounds that show windows."""
+"""Columns of the table of rounds that show windows and their cuts."""
 
 OF_STRETCHES: Final = (*_OF_DIRECTION, "start_ns", "cause")
 """Columns of the table of causes that tell when a window was the limit."""
@@ -162,9 +162,8 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
         reason.alias("reason"), may_be_paced=may_be_paced & (reason == NOT_LIMITED_BY_PATH)
     )
-    marked = flows.filter(pl.col("ece_packets") > 0).select(
-        "flow", pl.col("direction").replace(_OTHER_WAY), pl.lit(MARKS).alias("marks")
-    )
+    counted = flows.filter(pl.col("reported_ce_packets") > 0)
+    marked = counted.select(*_OF_DIRECTION, pl.lit(MARKS).alias("marks"))
     rows = found.join(marked, on=_OF_DIRECTION, how="left", maintain_order="left")
     return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"), "may_be_paced")
 
@@ -202,12 +201,10 @@ def _answer(
         return Answer((BBR,), rtt_probes=probes)
     if reason is not None:
         return Answer((), reason)
-    observed = list(observations(rows, segment_bytes))
-    found = answer(observed, Start(segment_bytes=segment_bytes), max(segments_per_ack, 1.0))
-    if RENO in found.names and facts["ecn_mode"] in _ECN:
-        # RFC 8257 section 3.5: a loss cuts as in Reno, and without marks nothing else does
-        return replace(found, names=tuple(sorted((*found.names, "dctcp"))))
-    return found
+    segments_per_ack = max(segments_per_ack, 1.0)
+    observed = list(observations(rows, segment_bytes, segments_per_ack))
+    start = Start(segment_bytes=segment_bytes)
+    return answer(observed, start, segments_per_ack, has_ecn=facts["ecn_mode"] in _ECN)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:

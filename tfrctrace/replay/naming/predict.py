@@ -72,14 +72,11 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
             case Settled(before, after):
                 control.cwnd = before
                 yield _settled(control.after_recovery(), after, before)
-            case Cut(before, after, is_timeout) if before:
+            case Cut(before, after) if before:
                 if after:
                     yield _cut(control, seen)
                 control.cwnd = before[0]
-                if is_timeout:
-                    control.after_timeout()
-                else:
-                    control.after_loss()
+                _reduce(control, seen)
 
 
 def _growth(control: WindowControl, seen: Growth) -> Prediction:
@@ -90,13 +87,20 @@ def _growth(control: WindowControl, seen: Growth) -> Prediction:
     return _prediction(control.cwnd, seen.after, seen.before, control.cwnd - seen.before, len(seen.rounds))
 
 
+def _reduce(control: WindowControl, seen: Cut) -> float:
+    """Return what a control leaves of its window, and let it take note of the cut."""
+    if seen.is_timeout:
+        return control.after_timeout()
+    return control.after_mark() if seen.is_mark else control.after_loss()
+
+
 def _cut(control: WindowControl, seen: Cut) -> Prediction:
     """Return the prediction that is nearest: the window may have grown until the loss was seen."""
     tries = []
     for before in seen.before:
         other = copy.copy(control)
         other.cwnd = before
-        left = max(float(math.floor(other.after_loss())), MIN_WINDOW)
+        left = max(float(math.floor(_reduce(other, seen))), MIN_WINDOW)
         tries += [_prediction(left, after, before, 0.0, 1) for after in seen.after]
     return min(tries, key=lambda one: abs(one.predicted - one.observed))
 

@@ -64,6 +64,10 @@ class WindowControl(ABC):
     def after_loss(self) -> float:
         """Return the window after a loss event, in segments."""
 
+    def after_mark(self) -> float:
+        """Return the window after a congestion mark: as after a loss (RFC 3168 section 6.1.2)."""
+        return self.after_loss()
+
     def after_recovery(self) -> float:
         """Return the window at the end of a recovery, in segments: that which the loss left."""
         return self.cwnd

@@ -4,7 +4,7 @@ use super::column::column;
 use super::flows::FlowRow;
 use super::samples::SampleRow;
 use super::{Column, Row};
-use crate::flow::tcp::ecn::RoundMarks;
+use crate::flow::tcp::ecn::{EcnMode, RoundMarks};
 use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
 use crate::flow::{Flow, Found};
@@ -238,6 +238,13 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
             .null_when("as ect_packets")
             .u64(|row| Some(row.marks()?.ce_packets)),
         column(
+            "ece_packets",
+            "",
+            "acknowledgements that echoed a mark (ECE), up to the one that ended the round",
+        )
+        .null_when("as ect_packets, or the flags are a counter (accurate ECN)")
+        .u64(|row| Some(row.echoed()?.ece_packets)),
+        column(
             "reported_ce_packets",
             "",
             "packets with a congestion mark by the counter of the other side (accurate ECN), up to the \
@@ -260,6 +267,12 @@ impl SampleRow<'_, RoundSample> {
     fn marks(&self) -> Option<&RoundMarks> {
         let flow = self.analysis.flow(self.sample.flow);
         flow.marks(self.sample.side).map(|_| &self.sample.round.marks)
+    }
+
+    /// The marks, where ECE echoes them (RFC 3168 section 6.1.3).
+    fn echoed(&self) -> Option<&RoundMarks> {
+        let connection = self.analysis.flow(self.sample.flow).transport.tcp.as_deref()?;
+        self.marks().filter(|_| connection.ecn_mode() != Some(EcnMode::Accurate))
     }
 
     /// What is repaired, where the capture shows retransmissions.

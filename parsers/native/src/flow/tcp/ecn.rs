@@ -81,6 +81,8 @@ pub struct RoundMarks {
     pub ect_packets: u64,
     pub ect1_packets: u64,
     pub ce_packets: u64,
+    /// Packets of the other side with ECE.
+    pub ece_packets: u64,
     /// Marked packets that the other side reported in it; None without accurate ECN.
     pub reported_ce_packets: Option<u64>,
 }
@@ -95,6 +97,7 @@ impl RoundMarks {
             ect_packets: self.ect_packets - before.ect_packets,
             ect1_packets: self.ect1_packets.saturating_sub(before.ect1_packets),
             ce_packets: self.ce_packets - before.ce_packets,
+            ece_packets: self.ece_packets.saturating_sub(before.ece_packets),
             reported_ce_packets: self.reported_ce_packets.map(since),
         }
     }
@@ -105,6 +108,7 @@ impl AddAssign for RoundMarks {
         self.ect_packets += more.ect_packets;
         self.ect1_packets += more.ect1_packets;
         self.ce_packets += more.ce_packets;
+        self.ece_packets += more.ece_packets;
         if let Some(reported) = more.reported_ce_packets {
             *self.reported_ce_packets.get_or_insert_default() += reported;
         }

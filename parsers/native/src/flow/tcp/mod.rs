@@ -340,7 +340,8 @@ impl Connection {
             self.on_accurate_ecn(side, segment, delivered, outcome);
             if let Some(round) = &mut outcome.round {
                 // The acknowledgement that ended it reports on it.
-                round.marks += self.split(side).1.take_marks();
+                let (sender, receiver) = self.split(side);
+                round.marks += receiver.take_marks(sender);
             }
         }
         let (sender, _) = self.split(side);

@@ -263,20 +263,21 @@ impl HalfConnection {
             full_size: self.full_size(acknowledger),
             in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
             rtt_ns,
-            marks: self.take_marks(),
+            marks: self.take_marks(acknowledger),
         };
         let outstanding = self.outstanding_bytes();
         self.flight.end_round((self.acknowledged.position, self.sent.next), outstanding, close)
     }
 
     /// The congestion marks since the last time.
-    pub(crate) fn take_marks(&mut self) -> RoundMarks {
+    pub(crate) fn take_marks(&mut self, acknowledger: &HalfConnection) -> RoundMarks {
         let Some(rare_state) = &mut self.rare_state else { return RoundMarks::default() };
         let ecn = rare_state.ecn;
         let all = RoundMarks {
             ect_packets: ecn.ect_packets(),
             ect1_packets: ecn.ect1_packets.into(),
             ce_packets: ecn.ce_packets.into(),
+            ece_packets: acknowledger.ecn().ece_packets.into(),
             reported_ce_packets: rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets()),
         };
         let before = &mut rare_state.marks_before;
