@@ -86,7 +86,10 @@ def prepare(
             for problem in results.problems
         ],
         conversations=conversations,
-        causes={(one.flow, one.direction): one for one in flow_causes(results.table("cause_sums"), shown)},
+        causes={
+            (one.flow, one.direction): one
+            for one in flow_causes(results.table("cause_sums"), shown, results.congestion_controls)
+        },
         untold=untold_flows(results.table("cause_sums"), shown),
         starts_ns=starts_ns,
         traces=drawn_traces(

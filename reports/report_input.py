@@ -40,6 +40,8 @@ class ReportInput:
     rtt_quantiles: pl.DataFrame | None = None
     sequence: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None
+    congestion_controls: pl.DataFrame | None = None
+    """The congestion control of each direction with data, as `why` has it; None if it was not looked for."""
     loss_course: pl.DataFrame | None = None
     joined: bool = False
     clock: Clock | None = None

@@ -45,6 +45,16 @@ _DERIVED: Final = {
         "bytes": "int64",
     },
     "link_bins": LINK_BINS,
+    "congestion_controls": {
+        "flow": "uint32",
+        "direction": "string",
+        "congestion_control": "string",
+        "congestion_control_reason": "string",
+        "compared_rounds": "uint64",
+        "predicted_rounds": "uint64",
+        "window_left": "float64",
+        "rtt_probes": "uint64",
+    },
     "loss_course": LOSS_COURSE,
 }
 
@@ -148,6 +158,7 @@ def load(folder: str) -> tuple[Results, str]:
         rtt_quantiles=frames.pop("rtt_quantiles", None),
         sequence=frames.pop("sequence", None),
         link_bins=frames.pop("link_bins", None),
+        congestion_controls=frames.pop("congestion_controls", None),
         loss_course=frames.pop("loss_course", None),
         link=_link(frames),
         tables=frames,

@@ -12,6 +12,7 @@ from tfrctrace.reports.flow_rows import endpoint, flow_name
 from tfrctrace.reports.units import MISSING, counted, format_duration_s, format_share
 from tfrctrace.reports.why_words import (
     CAUSE_WORDS,
+    CONTROL_REASONS,
     OF_THE_PATH,
     SIGN_WORDS,
     bloat,
@@ -97,6 +98,8 @@ def ledger(directions: Sequence[FlowCauses | None]) -> Iterator[FlowProperty]:
         return
     main = tuple(one.main_cause if one else MISSING for one in directions)
     yield FlowProperty("main_cause", "the cause with the largest share of the time", main)
+    controls = tuple(map(_control, directions))
+    yield FlowProperty("congestion_control", "what it behaves like, or why that is not known", controls)
     signs = tuple(SIGN_WORDS[one.main_sign] if one else MISSING for one in directions)
     yield FlowProperty("main_sign", "the sign that decided", signs)
     for cause in CAUSES:
@@ -104,6 +107,16 @@ def ledger(directions: Sequence[FlowCauses | None]) -> Iterator[FlowProperty]:
         if any(shares):
             values = tuple(MISSING if share is None else format_share(share) for share in shares)
             yield FlowProperty(f"{cause}_share", f"share of the time in which {CAUSE_WORDS[cause]}", values)
+
+
+def _control(flow: FlowCauses | None) -> str:
+    """Return the names of a congestion control, or why there are none."""
+    if flow is None:
+        return MISSING
+    names, reason = flow.congestion_control, flow.congestion_control_reason
+    if names is not None:
+        return " or ".join(names.split("|"))
+    return MISSING if reason is None else CONTROL_REASONS.get(reason) or SIGN_WORDS[reason]
 
 
 def _largest(content: ReportContent) -> list[FlowCauses]:

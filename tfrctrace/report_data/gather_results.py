@@ -75,6 +75,9 @@ _MOST_LINK_BINS: Final = 240
 _MOST_REPLAYED: Final = 4
 """Most flows that are replayed; each has two figures."""
 
+_MOST_NAMED: Final = 20
+"""Most flows whose congestion control is named: it needs all their rounds."""
+
 _LEAST_REPORTS: Final = 2
 """Fewest receiver reports of a replayed flow."""
 
@@ -107,6 +110,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     tables["rounds"] = _drawn_rounds(flows, sampled)
     for name in ("causes", "cause_sums"):
         tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
+    controls = _congestion_controls(flows, tables["cause_sums"], sampled)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     if flow is not None:
         drawn = replace(drawn, link_bins=None)
@@ -127,6 +131,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         rtt_quantiles=drawn.rtt_quantiles,
         sequence=drawn.sequence,
         link_bins=drawn.link_bins,
+        congestion_controls=controls,
         loss_course=drawn.loss_course,
         link=link,
         joined=trace.is_joined,
@@ -277,7 +282,11 @@ def _sampled(
     from tfrctrace.reports.conversations import largest_flows
     from tfrctrace.reports.report_content import MOST_FLOWS
 
-    drawn = {*_with_most_data(flows)["flow"], *_with_most_rtts(flows)["flow"]}
+    drawn = {
+        *_with_most_data(flows)["flow"],
+        *_with_most_rtts(flows)["flow"],
+        *largest_flows(flows, _MOST_NAMED)["flow"],
+    }
     return trace.read_of_flows(drawn, largest_flows(flows, MOST_FLOWS)["flow"], *wanted)
 
 
@@ -316,6 +325,20 @@ def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
         for frame in chain([first], frames)
     )
     return joined_frame(own, first.clear())
+
+
+def _congestion_controls(flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
+    """Return the congestion controls of the largest flows."""
+    from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
+    from tfrctrace.reports.conversations import largest_flows
+
+    named = largest_flows(flows, _MOST_NAMED)
+    return congestion_controls(
+        sampled.table("rounds").frames(OF_ROUNDS),
+        sampled.table("causes").frames(OF_STRETCHES),
+        cause_sums.join(named, on="flow", how="semi", maintain_order="left"),
+        flows,
+    )
 
 
 def _with_most_data(flows: pl.DataFrame) -> pl.DataFrame:

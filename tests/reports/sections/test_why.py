@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.flow.causes import CAUSES
+from tfrctrace.metrics.flow.causes import CAUSES, flow_causes
 from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.files.saved_results import load, save
 from tfrctrace.reports.page.html import render
+from tfrctrace.reports.sections.why import ledger
 from tfrctrace.reports.why_words import bloat, queue_ms
 
 RUNS = Path(__file__).resolve().parents[2] / "data" / "causes"
@@ -44,6 +46,18 @@ def section(report, key):
 
 def text(words):
     return "".join(word if isinstance(word, str) else word.text for word in words)
+
+
+def test_a_report_names_the_congestion_control_and_saved_results_keep_it(tmp_path):
+    path = RUNS.parent / "congestion_controls" / "38-0013-scalable" / "sender.pcap.gz"
+    results = tfrctrace.open(path).results()
+    save(results, str(tmp_path / "saved"), title="t", version="1")
+    for found in (results, load(str(tmp_path / "saved"))[0]):
+        said = text(section(build_report(found, title="t"), "why").paragraphs[0])
+        assert "Its congestion control behaves like scalable: " in said
+    directions = flow_causes(results.table("causes"), results.flows, results.congestion_controls)
+    (names,) = [one.values for one in ledger(list(directions)) if one.name == "congestion_control"]
+    assert names == ("scalable",)
 
 
 def held_s(figure, *causes):
