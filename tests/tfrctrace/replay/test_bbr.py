@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tfrctrace.replay.controller import Allowed, Report, Start
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
 from tfrctrace.replay.tcp.bbr import Bbr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 START = Start(segment_bytes=1000, handshake_rtt_s=0.1)
 RATE = 1e6
@@ -68,7 +71,7 @@ def test_losses_change_nothing() -> None:
     assert Bbr(START).on_nofeedback(9.0, is_idle=False).x == pytest.approx(4000 / RTT_S * 2 / math.log(2))
 
 
-def rounds_of(windows: list[float], *, round_ms: float = 60.0) -> list[dict[str, Any]]:
+def rounds_of(windows: Sequence[float], *, round_ms: float = 60.0) -> list[dict[str, Any]]:
     return [
         {
             "duration_ms": round_ms,
@@ -94,7 +97,7 @@ def test_a_window_that_rests_at_four_segments_and_returns_at_once_is_a_probe() -
         [40] * 9 + [4] * 4,  # the end of the data
     ],
 )
-def test_other_small_windows_are_none(windows: list[float]) -> None:
+def test_other_small_windows_are_none(windows: Sequence[float]) -> None:
     assert rtt_probes(rounds_of(windows), 1448.0) == 0
 
 
