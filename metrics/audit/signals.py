@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Place = Literal["client side", "server side", "server", "capture", "radio", "load", "unknown"]
 
-Trouble = Literal["delay", "loss", "connections", "answers", "names", "ping", "radio"]
+Trouble = Literal["delay", "loss", "connections", "requests", "answers", "names", "ping", "radio"]
 """Kinds of trouble, one of which a violated objective is."""
 
 SignalKey = Literal[
@@ -32,6 +32,9 @@ SignalKey = Literal[
     "unanswered",
     "refused",
     "incomplete",
+    "near_stalls",
+    "far_stalls",
+    "unserved",
     "dns_unanswered",
     "dns_failures",
     "echo_unanswered",
@@ -60,6 +63,10 @@ EVIDENCE_SUMS: Final = (
     "connections_established",
     "connections_refused",
     "connections_unanswered",
+    "requests",
+    "requests_unanswered",
+    "stalls",
+    "large_stalls",
     "dns_queries",
     "dns_failures",
     "dns_unanswered",
@@ -166,9 +173,12 @@ _WAIT: Final = ("delay", "ping")
 SHARES: Final = (
     _Share("near_loss", _CLIENT, _TRANSFER, "near_lost", "near_shown", 0.005),
     _Share("far_loss", _SERVER, _TRANSFER, "far_lost", "far_shown", 0.005),
-    _Share("unanswered", _SERVER, ("connections",), "unanswered", "attempts", 0.05),
+    _Share("unanswered", _SERVER, ("connections", "requests"), "unanswered", "attempts", 0.05),
     _Share("refused", "server", ("connections",), "refused", "attempts", 0.05),
     _Share("incomplete", _CLIENT, ("connections",), "incomplete", "attempts", 0.05),
+    _Share("near_stalls", _CLIENT, ("requests",), "near_stalls", "requests", 0.05),
+    _Share("far_stalls", _SERVER, ("requests",), "far_stalls", "requests", 0.05),
+    _Share("unserved", "server", ("requests",), "unserved", "requests", 0.05),
     _Share("dns_unanswered", _SERVER, ("names",), "dns_unanswered", "dns_queries", 0.05),
     _Share("dns_failures", "server", ("names",), "dns_failures", "dns_queries", 0.05),
     _Share("echo_unanswered", _SERVER, ("ping",), "echo_unanswered", "echo_requests", 0.05),
@@ -198,6 +208,9 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
     ("connect_", "delay"),
     ("connection", "connections"),
     ("syn_", "connections"),
+    ("requests", "requests"),
+    ("stalls", "requests"),
+    ("large_stalls", "requests"),
     ("response", "answers"),
     ("dns", "names"),
 )
@@ -255,11 +268,13 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
         "lost": known_sum("lost_behind_capture_in", "lost_before_capture"),
         "shown": known_sum("losses_shown_in", "arrivals_shown"),
         "rtt_ms": pl.col("rtt_p50_ms_in"),
+        "stalls": pl.col("stalls_in"),
     }
     other = {
         "lost": known_sum("lost_before_capture_in", "lost_behind_capture"),
         "shown": known_sum("arrivals_shown_in", "losses_shown"),
         "rtt_ms": pl.col("rtt_p50_ms"),
+        "stalls": pl.col("stalls"),
     }
 
     def asked(name: str) -> pl.Expr:
@@ -276,6 +291,8 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
         unanswered=asked("connections_unanswered"),
         refused=asked("connections_refused"),
         established=asked("connections_established"),
+        requests=asked("requests"),
+        requests_unanswered=asked("requests_unanswered"),
         dns_queries=asked("dns_queries"),
         dns_unanswered=asked("dns_unanswered"),
         dns_failures=asked("dns_failures"),
@@ -293,6 +310,8 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
     return two_ways.with_columns(
         incomplete=pl.col("attempts").cast(pl.Int64)
         - pl.sum_horizontal("unanswered", "refused", "established").cast(pl.Int64),
+        # what reached the server: the rest was sent again and again on the way there
+        unserved=(pl.col("requests_unanswered").cast(pl.Int64) - pl.col("far_stalls").cast(pl.Int64)).clip(0),
         server_ms=pl.col("response_ms") - pl.col("far_rtt_ms"),
         rate_bps=pl.col("wire_bytes") * 8e9 / every_ns,
         signal_dbm=pl.when(pl.col("signals") > 0).then(pl.col("signal_sum") / pl.col("signals")),

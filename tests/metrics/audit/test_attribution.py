@@ -27,6 +27,7 @@ REQUIRE = {
     "delay": "median(rtt_ms) < 80 ms",
     "loss": "retransmission_ratio < 1 %",
     "connections": "sum(connections_established) / sum(connection_attempts) > 90 %",
+    "requests": "sum(requests_unanswered) / sum(requests) < 20 %",
     "answers": "p95(response_ms) < 500 ms",
     "names": "p95(dns_ms) < 500 ms",
     "ping": "sum(echo_unanswered) / sum(echo_requests) < 10 %",
@@ -36,6 +37,7 @@ WIRINGS = {
     "delay": {"near_rtt", "far_rtt"},
     "loss": {"near_loss", "far_loss", "capture_gaps"},
     "connections": {"unanswered", "refused", "incomplete", "near_loss", "far_loss"},
+    "requests": {"unanswered", "near_stalls", "far_stalls", "unserved"},
     "answers": {"server_time", "far_rtt"},
     "names": {"dns_unanswered", "dns_failures", "far_rtt"},
     "ping": {"echo_unanswered", "near_rtt", "far_rtt"},
@@ -48,6 +50,9 @@ INCIDENTS = {
     "unanswered": ("server side", {"sent": {"connections_established": -5, "connections_unanswered": 5}}),
     "refused": ("server", {"sent": {"connections_established": -5, "connections_refused": 5}}),
     "incomplete": ("client side", {"sent": {"connections_established": -5}}),
+    "near_stalls": ("client side", {"received": {"stalls": 4}}),
+    "far_stalls": ("server side", {"sent": {"requests_unanswered": 4, "stalls": 4}}),
+    "unserved": ("server", {"sent": {"requests_unanswered": 4}}),
     "dns_unanswered": ("server side", {"sent": {"dns_unanswered": 3}}),
     "dns_failures": ("server", {"sent": {"dns_failures": 3}}),
     "echo_unanswered": ("server side", {"sent": {"echo_unanswered": 3}}),
@@ -70,7 +75,7 @@ def usual(direction: str, *, is_client: bool) -> dict:
     counts |= {"wifi_frames": 100, "wifi_signal_samples": 100, "wifi_signal_sum_dbm": -5_500}
     if is_client != is_own_side:
         counts |= {"connection_attempts": 5, "connections_established": 5}
-        counts |= {"dns_queries": 5, "echo_requests": 5}
+        counts |= {"dns_queries": 5, "echo_requests": 5, "requests": 6}
     rtt_ms = 5.0 if is_client == is_own_side else 30.0
     asks = is_client != is_own_side
     return {**counts, "rtt_p50_ms": rtt_ms, "response_p50_ms": 60.0 if asks else None, "dns_p50_ms": None}

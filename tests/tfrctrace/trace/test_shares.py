@@ -43,6 +43,8 @@ GROUPS = {
     "connections_established": "connection_attempts",
     "connections_refused": "connection_attempts",
     "connections_unanswered": "connection_attempts",
+    "requests_unanswered": "requests",
+    "large_stalls": "stalls",
     "dns_failures": "dns_queries",
     "dns_unanswered": "dns_queries",
     "echo_unanswered": "echo_requests",

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ends::idle_times::IdleTimes;
 use super::ends::neighbours::Neighbours;
 use super::ends::settled_flows::SettledNeighbours;
 use super::flow_places::{FLOWS, index_in_group};
@@ -115,18 +116,18 @@ impl FlowGroup {
         }
     }
 
-    /// The next packet of the flow at `index` is a segment of `side` with data.
+    /// The next packet of the flow at `index` is a segment of `side` with data: its number and payload.
     #[inline(always)]
-    pub fn note_data(&mut self, index: usize, side: Side, time_ns: i64, seq: u32) {
+    pub fn note_data(&mut self, index: usize, side: Side, time_ns: i64, data: (u32, u32)) {
         if let Some(intervals) = &mut self.intervals {
-            intervals.note_data(index, self.flows.at(index), side, time_ns, seq);
+            intervals.note_data(index, self.flows.at(index), side, time_ns, data);
         }
     }
 
-    /// End the last interval of all flows.
-    pub fn finish_intervals(&mut self) {
+    /// End the last interval of all flows, which end by a silence of `idle` or with the trace.
+    pub fn finish_intervals(&mut self, idle: &IdleTimes, end_ns: i64) {
         for index in self.flows.indices() {
-            self.finish_interval(index);
+            self.finish_interval(index, idle, end_ns);
         }
     }
 
@@ -136,9 +137,12 @@ impl FlowGroup {
     }
 
     /// End the last interval of the flow at `index`.
-    pub fn finish_interval(&mut self, index: usize) {
+    pub fn finish_interval(&mut self, index: usize, idle: &IdleTimes, end_ns: i64) {
         if let Some(intervals) = &mut self.intervals {
-            intervals.finish(index, self.flows.at(index));
+            let flow = self.flows.at(index);
+            let silence = self.flows.silence(index, idle);
+            let until_ns = silence.map_or(end_ns, |silence| silence.due_ns().min(end_ns));
+            intervals.finish(index, flow, until_ns);
         }
     }
 
@@ -218,7 +222,8 @@ impl FlowGroup {
             let flow = self.flows.at_mut(index);
             intervals.reach(index, flow, segment.time_ns);
             if segment.payload > 0 {
-                intervals.note_data(index, flow, found.side, segment.time_ns, segment.tcp.seq);
+                let data = (segment.tcp.seq, segment.payload);
+                intervals.note_data(index, flow, found.side, segment.time_ns, data);
             }
         }
         self.flows.at_mut(index).on_plain(found.side, segment, extras, &mut self.pool, outcome);
@@ -270,8 +275,8 @@ impl FlowGroup {
             if let Some(intervals) = intervals {
                 intervals.reach(packet.flow_index(), flow, time_ns);
                 if packet.payload() > 0 {
-                    let seq = packet.tcp().seq;
-                    intervals.note_data(packet.flow_index(), flow, packet.side(), time_ns, seq);
+                    let data = (packet.tcp().seq, packet.payload());
+                    intervals.note_data(packet.flow_index(), flow, packet.side(), time_ns, data);
                 }
             }
             flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);

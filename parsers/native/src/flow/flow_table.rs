@@ -268,10 +268,10 @@ impl FlowTable {
         self.group_mut(flow).reach(index_in_group(flow), time_ns)
     }
 
-    /// The next packet of a flow is a segment with data.
+    /// The next packet of a flow is a segment with data: its number and payload.
     #[inline(always)]
-    pub fn note_data(&mut self, found: Found, time_ns: i64, seq: u32) {
-        self.group_mut(found.flow).note_data(index_in_group(found.flow), found.side, time_ns, seq);
+    pub fn note_data(&mut self, found: Found, time_ns: i64, data: (u32, u32)) {
+        self.group_mut(found.flow).note_data(index_in_group(found.flow), found.side, time_ns, data);
     }
 
     /// The first flow of each group of neighbours.

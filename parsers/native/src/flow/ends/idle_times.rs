@@ -84,7 +84,7 @@ pub struct Silence {
 
 impl Silence {
     /// The last time at which a packet is its own: what comes later belongs to another flow.
-    pub(super) fn due_ns(self) -> i64 {
+    pub fn due_ns(self) -> i64 {
         self.last_ns.saturating_add(self.quiet_ns)
     }
 

@@ -251,9 +251,16 @@ impl FlowTable {
         flow.can_leave()
     }
 
-    /// End the last interval of a flow.
+    /// End the last interval of a flow that is over.
     pub fn finish_interval(&mut self, number: u32) {
-        self.group_mut(number).finish_interval(index_in_group(number));
+        let idle = self.idle;
+        self.group_mut(number).finish_interval(index_in_group(number), &idle, i64::MAX);
+    }
+
+    /// End the last interval of the neighbours of `number`, in a trace that goes on until `end_ns`.
+    pub fn finish_intervals(&mut self, number: u32, end_ns: i64) {
+        let idle = self.idle;
+        self.group_mut(number).finish_intervals(&idle, end_ns);
     }
 
     pub fn is_careful(&self) -> bool {

@@ -27,6 +27,7 @@ named_enum! {
         /// Data segments of TCP that passed the capture and whose losses beyond it would be seen.
         LossesShown = "losses_shown",
         RttSumNs = "rtt_sum_ns",
+        Requests = "requests",
         // Those from here on are `RARE`.
         CutPackets = "cut_packets",
         /// Data segments of TCP less its data packets.
@@ -49,6 +50,10 @@ named_enum! {
         ConnectionsEstablished = "connections_established",
         ConnectionsRefused = "connections_refused",
         ConnectionsUnanswered = "connections_unanswered",
+        RequestsUnanswered = "requests_unanswered",
+        Stalls = "stalls",
+        /// Those of segments larger than all that the connection had carried in this direction.
+        LargeStalls = "large_stalls",
         DnsQueries = "dns_queries",
         DnsFailures = "dns_failures",
         DnsUnanswered = "dns_unanswered",

@@ -6,6 +6,7 @@
 //! what it counted, whatever the clock did.
 
 mod counts;
+mod requests;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use super::tcp::vantage::{Vantage, believed};
 use super::tcp::{Connection, ConnectionState};
 use crate::packet::key::Side;
 pub use counts::{Count, Counts};
+use requests::{Answers, Request, Stalls};
 
 /// Width of the intervals, which begin at multiples of it since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,14 +157,15 @@ impl Unjudged {
 }
 
 /// The current interval of a flow.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Current {
     start_ns: i64,
     /// 0 before the first packet.
     length_ns: u64,
-    /// Time of the last byte of a request that waits for its answer.
-    asked_ns: Option<i64>,
-    responses: Option<Box<LogHistogram>>,
+    /// The request that waits for its answer.
+    request: Option<Request>,
+    answers: Option<Box<Answers>>,
+    stalls: Option<Box<Stalls>>,
     reported: Option<Box<Reported>>,
 }
 
@@ -190,8 +193,7 @@ impl Intervals {
 
     /// Add a flow.
     pub fn open(&mut self) {
-        let none_yet = Current { start_ns: 0, length_ns: 0, asked_ns: None, responses: None, reported: None };
-        self.flows.push(none_yet);
+        self.flows.push(Current::default());
     }
 
     /// Cut `flow`, the one at `index`, if its next packet, of `time_ns`, is in another interval, and return
@@ -208,24 +210,66 @@ impl Intervals {
         is_other
     }
 
-    /// The next packet of `flow`, the one at `index`, is a segment of `side` with data.
+    /// The next packet of `flow`, the one at `index`, is a segment of `side` with data: its number and payload.
     #[inline(always)]
-    pub fn note_data(&mut self, index: usize, flow: &Flow, side: Side, time_ns: i64, seq: u32) {
+    pub fn note_data(&mut self, index: usize, flow: &Flow, side: Side, time_ns: i64, data: (u32, u32)) {
         let Some(current) = self.flows.get_mut(index) else { return };
         let Some(connection) = flow.transport.tcp.as_deref() else { return };
-        let is_request = side == connection.opener().unwrap_or(flow.first);
-        if !is_request && current.asked_ns.is_none() {
-            return;
+        let half = connection.half(side);
+        let is_new = half.sent.expects(data.0);
+        if !is_new && half.awaits(data.0) {
+            let stalls = current.stalls.get_or_insert_default();
+            if let Some((since_ns, counts)) = stalls.on_repeat(connection, side, time_ns, data) {
+                self.pieces.push(Piece::of_counts(index as u8, side, self.width.start_ns(since_ns), counts));
+            }
         }
-        let is_new = connection.half(side).sent.expects(seq);
-        if is_request {
-            // Which copy of a repeated request is answered is not known (Karn's rule).
-            current.asked_ns = is_new.then_some(time_ns);
-        } else if is_new
-            && let Some(asked_ns) = current.asked_ns.take()
-            && let Ok(response_ns) = u64::try_from(time_ns.saturating_sub(asked_ns))
+        let asker = connection.opener().unwrap_or(flow.first);
+        if side == asker {
+            self.ask(index, connection, time_ns, is_new);
+        } else if is_new && current.request.is_some() {
+            self.answer(index, connection, time_ns);
+        }
+    }
+
+    /// Data of the side that asks: a request, or more of one.
+    fn ask(&mut self, index: usize, connection: &Connection, time_ns: i64, is_new: bool) {
+        let Some(current) = self.flows.get_mut(index) else { return };
+        let Some(request) = &mut current.request else {
+            current.request = is_new.then(|| Request::new(time_ns));
+            return;
+        };
+        request.is_repeated = !is_new;
+        if is_new {
+            let hung = request.hangs_at(time_ns).then(|| (request.asked_ns, request.count(true)));
+            request.asked_ns = time_ns;
+            if let Some((asked_ns, counts)) = hung {
+                self.count_request(index, connection, asked_ns, &counts);
+            }
+        }
+    }
+
+    /// The first data of the other side since a request.
+    fn answer(&mut self, index: usize, connection: &Connection, time_ns: i64) {
+        let Some(current) = self.flows.get_mut(index) else { return };
+        let Some(mut request) = current.request.take() else { return };
+        let response_ns = u64::try_from(time_ns.saturating_sub(request.asked_ns));
+        if let Ok(response_ns) = response_ns
+            && !request.is_repeated
         {
-            current.responses.get_or_insert_default().add(response_ns);
+            current.answers.get_or_insert_default().times.add(response_ns);
+        }
+        let counts = request.count(request.hangs_at(time_ns));
+        self.count_request(index, connection, request.asked_ns, &counts);
+    }
+
+    /// Count a request of `asked_ns`, if it is known who opened the connection.
+    fn count_request(&mut self, index: usize, connection: &Connection, asked_ns: i64, counts: &Counts) {
+        let (Some(current), Some(opener)) = (self.flows.get_mut(index), connection.opener()) else { return };
+        if (asked_ns.wrapping_sub(current.start_ns) as u64) < current.length_ns {
+            current.answers.get_or_insert_default().counts += counts;
+        } else if !counts.is_zero() {
+            let start_ns = self.width.start_ns(asked_ns);
+            self.pieces.push(Piece::of_counts(index as u8, opener, start_ns, counts.clone()));
         }
     }
 
@@ -244,11 +288,11 @@ impl Intervals {
         if current.length_ns == 0 {
             return;
         }
-        let (responses, cut_before) = (current.responses.take(), self.pieces.len());
+        let (answers, cut_before) = (current.answers.take(), self.pieces.len());
         let reported = current.reported.get_or_insert_default();
         let mut cutter =
             Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
-        cutter.cut_responses(flow, responses);
+        cutter.cut_answers(flow, answers);
         for side in [Side::Low, Side::High] {
             let rtt = match flow.transport.tcp.as_deref_mut() {
                 Some(connection) => connection.half_mut(side).path.round_trips.drain(),
@@ -261,19 +305,30 @@ impl Intervals {
         cutter.judge(cut_before, flow, self.vantage, false);
     }
 
-    /// Cut off the rest of `flow`, the one at `index`. Nothing may follow.
-    pub fn finish(&mut self, index: usize, flow: &Flow) {
+    /// Count the request that still waits at the end of its connection.
+    fn give_up(&mut self, index: usize, flow: &Flow, until_ns: i64) {
+        let request = self.flows.get_mut(index).and_then(|current| current.request.take());
+        let (Some(mut request), Some(connection)) = (request, flow.transport.tcp.as_deref()) else { return };
+        if let Some(counts) = request.count_at_end(connection, until_ns) {
+            self.count_request(index, connection, request.asked_ns, &counts);
+        }
+    }
+
+    /// Cut off the rest of `flow`, the one at `index`. Nothing may follow; the trace would show it until
+    /// `until_ns`.
+    pub fn finish(&mut self, index: usize, flow: &Flow, until_ns: i64) {
+        self.give_up(index, flow, until_ns);
         let Some(current) = self.flows.get_mut(index) else { return };
         let first_ns = [Side::Low, Side::High].map(|side| flow.direction(side).start_ns);
         let start_ns = match current.length_ns {
             0 => self.width.start_ns(first_ns[0].min(first_ns[1])),
             _ => current.start_ns,
         };
-        let (responses, cut_before) = (current.responses.take(), self.pieces.len());
+        let (answers, cut_before) = (current.answers.take(), self.pieces.len());
         let mut reported = current.reported.take().unwrap_or_default();
         let reported = &mut *reported;
         let mut cutter = Cutter { width: self.width, start_ns, index, reported, into: &mut self.pieces };
-        cutter.cut_responses(flow, responses);
+        cutter.cut_answers(flow, answers);
         for side in [Side::Low, Side::High] {
             let half = flow.transport.tcp.as_deref().map(|connection| connection.half(side));
             let rtt = match half {
@@ -340,12 +395,15 @@ impl Cutter<'_> {
         }
     }
 
-    /// Cut off the times that answers took, which belong to the side that asked.
-    fn cut_responses(&mut self, flow: &Flow, responses: Option<Box<LogHistogram>>) {
-        let Some(responses) = responses else { return };
+    /// Cut off the requests and the times that answers took, which belong to the side that asked.
+    fn cut_answers(&mut self, flow: &Flow, answers: Option<Box<Answers>>) {
+        let Some(answers) = answers else { return };
         let opener = flow.transport.tcp.as_deref().and_then(Connection::opener).unwrap_or(flow.first);
-        let piece = Piece::of_counts(self.index as u8, opener, self.start_ns, Counts::default());
-        self.into.push(Piece { samples: Some((Duration::Response, *responses)), ..piece });
+        let piece = Piece::of_counts(self.index as u8, opener, self.start_ns, answers.counts);
+        let samples = (!answers.times.is_empty()).then_some((Duration::Response, answers.times));
+        if samples.is_some() || !piece.counts.is_zero() {
+            self.into.push(Piece { samples, ..piece });
+        }
     }
 
     /// Count spurious retransmissions where they were sent, not where that became known.

@@ -1,6 +1,8 @@
 //! States of a connection.
 
 use super::Connection;
+use crate::packet::key::Side;
+
 named_enum! {
     /// State of a connection at the end of the capture.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,15 @@ impl ConnectionState {
 }
 
 impl Connection {
+    /// Whether a side has ended its stream, by FIN or by the reset of the connection.
+    pub(in crate::flow) fn has_ended(&self, side: Side) -> bool {
+        self.half(side).fin || self.was_reset_by(side)
+    }
+
+    pub(in crate::flow) fn was_reset_by(&self, side: Side) -> bool {
+        self.reset_by == Some(side)
+    }
+
     pub fn state(&self) -> ConnectionState {
         let fins = self.halves.iter().filter(|half| half.fin).count();
         let data = self.halves.iter().any(|half| half.sent.unique_bytes > 0);

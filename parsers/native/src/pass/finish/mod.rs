@@ -46,7 +46,7 @@ impl Analysis {
         let read_hosts = find_places(&mut carried.flows);
         carried.flows.iter_mut().for_each(|flow| find_hidden_arrivals(flow, options));
         if let Some(groups) = &mut carried.groups {
-            groups.finish(&mut carried.flows);
+            groups.finish(&mut carried.flows, results.end_ns);
         }
         finish_tfrc(&mut carried.flows, &mut results.tfrc, options);
         results.ledgers.iter_mut().for_each(Ledgers::finish);

@@ -167,7 +167,7 @@ impl Analysis {
         if let Some(groups) = &mut self.carried.groups {
             groups.reach(&mut self.carried.flows, found.flow, time_ns);
             if payload > 0 {
-                self.carried.flows.note_data(found, time_ns, seq);
+                self.carried.flows.note_data(found, time_ns, (seq, payload));
             }
         }
     }

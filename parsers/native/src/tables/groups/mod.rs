@@ -379,6 +379,37 @@ impl<'a> GroupTableRow<'a> {
             .null_when("no sample")
             .f64(|row| row.percentile_ms(Duration::Response, 0.95)),
         column(
+            "requests",
+            "",
+            "requests of TCP that went this way in the interval: data of the side that opened the connection, up \
+             to data or the end of the other side; what became of them counts here, too",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::Requests)),
+        column(
+            "requests_unanswered",
+            "",
+            "of them without data or the end of the other side for 10 s after their last byte",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::RequestsUnanswered)),
+        column(
+            "stalls",
+            "",
+            "data sent this way again for 10 s, from the interval on, none of which was acknowledged although \
+             the window was open",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::Stalls)),
+        column(
+            "large_stalls",
+            "",
+            "of them those of segments above 1,000 bytes on connections that were established and had carried \
+             no segment as large this way: smaller packets pass",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::LargeStalls)),
+        column(
             "dns_queries",
             "",
             "queries of DNS over UDP that went this way in the interval, repeated ones once; what became of \

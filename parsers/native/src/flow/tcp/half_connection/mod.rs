@@ -261,6 +261,17 @@ impl HalfConnection {
         self.sent.next - self.outstanding_bytes()
     }
 
+    /// Bytes of the stream that the other side acknowledged.
+    pub(in crate::flow) fn acknowledged_bytes(&self) -> i64 {
+        (self.acknowledged.position - FIRST_SEEN).max(0)
+    }
+
+    /// Whether `seq` is the first that the other side has not acknowledged, though its window is open.
+    #[inline(never)]
+    pub(in crate::flow) fn awaits(&self, seq: u32) -> bool {
+        self.sent.position(seq) == Some(self.acknowledged.position) && !self.acknowledged.is_window_closed()
+    }
+
     /// The round-trip time of the whole path, as far as it is known.
     pub(super) fn path_ns(&self) -> Option<i64> {
         let repair = self.upstream_loss().map(|upstream_loss| upstream_loss.repair);

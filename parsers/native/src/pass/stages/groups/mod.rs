@@ -57,10 +57,10 @@ impl GroupStage {
         self.group_pieces(flows, flow);
     }
 
-    /// Group the rest, after the last packet.
-    pub fn finish(&mut self, flows: &mut FlowTable) {
+    /// Group the rest, after the last packet, of `end_ns`.
+    pub fn finish(&mut self, flows: &mut FlowTable, end_ns: i64) {
         for flow in flows.neighbourhoods() {
-            flows.group_mut(flow).finish_intervals();
+            flows.finish_intervals(flow, end_ns);
             self.group_pieces(flows, flow);
         }
         for (flow, piece) in self.dns_queries.give_up_all(self.groups.grouping.every) {

@@ -1,0 +1,67 @@
+"""Requests without answers and data that stalls, against the clients that waited and the drops of netfilter."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+
+DATA = Path(__file__).parents[2] / "data" / "hangs"
+FAR_CLIENT = "10.78.1.11"
+HANGS_S = 10
+
+
+@pytest.fixture(scope="module")
+def waited() -> dict[str, list[list[float]]]:
+    return json.loads((DATA / "truth.json").read_text())["waited_s"]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return tfrctrace.open(DATA / "hangs.pcap.gz")
+
+
+def sums(rows: pl.DataFrame, *names: str) -> tuple[int, ...]:
+    return rows.select(pl.col(*names).sum()).row(0)
+
+
+@pytest.mark.parametrize("every", [None, "1s", "10s"])
+def test_requests_are_those_of_the_clients_and_unanswered_those_that_waited(trace, waited, every):
+    # behind the capture hung what the clients waited for during the outage, and what was large
+    behind = {"large packets dropped", "during an outage"}
+    hung = [
+        time_s
+        for kind, clients in waited.items()
+        for times in clients
+        for time_s in times
+        if kind not in behind and not 0 <= time_s < HANGS_S
+    ]
+    rows = trace.groups("host", every).rows.filter(direction="sent")
+    requests = sum(len(times) for clients in waited.values() for times in clients)
+    assert sums(rows, "requests", "requests_unanswered") == (requests, len(hung))
+
+
+def test_stalls_are_those_of_what_netfilter_dropped(trace, waited):
+    rows = trace.groups("host").rows.filter(direction="received")
+    far, near = rows.filter(group=FAR_CLIENT), rows.filter(group="10.78.1.10")
+    large, outage = (len(waited[kind]) for kind in ("large packets dropped", "during an outage"))
+    assert sums(far, "stalls", "large_stalls") == (large, large)
+    assert sums(near, "stalls", "large_stalls") == (outage, 0)
+
+
+def test_each_stall_counts_in_the_interval_in_which_it_began(trace):
+    rows = trace.groups("link", "1s").rows.filter(pl.col("stalls") > 0)
+    dropped = rows.filter(pl.col("large_stalls") == 0)["start_ns"]
+    # netfilter dropped all for 14 s
+    assert dropped.max() - dropped.min() < 14 * 10**9
+
+
+def test_an_audit_does_not_call_met_what_hangs(run, tmp_path):
+    done = run("audit", DATA / "hangs.pcap.gz", "-o", "audit")
+    assert done.status == 0, done.err
+    (link,) = json.loads((tmp_path / "audit" / "audit.json").read_text())["links"]
+    judged = {one["name"]: one for one in link["objectives"]}
+    assert judged["large packets"]["met"] is False
+    assert [one["group"] for one in judged["large packets"]["groups"] if one["violated"]] == [FAR_CLIENT]
