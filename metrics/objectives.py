@@ -95,6 +95,11 @@ class ObjectiveResult:
     """Whether no packet was left out because a trace has too many groups or intervals."""
 
     @property
+    def captured(self) -> int:
+        """Number of intervals between the first and the last packet."""
+        return (self.end_ns - self.begin_ns) // (self.objective.grouping.every_ns or self.end_ns)
+
+    @property
     def failing(self) -> pl.DataFrame:
         """Rows of `groups` that miss the target."""
         import polars as pl

@@ -27,6 +27,9 @@ SPACING_S: Final = 0.00012
 OPTIONS: Final = bytes.fromhex("020405b4 0101 0402 01 030307")
 """Of a SYN: segment size, SACK permitted, window scale."""
 SYN_AGAIN_S: Final = (1.0, 3.0, 7.0)
+REPEATS: Final = 6
+"""Of data without an acknowledgement, until the client gives up."""
+PATIENCE_S: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -161,10 +164,30 @@ def _connect(one: Connection, random: Random) -> list[Packet]:
     seen.from_client(answered_s, ACK, (seen.client_seq, seen.server_seq))
     now_s = answered_s + 1e-4
     for segments in one.responses:
-        if not one.path(now_s).is_answered:
-            return seen.packets
+        path = one.path(now_s)
+        if not (path.is_answered and path.is_served and path.passes_large):
+            return _give_up(seen, now_s, path)
         now_s = _request(seen, now_s, segments) + random.expovariate(2.0)
     return _close(seen, now_s)
+
+
+def _give_up(seen: _Seen, now_s: float, path: Path) -> list[Packet]:
+    """Ask, and close after waiting in vain: for the path, for the server, or for full segments."""
+    length = seen.random.randrange(200, 700)
+    numbers = (seen.client_seq, seen.server_seq)
+    arrived_s = seen.from_client(now_s, PSH | ACK, numbers, length)
+    if not path.is_answered:
+        for number in range(REPEATS):
+            seen.from_client(now_s + TIMEOUT_S * (2 ** (number + 1) - 1), PSH | ACK, numbers, length)
+        return seen.packets
+    seen.client_seq += length
+    seen.from_server(arrived_s, ACK, (seen.server_seq, seen.client_seq))
+    if path.is_served:
+        for number in range(REPEATS + 1):
+            sent_s = arrived_s + path.response_s + TIMEOUT_S * (2**number - 1)
+            seen.from_server(sent_s, ACK, (seen.server_seq, seen.client_seq), MSS)
+    seen.from_client(now_s + PATIENCE_S, FIN | ACK, (seen.client_seq, seen.server_seq))
+    return seen.packets
 
 
 def _request(seen: _Seen, now_s: float, segments: int) -> float:

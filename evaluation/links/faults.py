@@ -49,6 +49,10 @@ class Path:
     jitter: float = 0.05
     """Standard deviation of a delay, as a share of it."""
     is_answered: bool = True
+    is_served: bool = True
+    """Whether the server says anything to a request that it has acknowledged."""
+    passes_large: bool = True
+    """Whether full segments get to the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Fault:
         path.loss_behind += size.get("loss_behind", 0.0)
         path.jitter += size.get("jitter", 0.0)
         path.is_answered &= not size.get("outage")
+        path.is_served &= not size.get("unserved")
+        path.passes_large &= not size.get("black_hole")
 
     @property
     def unseen(self) -> float:
@@ -126,6 +132,11 @@ def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Serve
             found = fault({"loss_behind": random.uniform(0.03, 0.1)}, hosts=some)
         case "outage":
             found = fault({"outage": 1})
+        case "unserved":
+            found = fault({"unserved": 1}, servers=one_server)
+        case "black hole":
+            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
+            found = fault({"black_hole": 1}, hosts=some)
         case "dead capture":
             found = fault({})
         case "slow server":
@@ -146,4 +157,27 @@ def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Serve
 KINDS: Final = ("bufferbloat", "loss", "outage", "dead capture", "slow server", "bad station")
 MORE_KINDS: Final = (*KINDS, "longer path")
 """Those of links of namespaces."""
-ALL_KINDS: Final = (*MORE_KINDS, "capture drops")
+ALL_KINDS: Final = (*MORE_KINDS, "capture drops", "unserved", "black hole")
+
+TRAITS: Final = ("far client", "slow server", "long poll", "lossy thin host", "nights", "flash crowd")
+"""What a link may be like all the time, or for a good reason: no fault."""
+
+
+def draw_trait(trait: str, random: Random, hosts: list[Host], servers: list[Server]) -> Fault:
+    """Draw what is always so of one host or server."""
+
+    def always(size: dict[str, float], hosts: tuple[str, ...] = (), servers: tuple[str, ...] = ()) -> Fault:
+        return Fault(trait, 0.0, float("inf"), hosts, servers, size)
+
+    host, server = (random.choice(hosts).address,), (random.choice(servers).address,)
+    match trait:
+        case "far client":
+            return always({"near_rtt_s": random.uniform(0.2, 0.35)}, hosts=host)
+        case "slow server":
+            return always({"response_s": random.uniform(0.6, 2)}, servers=server)
+        case "long poll":
+            return always({"response_s": random.uniform(15, 40)}, servers=server)
+        case "lossy thin host":
+            return always({"loss_behind": random.uniform(0.01, 0.03)}, hosts=host)
+        case _:
+            return always({})

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from connection import Connection, Ping, Resolution, simulate
-from faults import DAY_S, Fault, Host, Path, Server, draw_fault
+from faults import DAY_S, Fault, Host, Path, Server, draw_fault, draw_trait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LOAD_EVERY_S = 15.0
 """Between two large downloads while a queue is full."""
+CROWD, CROWD_S = 2_000, 1_800.0
+"""Connections of a crowd that comes at once, and how long it stays."""
+WORK_S = (7.5 * 3_600, 18.5 * 3_600)
 
 
 @dataclass(slots=True)
@@ -30,11 +33,13 @@ class Link:
     faults: list[Fault]
     connections_per_s: float
     """On average over a day."""
+    traits: list[Fault]
+    """What is always so."""
 
     def path(self, host: Host, server: Server, at_s: float) -> Path:
         """Return what a path is like at a time."""
         found = Path(host.rtt_s, server.rtt_s, server.response_s)
-        for fault in self.faults:
+        for fault in (*self.traits, *self.faults):
             if fault.concerns(host.address, server.address, at_s):
                 fault.worsen(found)
         return found
@@ -70,10 +75,22 @@ class Link:
         while True:
             at_s += random.expovariate(1.6 * self.connections_per_s)
             if at_s >= self.length_s - 30:
-                return
+                break
             activity = 0.55 - 0.45 * math.cos(2 * math.pi * (at_s / DAY_S - 0.1))
-            if random.random() < activity / 1.6 * 1.6:
+            if random.random() < activity and self._is_awake(at_s):
                 yield at_s
+        if self._has("flash crowd"):
+            since_s = random.uniform(0.4, 0.6) * self.length_s
+            yield from (since_s + random.uniform(0, CROWD_S) for _ in range(CROWD))
+
+    def _has(self, trait: str) -> bool:
+        return any(one.kind == trait for one in self.traits)
+
+    def _is_awake(self, at_s: float) -> bool:
+        """Whether anybody is there: not at night, nor at the weekend, where people go home."""
+        day, of_day_s = divmod(at_s, DAY_S)
+        is_work = WORK_S[0] <= of_day_s < WORK_S[1] and day % 7 < 5
+        return is_work or not self._has("nights")
 
     def _load(self, random: Random) -> Iterator[list[Packet]]:
         """Fill the queue by large downloads of one host, as long as delays are longer."""
@@ -91,6 +108,8 @@ class Link:
         host, server = self.hosts[0], self.servers[0]
         for number in range(int(self.length_s / 10)):
             at_s = 10.0 * number + 5
+            if not self._is_awake(at_s):
+                continue
             ping = Ping(host.address, server.address, self.path(host, server, at_s), at_s, number)
             yield self._shown(simulate(ping, random), random)
 
@@ -121,7 +140,13 @@ class Link:
 
 
 def draw_link(
-    seed: int, kinds: list[str], *, days: float = 2.0, hosts: int = 24, connections_per_s: float = 0.05
+    seed: int,
+    kinds: list[str],
+    *,
+    days: float = 2.0,
+    hosts: int = 24,
+    connections_per_s: float = 0.05,
+    traits: tuple[str, ...] = (),
 ) -> Link:
     """Draw a link with a fault of each of `kinds`."""
     random = Random(seed)
@@ -135,4 +160,5 @@ def draw_link(
         for i in range(6)
     ]
     faults = [draw_fault(kind, random, clients, servers, length_s) for kind in kinds]
-    return Link(seed, length_s, clients, servers, faults, connections_per_s)
+    always = [draw_trait(trait, random, clients, servers) for trait in traits]
+    return Link(seed, length_s, clients, servers, faults, connections_per_s, always)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.metrics.audit.incidents import Incident
 from tfrctrace.metrics.audit.signals import (
     Place,
     Signal,
@@ -23,11 +24,11 @@ from tfrctrace.metrics.audit.signals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
     import polars as pl
 
-    from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.audit.incidents import RaisedStretch
     from tfrctrace.metrics.objectives import Objective
 
 Confidence = Literal["high", "medium", "low"]
@@ -42,8 +43,10 @@ _ALL_HOSTS: Final = 0.7
 _LEAST_OF_HOST: Final = 0.5
 """Increase of a host that suffered, as a share of that of the link."""
 _LEAST_HOSTS: Final = 2
-_MORE_LOAD: Final = 2.0
-"""Rate during an incident, as a multiple of the usual one, from which delay is that of load."""
+_BUSY: Final = 0.9
+"""Share of the usual intervals with a lower rate, from which delay is that of load."""
+_MORE_LOAD: Final = 1.3
+"""Rate during an incident, as a multiple of the usual one, from which it may be."""
 
 _SCOPES: Final[Mapping[bool, tuple[Scope, Scope]]] = {
     True: ("one host", "some hosts"),
@@ -126,13 +129,47 @@ def attribution_of(
     return _of_one_host(trouble, before, during, words) or found
 
 
+def separated(
+    incident: Incident, objectives: Sequence[Objective], where_of: Callable[[Incident], Attribution]
+) -> Iterator[tuple[Incident, Attribution]]:
+    """Give what an incident consists of: kinds of trouble at several places are several faults.
+
+    `where_of` returns where a part was. Parts at one place are one, those at none belong to the largest.
+    """
+    troubles: dict[Trouble | None, list[RaisedStretch]] = {}
+    for stretch in incident.stretches:
+        troubles.setdefault(trouble_of(objectives[stretch.objective]), []).append(stretch)
+    if len(troubles) < 2:
+        yield incident, where_of(incident)
+        return
+    parts = [Incident.of(incident.link, stretches) for stretches in troubles.values()]
+    parts.sort(key=lambda part: -sum(stretch.intervals for stretch in part.stretches))
+    found: dict[Place, tuple[Incident, Attribution]] = {}
+    rest: list[RaisedStretch] = []
+    for part in parts:
+        where = where_of(part)
+        if where.place == "unknown":
+            rest += part.stretches
+        elif where.place in found:
+            whole, known = found[where.place]
+            found[where.place] = Incident.of(incident.link, [*whole.stretches, *part.stretches]), known
+        else:
+            found[where.place] = part, where
+    if not found:
+        yield incident, where_of(incident)
+        return
+    for place, (part, where) in found.items():
+        is_largest = place == next(iter(found))
+        yield Incident.of(incident.link, [*part.stretches, *(rest if is_largest else ())]), where
+
+
 def _main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
     """Return the kind of trouble of most violated intervals."""
     counts: dict[Trouble | None, int] = {}
     for stretch in incident.stretches:
         trouble = trouble_of(objectives[stretch.objective])
         counts[trouble] = counts.get(trouble, 0) + stretch.intervals
-    return max(counts, key=lambda trouble: (counts[trouble], trouble or ""))
+    return max(counts, key=counts.__getitem__)
 
 
 def _views(incident: Incident, rows: pl.DataFrame) -> Iterator[pl.Expr]:
@@ -248,16 +285,19 @@ def _decided(
     place = best.place
     if not has_sides and place in {"client side", "server side"}:
         confidence = "low"
-    rate = next(signal for signal in signals if signal.key == "rate")
-    under_load = (
-        best.unit == "ms"
-        and place != "server"
-        and bool(rate.has_changed)
-        and (rate.during.value or 0.0) >= _MORE_LOAD * (rate.before.value or 0.0)
-    )
+    under_load = best.unit == "ms" and place != "server" and _is_loaded(before, during)
     unchanged = tuple(signal for signal in others if signal.has_changed is False)
     reason = Reason("worse", worse=(best,), unchanged=unchanged)
     return Attribution(place, scope, hosts, under_load, confidence, reason, words, known)
+
+
+def _is_loaded(before: pl.DataFrame, during: pl.DataFrame) -> bool:
+    """Return whether the rate of all hosts together was one that is rare in usual times."""
+    usual, now = (together(frame)["rate_bps"].drop_nulls() for frame in (before, during))
+    rate, median, high = now.median(), usual.median(), usual.quantile(_BUSY)
+    if not isinstance(rate, float) or not isinstance(median, float) or high is None:
+        return False
+    return rate > high and rate >= _MORE_LOAD * median
 
 
 def _weight(signal: Signal) -> float:

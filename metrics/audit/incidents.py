@@ -39,6 +39,16 @@ _LONGEST_NS: Final = 12 * 3600 * 10**9
 SILENCE_CHANCE: Final = 1e-6
 """A silence of the whole link is an incident if chance makes one as long so rarely."""
 
+_HOUR_NS: Final = 3_600 * 10**9
+_DAY_HOURS: Final = 24
+_DAY_NS: Final = _DAY_HOURS * _HOUR_NS
+_LEAST_DAYS: Final = 2
+"""Other days on which it is seen what an hour is like."""
+_AWAKE: Final = 0.95
+"""Share of all hours with packets, from which a link never sleeps."""
+_LONGEST_UNKNOWN_NS: Final = 6 * _HOUR_NS
+"""A longer silence may be a night, unless other days show what its hours are like."""
+
 
 @dataclass(frozen=True, slots=True)
 class RaisedStretch:
@@ -63,6 +73,10 @@ class RaisedStretch:
         """From begin to end."""
         return self.end_ns - self.begin_ns
 
+    def is_within(self, incident: Incident) -> bool:
+        """Whether an incident explains it: it covers most of it."""
+        return incident.shared_ns(self.begin_ns, self.end_ns) >= _SAME_SHARE * self.lasted_ns
+
 
 STRETCH_COLUMNS: Final = tuple(column.name for column in fields(RaisedStretch))
 
@@ -76,6 +90,13 @@ class Incident:
     end_ns: int
     stretches: list[RaisedStretch] = field(default_factory=list)
     """The longest first; none of a silence."""
+
+    @classmethod
+    def of(cls, link: str, stretches: Sequence[RaisedStretch]) -> Incident:
+        """Return what these stretches, of which there is one at least, are together."""
+        longest_first = sorted(stretches, key=lambda one: (-one.lasted_ns, one.begin_ns, one.objective))
+        begin_ns, end_ns = min(one.begin_ns for one in stretches), max(one.end_ns for one in stretches)
+        return cls(link, begin_ns, end_ns, longest_first)
 
     @property
     def lasted_ns(self) -> int:
@@ -199,17 +220,89 @@ def silences(
 ) -> Iterator[Incident]:
     """Give the times in which a link had no packet, though it usually has; of ascending intervals with some.
 
-    How usual packets are is taken from the 24 hours on both sides, without the silence itself.
+    How usual packets are is taken from the same hours of other days of the same kind: an office is empty at
+    night. Where there are none it is taken from the 24 hours on both sides, without the silence itself, but
+    then a long silence is only judged if the link never sleeps: it may be a night.
     """
-    day = 86_400 * 10**9 // every_ns
+    usual = _UsualHours.of(starts_ns, every_ns)
     for place in range(1, len(starts_ns)):
-        empty = (starts_ns[place] - starts_ns[place - 1]) // every_ns - 1
+        begin_ns, end_ns = starts_ns[place - 1] + every_ns, starts_ns[place]
+        empty = (end_ns - begin_ns) // every_ns
         if empty < raise_after:
             continue
-        first, after = max(place - day, 0), min(place + day, len(starts_ns) - 1)
-        with_packets = after - first + 1
-        around = (starts_ns[after] - starts_ns[first]) // every_ns + 1 - empty
-        # one empty interval more than there are: a link that was never silent may be
-        share_empty = (around - with_packets + 1) / (around + 2)
-        if empty * math.log(max(share_empty, 1e-12)) < math.log(SILENCE_CHANCE):
-            yield Incident(link, starts_ns[place - 1] + every_ns, starts_ns[place])
+        around = _share_empty_around(starts_ns, place, every_ns, empty)
+        if end_ns - begin_ns > _LONGEST_UNKNOWN_NS and not usual.never_sleeps:
+            around = 1.0
+        if usual.evidence(begin_ns, end_ns, around) > -math.log(SILENCE_CHANCE):
+            yield Incident(link, begin_ns, end_ns)
+
+
+def _share_empty_around(starts_ns: Sequence[int], place: int, every_ns: int, empty: int) -> float:
+    """Return the share of empty intervals within 24 hours of the silence before `place`, without it."""
+    day = _DAY_NS // every_ns
+    first, after = max(place - day, 0), min(place + day, len(starts_ns) - 1)
+    around = (starts_ns[after] - starts_ns[first]) // every_ns + 1 - empty
+    # one empty interval more than there are: a link that was never silent may be
+    return (around - (after - first + 1) + 1) / (around + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _UsualHours:
+    """Intervals with packets by hour, of whole days of work and of weekends."""
+
+    busy: dict[int, int]
+    """By number of the hour since the epoch."""
+    first: int
+    last: int
+    """The first and the last hour, which may be captured in part."""
+    per_hour: float
+
+    @classmethod
+    def of(cls, starts_ns: Sequence[int], every_ns: int) -> _UsualHours:
+        busy: dict[int, int] = {}
+        for start_ns in starts_ns:
+            busy[start_ns // _HOUR_NS] = busy.get(start_ns // _HOUR_NS, 0) + 1
+        return cls(busy, min(busy, default=0), max(busy, default=0), _HOUR_NS / every_ns)
+
+    @property
+    def never_sleeps(self) -> bool:
+        """Whether each hour of the day has packets on nearly all days, of at least two."""
+        hours = self.last - self.first - 1
+        return hours >= 2 * _DAY_HOURS and len(self.busy) >= _AWAKE * hours
+
+    def evidence(self, begin_ns: int, end_ns: int, unknown: float) -> float:
+        """Return the logarithm of how rarely chance makes a silence, up to where that is clear.
+
+        `unknown` is the share of empty intervals in hours of which other days do not tell it.
+        """
+        first, end = begin_ns // _HOUR_NS, -(-end_ns // _HOUR_NS)
+        shares: dict[tuple[int, bool], float] = {}
+        found = 0.0
+        for hour in range(first, end):
+            kind = (hour % _DAY_HOURS, _is_weekend(hour))
+            if kind not in shares:
+                known = self._share_empty(hour, range(first, end))
+                shares[kind] = min(max(unknown if known is None else known, 1e-12), 1.0)
+            inside_ns = min(end_ns, (hour + 1) * _HOUR_NS) - max(begin_ns, hour * _HOUR_NS)
+            found -= math.log(shares[kind]) * inside_ns / _HOUR_NS * self.per_hour
+            if found > -2 * math.log(SILENCE_CHANCE):
+                break
+        return found
+
+    def _share_empty(self, hour: int, silent: range) -> float | None:
+        """Return the share of empty intervals in the same hour of other days; None of less than two."""
+        others = [
+            other
+            for other in range(self.first + 1 + (hour - self.first - 1) % _DAY_HOURS, self.last, _DAY_HOURS)
+            if other not in silent and _is_weekend(other) == _is_weekend(hour)
+        ]
+        if len(others) < _LEAST_DAYS:
+            return None
+        intervals = len(others) * self.per_hour
+        with_packets = sum(self.busy.get(other, 0) for other in others)
+        return (intervals - with_packets + 1) / (intervals + 1)
+
+
+def _is_weekend(hour: int) -> bool:
+    # the epoch began on a Thursday
+    return (hour // _DAY_HOURS + 3) % 7 >= 5

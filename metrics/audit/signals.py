@@ -117,6 +117,8 @@ class Signal:
     """Where the trouble is if it is this that changed."""
     unit: str
     """`ms`, `bit/s`, `dBm`, or empty for a share."""
+    per_trial: float
+    """Of a share: how much goes together, so that shares of bytes compare with those of packets."""
     before: Measured
     during: Measured
     has_changed: bool | None
@@ -134,7 +136,7 @@ class Signal:
         """Of a share: how many more there were than usual."""
         if self.before.value is None:
             return 0.0
-        return self.during.part - self.before.value * self.during.n
+        return (self.during.part - self.before.value * self.during.n) / self.per_trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ SHARES: Final = (
     _Share("dns_unanswered", _SERVER, ("names",), "dns_unanswered", "dns_queries", 0.05),
     _Share("dns_failures", "server", ("names",), "dns_failures", "dns_queries", 0.05),
     _Share("echo_unanswered", _SERVER, ("ping",), "echo_unanswered", "echo_requests", 0.05),
-    _Share("capture_gaps", "capture", ("loss",), "gap_bytes", "payload_bytes", 0.01),
+    _Share("capture_gaps", "capture", ("loss",), "gap_bytes", "payload_bytes", 0.002),
     _Share("radio_retries", "radio", ("radio",), "wifi_retry_frames", "wifi_frames", 0.05),
 )
 MEDIANS: Final = (
@@ -202,6 +204,7 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
     ("echo_unanswered", "ping"),
     ("echo", "delay"),
     ("lost", "loss"),
+    ("capture_gap", "loss"),
     ("retransmi", "loss"),
     ("spurious", "loss"),
     ("path_lo", "loss"),
@@ -219,6 +222,8 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
 _LEAST_INTERVALS: Final = 3
 """Intervals with data from which a median counts."""
 _LEAST_TRIALS: Final = {"payload_bytes": 10_000}
+_PER_TRIAL: Final = {"payload_bytes": 1_000}
+"""Bytes are no independent trials: those of one packet go together."""
 _FEW_TRIALS: Final = 10
 """Packets or attempts from which a share counts."""
 
@@ -345,7 +350,8 @@ def signals_of_hosts(key: SignalKey, before: pl.DataFrame, during: pl.DataFrame)
 
 def _compared(signal: Definition, usual: Measured, now: Measured) -> Signal:
     unit = "" if isinstance(signal, _Share) else signal.unit
-    return Signal(signal.key, signal.place, unit, usual, now, _has_changed(signal, usual, now))
+    per_trial = _PER_TRIAL.get(signal.whole, 1) if isinstance(signal, _Share) else 1
+    return Signal(signal.key, signal.place, unit, per_trial, usual, now, _has_changed(signal, usual, now))
 
 
 def _has_changed(signal: Definition, usual: Measured, now: Measured) -> bool | None:
@@ -395,8 +401,7 @@ def _share(signal: _Share, part: float, whole: float) -> Measured:
         return Measured(None, None, None, 0)
     # losses of packets of earlier intervals may be counted here: never more than all
     count = min(max(part, 0.0), whole)
-    # bytes are no independent trials: those of one packet go together
-    trials = whole / 1_000 if signal.whole == "payload_bytes" else whole
+    trials = whole / _PER_TRIAL.get(signal.whole, 1)
     low, high = share_limits(count / whole * trials, trials)
     return Measured(count / whole, low, high, int(whole), count)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from tfrctrace.metrics.audit.attribution import Confidence, Scope
+from tfrctrace.metrics.audit.courses import CourseKind
 from tfrctrace.metrics.audit.incidents import Ended
 from tfrctrace.metrics.audit.signals import Place, SignalKey
 from tfrctrace.metrics.results.document import Tool
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.courses import Course
     from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.audit.states import State
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.profiles.score import Profile
 
@@ -77,6 +80,7 @@ class FoundIncident:
     number: int
     """From 1, by begin, over all links."""
     incident: Incident
+    course: Course
     where: Attribution
     why: HeldBack
     files: tuple[str, ...]
@@ -106,6 +110,8 @@ class AuditedLink:
     host_buckets: pl.DataFrame
     """Round-trip times of the hosts that are drawn."""
     silent: tuple[Silence, ...]
+    states: tuple[State, ...] = ()
+    """What groups violate all the time, which is no incident."""
     scores: tuple[Score, ...] = ()
     """By profile, of the whole time."""
     hour_scores: tuple[Score, ...] = ()
@@ -185,6 +191,18 @@ class JudgedObjective(Part, frozen=True):
     groups_left_out: Annotated[Count, Meta(description="which the table `verdicts` has")]
 
 
+class ListedState(Part, frozen=True):
+    """An objective that a group violates as it usually is: no incident."""
+
+    objective: str
+    group: str | None
+    intervals: Annotated[Count, Meta(description="those with data")]
+    violated: Count
+    value: Annotated[float, Meta(description="median of the intervals, or share of all of them")]
+    first_ns: TimeNs
+    last_ns: TimeNs
+
+
 class Metadata(Part, frozen=True):
     """How a score was measured (draft-ietf-ippm-qoo)."""
 
@@ -217,6 +235,7 @@ class ListedLink(Part, frozen=True):
     incidents: Count
     silent: tuple[Silence, ...]
     objectives: tuple[JudgedObjective, ...]
+    states: Annotated[tuple[ListedState, ...], Meta(description="what is always so, of each objective")]
     scores: tuple[ListedScore, ...]
     scores_left_out: Annotated[Count, Meta(description="which `scores.parquet` has")]
 
@@ -261,6 +280,8 @@ class ListedIncident(Part, frozen=True):
     link: str
     begin_ns: TimeNs
     end_ns: TimeNs
+    course: CourseKind
+    days: Annotated[Count, Meta(description="on which it began at this hour, if it recurs")]
     place: Place
     under_load: bool
     scope: Scope

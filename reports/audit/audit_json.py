@@ -17,6 +17,7 @@ from tfrctrace.metrics.results.audit import (
     ListedLink,
     ListedScore,
     ListedSignal,
+    ListedState,
     ListedStretch,
     StatedObjective,
     StatedProfile,
@@ -85,6 +86,10 @@ def _link(link: AuditedLink) -> ListedLink:
         incidents=len(link.incidents),
         silent=link.silent,
         objectives=tuple(map(_judged, link.results)),
+        states=tuple(
+            ListedState(**{**asdict(state), "objective": link.results[state.objective].objective.name})
+            for state in link.states
+        ),
         scores=tuple(
             ListedScore(**msgspec.structs.asdict(score), metadata=metadata(score))
             for score in link.scores[:MOST_SCORES]
@@ -111,6 +116,8 @@ def _incident(found: FoundIncident, objectives: tuple[Objective, ...]) -> Listed
         link=incident.link,
         begin_ns=incident.begin_ns,
         end_ns=incident.end_ns,
+        course=found.course.kind,
+        days=found.course.days,
         place=where.place,
         under_load=where.under_load,
         scope=where.scope,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.courses import Course
     from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.audit.signals import Measured, Signal
@@ -49,7 +50,7 @@ _HEADINGS: Final = (
     ),
     Heading("Violated", numeric=False, meaning="objectives, and groups that violated them"),
     Heading("Worst", meaning="worst value of an interval, and its samples"),
-    Heading("Ended", numeric=False),
+    Heading("Course", numeric=False, meaning="whether it is over, changed for good, or returns at its hour"),
 )
 _SIGNAL_HEADINGS: Final = (
     Heading("Signal", numeric=False),
@@ -125,9 +126,15 @@ def _row(
             _why(one.why),
             Cell(enumerated(names) if names else "no packets", _listed(groups)),
             _worst(one, objectives),
-            Cell(ended[0] if len(ended) == 1 else "" if not ended else "recovered in part"),
+            _course(one.course, ended),
         ),
     )
+
+
+def _course(course: Course, ended: Sequence[str]) -> Cell:
+    if course.kind == "over":
+        return Cell(ended[0] if len(ended) == 1 else "recovered in part" if ended else "")
+    return Cell(course.kind, f"on {counted(course.days, 'day')}" if course.kind == "recurs daily" else "")
 
 
 def where_text(where: Attribution) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, small_frame
-from tfrctrace.metrics.audit.attribution import attribution_of
+from tfrctrace.metrics.audit.attribution import attribution_of, separated
+from tfrctrace.metrics.audit.courses import courses
 from tfrctrace.metrics.audit.held_back import held_back_within
 from tfrctrace.metrics.audit.incidents import (
     SILENT_INTERVALS,
@@ -17,6 +19,7 @@ from tfrctrace.metrics.audit.incidents import (
     silences,
 )
 from tfrctrace.metrics.audit.regroup import near_side
+from tfrctrace.metrics.audit.states import split_stretches
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
 from tfrctrace.metrics.results.audit import AuditedLink, FoundIncident, Silence
 
@@ -28,7 +31,10 @@ if TYPE_CHECKING:
     from tfrctrace.audit.audit_folder import AuditFolder
     from tfrctrace.audit.pieces import Piece
     from tfrctrace.base.grouping import Grouping
+    from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.audit.states import State
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.profiles.score import Profile
 
@@ -40,6 +46,9 @@ MOST_INCIDENTS: Final = 500
 
 _MOST_STRETCHES: Final = 5_000
 """Stretches of an objective of which incidents are made, the worst first."""
+
+_GROUPS_AT_ONCE: Final = 500
+"""Groups whose intervals are in memory."""
 
 _SHOWN_HOSTS: Final = 50
 """Hosts of a link whose round-trip times are listed."""
@@ -74,7 +83,10 @@ class LinkDays:
         near = near_side(host_hours.with_columns(rtt_p50_ms=mean_ms))
         starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
         silent = list(silences(self.name, starts["start_ns"].to_list(), self.grouping.every_ns or 1))
-        incidents = self._incidents(first_number, [raised for _, raised in judged], silent, near)
+        changes, others, states = self._changes(judged)
+        found = [*incidents_of(self.name, changes), *silent]
+        unexplained = {(one.objective, one.group) for one in others if not any(map(one.is_within, found))}
+        incidents = self._incidents(first_number, found, near)
         shown = self._shown_hosts(host_hours, verdicts, incidents)
         buckets = self._scan("hour_buckets")
         return AuditedLink(
@@ -84,6 +96,7 @@ class LinkDays:
             results=tuple(result for result, _ in judged),
             verdicts=verdicts,
             incidents=incidents,
+            states=tuple(state for state in states if (state.objective, state.group) in unexplained),
             near=None if near is None else tuple(near),
             hours=hours.filter(by="link").drop("by").collect(),
             buckets=buckets.filter(by="link").drop("by").collect(),
@@ -168,42 +181,61 @@ class LinkDays:
             .collect()
         )
 
+    def _changes(
+        self, judged: Sequence[tuple[ObjectiveResult, pl.DataFrame]]
+    ) -> tuple[list[RaisedStretch], list[RaisedStretch], list[State]]:
+        """Return the stretches that are changes, the others, and the states of the groups of those."""
+        import polars as pl
+
+        changes: list[RaisedStretch] = []
+        others: list[RaisedStretch] = []
+        states: list[State] = []
+        for place, (result, frame) in enumerate(judged):
+            worst = frame.head(_MOST_STRETCHES)
+            groups = worst["group"].unique(maintain_order=True)
+            for start in range(0, len(groups), _GROUPS_AT_ONCE):
+                is_own = pl.col("group").is_in(
+                    groups[start : start + _GROUPS_AT_ONCE].implode(), nulls_equal=True
+                )
+                intervals = self._scan("intervals").filter(pl.col("objective") == place, is_own).collect()
+                own = worst.filter(is_own)
+                is_change, found = split_stretches(result.objective, place, own, intervals, result.captured)
+                changes += (RaisedStretch(*row) for row in own.filter(is_change).iter_rows())
+                others += (RaisedStretch(*row) for row in own.filter(~is_change).iter_rows())
+                states += found
+        return changes, others, states
+
     def _incidents(
-        self,
-        first_number: int,
-        raised: Sequence[pl.DataFrame],
-        silent: Sequence[Incident],
-        near: Sequence[str] | None,
+        self, first_number: int, found: Sequence[Incident], near: Sequence[str] | None
     ) -> tuple[FoundIncident, ...]:
         """Return the incidents by their begin, with where they were, and what held flows back."""
-        stretches = [
-            RaisedStretch(*row) for frame in raised for row in frame.head(_MOST_STRETCHES).iter_rows()
-        ]
-        found = [*incidents_of(self.name, stretches), *silent]
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
-        listed = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
-        listed.sort(key=lambda one: (one.begin_ns, one.end_ns, not one.is_silence))
+        longest = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
+        is_collected = any(one.has_causes for one in self.pieces)
+        parts: list[tuple[Incident, Attribution, HeldBack]] = []
+        for one in longest:
+            evidence = self._around(one)
+            where_of = partial(
+                attribution_of, objectives=self.objectives, evidence=evidence, near=near, bad_ns=bad_ns
+            )
+            for part, where in separated(one, self.objectives, where_of):
+                held = held_back_within(part, evidence, where.hosts, is_collected=is_collected)
+                parts.append((part, where, held))
+        parts.sort(key=lambda one: (one[0].begin_ns, one[0].end_ns, not one[0].is_silence))
+        extent = extent_of(self.pieces)
+        went = courses([part for part, _, _ in parts])
         return tuple(
-            self._found(number, one, near, bad_ns) for number, one in enumerate(listed, first_number)
-        )
-
-    def _found(
-        self,
-        number: int,
-        incident: Incident,
-        near: Sequence[str] | None,
-        bad_ns: Sequence[tuple[int, int]],
-    ) -> FoundIncident:
-        extent, evidence = extent_of(self.pieces), self._around(incident)
-        where = attribution_of(incident, self.objectives, evidence, near, bad_ns)
-        return FoundIncident(
-            number,
-            incident.captured(extent.first_ns, extent.last_ns),
-            where,
-            held_back_within(
-                incident, evidence, where.hosts, is_collected=any(one.has_causes for one in self.pieces)
-            ),
-            self._files_of(incident),
+            FoundIncident(
+                number,
+                part.captured(extent.first_ns, extent.last_ns),
+                course,
+                where,
+                held,
+                self._files_of(part),
+            )
+            for number, ((part, where, held), course) in enumerate(
+                zip(parts, went, strict=True), first_number
+            )
         )
 
     def _around(self, incident: Incident) -> pl.DataFrame:

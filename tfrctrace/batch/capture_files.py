@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections import Counter
@@ -19,7 +20,12 @@ from tfrctrace.parsers.remote import (
     public_url,
     url_with_query,
 )
-from tfrctrace.parsers.sources import has_capture_name, looks_like_capture, natural_key
+from tfrctrace.parsers.sources import (
+    COMPRESSION_SUFFIXES,
+    has_capture_name,
+    looks_like_capture,
+    natural_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,25 +160,50 @@ def left_out(name: str, why: str) -> Problem:
 
 
 def without_equal_files(files: Sequence[CaptureFile], problems: list[Problem]) -> list[CaptureFile]:
-    """Return the files without those that have the size and both ends of another one."""
+    """Return the files without those that have the size and both ends of another one.
+
+    The one stays whose name, but for numbers, more others have. Files without packets show that a capture
+    ran: they are alike, and not the same.
+    """
     sizes = Counter(file.size for file in files)
+    siblings = Counter(numberless(file.name) for file in files)
     kept: list[CaptureFile] = []
     known: dict[tuple[int, bytes], CaptureFile] = {}
-    for file in files:
+    for file in sorted(files, key=lambda file: -siblings[numberless(file.name)]):
         ends = _ends(file) if file.size and sizes[file.size] > 1 else None
         same = known.setdefault((file.size, ends), file) if ends else file
         if same is file:
             kept.append(file)
         else:
             problems.append(left_out(file.name, f"has the size and both ends of `{same.name}`"))
-    return kept
+    return sorted(kept, key=lambda file: natural_key(file.name))
+
+
+def numberless(name: str) -> tuple[str, ...]:
+    """Return a name without its numbers and the suffix of a compression.
+
+    A number at the end may be missing: tcpdump's `-C` writes `link.pcap`, then `link.pcap1`.
+    """
+    folder, base = os.path.split(uncompressed(name))
+    parts = re.split(r"[0-9]+", base)
+    return folder, *(parts if parts[-1] else parts[:-1])
+
+
+def uncompressed(name: str) -> str:
+    """Return a name without the suffix of a compression."""
+    root, suffix = os.path.splitext(name)
+    return root if suffix.lower() in COMPRESSION_SUFFIXES else name
 
 
 def _ends(file: CaptureFile) -> bytes | None:
-    """Return a digest of both ends of a file; None if they are not known."""
+    """Return a digest of both ends of a file; None if they are not known, or if it has no packet."""
+    from tfrctrace.parsers._native import capture_extent
+
     if file.is_remote:
         return str(file.version).encode()
     try:
+        if file.size < _EDGE and capture_extent(file.path)[0]["start_ns"] is None:
+            return None
         with open(file.path, "rb") as content:
             head = content.read(_EDGE)
             content.seek(max(file.size - _EDGE, 0))

@@ -11,11 +11,11 @@ import os
 import re
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.batch.capture_files import CaptureFile, left_out
-from tfrctrace.parsers.sources import COMPRESSION_SUFFIXES, natural_key
+from tfrctrace.batch.capture_files import CaptureFile, left_out, numberless, uncompressed
+from tfrctrace.parsers.sources import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ def find_chains(files: Sequence[CaptureFile], chaining: Chaining, problems: list
         return _named([[file] for file in files])
     alike: dict[tuple[str, ...], list[CaptureFile]] = {}
     for file in files:
-        alike.setdefault(_numberless(file.name), []).append(file)
+        alike.setdefault(numberless(file.name), []).append(file)
     groups: list[list[CaptureFile]] = []
     for members in alike.values():
         if len(members) == 1 or any(member.is_remote for member in members):
@@ -168,19 +168,10 @@ def _by_time(one: Extent) -> tuple[bool, int, list[tuple[int, int, str]]]:
     return one.start_ns is None, one.start_ns or 0, natural_key(one.file.name)
 
 
-def _numberless(name: str) -> tuple[str, ...]:
-    """Return a name without its numbers and the suffix of a compression."""
-    folder, base = os.path.split(_uncompressed(name))
-    return folder, *re.split(r"[0-9]+", base)
-
-
-def _uncompressed(name: str) -> str:
-    root, suffix = os.path.splitext(name)
-    return root if suffix.lower() in COMPRESSION_SUFFIXES else name
-
-
 def _numbers(name: str) -> list[str]:
-    return re.findall(r"[0-9]+", os.path.basename(name))
+    """Return the numbers of a name, of which the last one may be missing."""
+    base = os.path.basename(uncompressed(name))
+    return [*re.findall(r"[0-9]+", base), *(() if base[-1:].isdecimal() else ("",))]
 
 
 def _named(groups: Iterable[Sequence[CaptureFile]]) -> list[Chain]:
@@ -200,6 +191,6 @@ def _common_name(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     folder = os.path.dirname(names[0])
-    pieces = [re.split(r"([0-9]+)", os.path.basename(_uncompressed(name))) for name in names]
-    common = [values[0] if len(set(values)) == 1 else "*" for values in zip(*pieces, strict=False)]
+    pieces = [re.split(r"([0-9]+)", os.path.basename(uncompressed(name))) for name in names]
+    common = [values[0] if len(set(values)) == 1 else "*" for values in zip_longest(*pieces, fillvalue="")]
     return os.path.join(folder, "".join(common))

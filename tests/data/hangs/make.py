@@ -1,6 +1,6 @@
-"""Requests without answers between network namespaces, captured at the router: `make.py FOLDER` (root, Linux).
+"""Requests without answers between namespaces, captured at the router: `make.py FOLDER` (root, Linux).
 
-Writes `hangs.pcap.gz` and `truth.json`: what clients waited for, and what netfilter dropped behind the capture.
+Writes `hangs.pcap.gz` and `truth.json`: how long clients waited, and what netfilter dropped.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ async def clients() -> None:
         "large packets dropped": [ask(FAR_CLIENT, ANSWERS, [(n, 0.1, 6_000)]) for n in range(6)],
     }
     found = {kind: await asyncio.gather(*each) for kind, each in kinds.items()}
-    held = [asyncio.create_task(ask(CLIENT, ANSWERS, [(0, 0.1, 500), (4.0 + n / 4, 0.1, 500)])) for n in range(5)]
+    held = [
+        asyncio.create_task(ask(CLIENT, ANSWERS, [(0, 0.1, 500), (4.0 + n / 4, 0.1, 500)])) for n in range(5)
+    ]
     await asyncio.sleep(3)
     print("drop", flush=True)
     await asyncio.sleep(14)

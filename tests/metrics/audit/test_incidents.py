@@ -94,3 +94,34 @@ def test_a_silence_is_one_where_packets_are_usual():
     sparse = [place * MINUTE_NS for place in range(0, 600, 7)]
     assert list(silences("link", sparse, MINUTE_NS)) == []
     assert list(silences("link", [0, MINUTE_NS], MINUTE_NS)) == []
+
+
+HOUR = 12
+"""Intervals of five minutes."""
+
+
+def office(days: int, *, awake: range = range(8, 18), silent: range = range(0)) -> list[tuple[int, int]]:
+    """Return the hours since a Monday in which an office was silent; it had no packet in `silent` hours."""
+    step_ns, monday_ns = 5 * MINUTE_NS, 4 * 86_400 * 10**9
+    starts_ns = [
+        monday_ns + place * step_ns
+        for place in range(days * 24 * HOUR)
+        if place // HOUR not in silent and place // HOUR % 24 in awake and place // HOUR // 24 % 7 < 5
+    ]
+    hour_ns = HOUR * step_ns
+    found = silences("link", starts_ns, step_ns)
+    return [((one.begin_ns - monday_ns) // hour_ns, (one.end_ns - monday_ns) // hour_ns) for one in found]
+
+
+@pytest.mark.parametrize("days", [1, 2, 5, 19])
+def test_nights_and_weekends_without_anybody_are_no_silences(days):
+    assert office(days) == []
+
+
+def test_an_hour_of_work_without_packets_is_one_also_at_the_end_of_work():
+    assert office(5, silent=range(58, 59)) == [(58, 59)]
+    assert office(12, silent=range(24, 48)) == [(18, 56)]
+
+
+def test_a_link_that_never_sleeps_may_not_be_silent_for_long():
+    assert office(5, awake=range(24), silent=range(50, 70)) == [(50, 70)]

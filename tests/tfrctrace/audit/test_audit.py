@@ -20,6 +20,7 @@ from tfrctrace.audit.audit_folder import AuditFolder
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
+from tfrctrace.metrics.audit.courses import Course
 from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
 from tfrctrace.metrics.results.audit import AuditDocument, FoundIncident
 from tfrctrace.metrics.results.schemas import schema_of
@@ -384,7 +385,7 @@ def test_speech_is_scored_where_its_receiver_reported_and_the_end_is_known(run, 
 
 def test_a_file_that_is_called_like_an_option_is_none_in_the_command_of_an_incident():
     files = ("-o evil.pcap", "$(id) 'a'.pcap")
-    found = FoundIncident(1, Incident("link", 0, 10**9), None, None, files)
+    found = FoundIncident(1, Incident("link", 0, 10**9), Course("over"), None, None, files)
     words = shlex.split(command(found))
     assert words[-4:] == ["./-o evil.pcap", files[1], "-o", "incident-1.html"]
 

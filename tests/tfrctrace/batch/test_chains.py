@@ -132,6 +132,31 @@ def test_a_file_counts_once_whatever_it_is_called(hours, found, tmp_path):
     assert "a/turns.pcap: cannot be opened: too many levels of symbolic links" in text
 
 
+def test_a_first_file_without_a_number_is_of_the_chain_as_tcpdump_names_it(hours, found, tmp_path):
+    paths = hours("link.pcap{}", 12)
+    paths[0].rename(tmp_path / "link.pcap")
+    chains, problems = found()
+    assert chains == {"link.pcap*": ["link.pcap", *(f"link.pcap{number}" for number in range(1, 12))]}
+    assert problems == []
+
+
+def test_of_two_equal_files_that_of_the_chain_stays(hours, found, tmp_path):
+    hours("link-{}.pcap", 4)
+    (tmp_path / "a-copy.pcap").write_bytes((tmp_path / "link-2.pcap").read_bytes())
+    chains, (problem,) = found()
+    assert chains == {"link-*.pcap": [f"link-{number}.pcap" for number in range(4)]}
+    assert problem == "a-copy.pcap: has the size and both ends of `link-2.pcap`, and is left out"
+
+
+def test_files_without_packets_are_no_copies_of_each_other(hours, found, write_capture):
+    hours("link-{}.pcap", 2)
+    for number in (2, 3):
+        write_capture(f"link-{number}.pcap", [])
+    chains, problems = found()
+    assert chains == {"link-*.pcap": [f"link-{number}.pcap" for number in range(4)]}
+    assert problems == []
+
+
 def test_the_extent_of_a_capture_is_that_of_all_its_packets(conversation, write_capture):
     import tfrctrace
 

@@ -1,4 +1,4 @@
-"""Requests without answers and data that stalls, against the clients that waited and the drops of netfilter."""
+"""Requests without answers and data that stalls, against clients that waited and drops of netfilter."""
 
 import json
 from pathlib import Path
