@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from faults import Fault
 
-FIRST: Final = 9101
+FIRST: Final = 9301
 LINKS: Final = 30
 HOSTS: Final = 8
 CONNECTIONS_PER_S: Final = 0.1
@@ -44,9 +44,21 @@ SMALLEST: Final = 0.3
 """Least size of a fault, as a share of what is drawn."""
 NOTHING: Final = {
     "kind": NONE,
-    **dict.fromkeys(("planted", "found", "false", "place", "hosts", "unknown"), 0),
+    **dict.fromkeys(("planted", "below", "found", "false", "place", "hosts", "unknown"), 0),
 }
-HEADS: Final = ("fault", "planted", "found", "missed", "false", "place right", "hosts right", "unknown")
+HEADS: Final = (
+    *(
+        "fault",
+        "planted",
+        "below limits",
+        "found",
+        "missed",
+        "false",
+        "place right",
+        "hosts right",
+        "unknown",
+    ),
+)
 
 
 def place_of(fault: Fault) -> tuple[str, list[str], bool]:
@@ -70,6 +82,13 @@ def place_of(fault: Fault) -> tuple[str, list[str], bool]:
             return side, [], fault.kind == "bufferbloat"
         case _:
             return "client side", sorted(fault.hosts), False
+
+
+def is_below_limits(fault: Fault) -> bool:
+    """Return whether no usual objective forbids what a fault adds: 100 ms, or 1 % of the segments."""
+    least = {"near_rtt_s": 0.1, "far_rtt_s": 0.1, "loss_before": 0.01, "loss_behind": 0.01}
+    sizes = {name: value for name, value in fault.size.items() if name in least}
+    return bool(sizes) and all(value < least[name] for name, value in sizes.items())
 
 
 def scaled(fault: Fault, by: float) -> Fault:
@@ -114,6 +133,7 @@ def found_of(
 ) -> dict[str, Any]:
     """Return what the audit says of a fault: by the incident that overlaps it longest."""
     into = {**NOTHING, "kind": fault.kind, "planted": 1, "truth": fault.facts()}
+    into["below"] = int(is_below_limits(fault))
     times = {one["number"]: overlap_s(one, fault, link_begin_s=link_begin_s) for one in incidents}
     own = max(incidents, key=lambda one: times[one["number"]], default=None)
     if own is not None and times[own["number"]]:
@@ -149,11 +169,12 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
             for one in found
             if name in (one["kind"], "all") or (name in one["traits"] and one["kind"] == NONE)
         ]
-        planted, right, false, place, hosts, unknown = (
-            sum(one[key] for one in own) for key in ("planted", "found", "false", "place", "hosts", "unknown")
+        planted, below, right, false, place, hosts, unknown = (
+            sum(one[key] for one in own)
+            for key in ("planted", "below", "found", "false", "place", "hosts", "unknown")
         )
         label = f"{'quiet: ' * (name in TRAITS)}{name} ({len({one['seed'] for one in own})} links)"
-        rows.append((label, planted, right, planted - right, false, place, hosts, unknown))
+        rows.append((label, planted, below, right, planted - right, false, place, hosts, unknown))
     return table_text(HEADS, rows)
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
+from tfrctrace.metrics.audit.harm import harm_of
 from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, reason_text
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
 from tfrctrace.reports.printers.objectives import value_text
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.incidents import Incident
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective
-    from tfrctrace.metrics.results.audit import Audit, FoundIncident
+    from tfrctrace.metrics.results.audit import Audit, AuditedLink, FoundIncident
     from tfrctrace.reports.elements import Words
 
 _MOST_ROWS: Final = 200
@@ -64,8 +65,8 @@ _SIGNAL_HEADINGS: Final = (
 
 
 def incidents_section(audit: Audit, zone: TimeZone, pages: Mapping[int, str]) -> Section:
-    """Return all incidents, the longest first; `pages` are the files of their reports, by number."""
-    found = _longest_first(audit)
+    """Return all incidents, the worst first; `pages` are the files of their reports, by number."""
+    found = [one for _, one in worst_incidents(audit)]
     if not found:
         words = "No incident: nothing violated an objective for long enough, and no link was silent."
         return Section("incidents", "Incidents", paragraphs=((words,),))
@@ -73,7 +74,8 @@ def incidents_section(audit: Audit, zone: TimeZone, pages: Mapping[int, str]) ->
     rest = f"; {counted(len(found) - _MOST_ROWS, 'row')} left out" if len(found) > _MOST_ROWS else ""
     table = TableView(
         "incidents-table",
-        f"{counted(len(found), 'incident')}, the longest first{rest}; {zone.name}.",
+        f"{counted(len(found), 'incident')}, the worst first (hosts, time, value over limit)"
+        f"{rest}; {zone.name}.",
         (Heading("Incident", numeric=False), *_HEADINGS),
         tuple(_row(one, audit.objectives, zone, pages, has_links=has_links) for one in found[:_MOST_ROWS]),
         sortable=True,
@@ -83,15 +85,22 @@ def incidents_section(audit: Audit, zone: TimeZone, pages: Mapping[int, str]) ->
 
 def evidence_section(audit: Audit, zone: TimeZone) -> Section:
     """Return what each incident was compared with, and how to see its packets."""
-    found = _longest_first(audit)[:_MOST_EVIDENCE]
+    found = [one for _, one in worst_incidents(audit)[:_MOST_EVIDENCE]]
     tables = tuple(_evidence(one, zone) for one in found if one.where.signals)
     commands = tuple(Term(f"Incident {one.number}", "", command(one)) for one in found if one.files)
     return Section("evidence", "Evidence", tables=tables, terms=commands)
 
 
-def _longest_first(audit: Audit) -> list[FoundIncident]:
-    found = [incident for link in audit.links for incident in link.incidents]
-    return sorted(found, key=lambda one: (-one.incident.lasted_ns, one.number))
+def worst_incidents(audit: Audit) -> list[tuple[AuditedLink, FoundIncident]]:
+    """Return all incidents with their links, those first that harmed most."""
+    found = [(link, one) for link in audit.links for one in link.incidents]
+    return sorted(
+        found,
+        key=lambda pair: (
+            -harm_of(pair[1].incident, pair[1].where, audit.objectives, pair[0].near),
+            pair[1].number,
+        ),
+    )
 
 
 def _row(

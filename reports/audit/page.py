@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.audit.harm import harm_of
 from tfrctrace.metrics.audit.incidents import SILENT_INTERVALS
 from tfrctrace.metrics.groups import percentile
 from tfrctrace.metrics.statistics.confidence import share_limits
-from tfrctrace.reports.audit.incident_tables import evidence_section, incident_line, incidents_section
+from tfrctrace.reports.audit.incident_tables import (
+    evidence_section,
+    incident_line,
+    incidents_section,
+    worst_incidents,
+)
 from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
 from tfrctrace.reports.audit.place_words import LIMITS_OF_PLACES
+from tfrctrace.reports.audit.plain_words import plain_sentence
 from tfrctrace.reports.audit.profile_tables import profiles_section
 from tfrctrace.reports.audit.state_tables import states_section
 from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
@@ -131,7 +138,9 @@ def _has_content(section: Section) -> bool:
 
 def _summary(audit: Audit, zone: TimeZone) -> Section:
     worst_first = sorted(audit.links, key=lambda one: (-_bad_ns(one), one.name))
-    lines = [line for link in worst_first[:_MOST_LINES] for line in _headline(link, audit, zone)]
+    first = worst_incidents(audit)[:1]
+    lines: list[Words] = [(plain_sentence(one, link.near, audit.objectives, zone),) for link, one in first]
+    lines += [line for link in worst_first[:_MOST_LINES] for line in _headline(link, audit, zone)]
     more = len(worst_first) - _MOST_LINES
     if more > 0:
         lines.append((f"{counted(more, 'more link')} below.",))
@@ -186,8 +195,11 @@ def _headline(link: AuditedLink, audit: Audit, zone: TimeZone) -> Iterator[Words
     span = format_stretch_ns(link.first_ns, link.last_ns, zone)
     yield (Name(link.name), f": {', '.join(parts)}, {incidents}{lasted}, {span}.")
     if link.incidents:
-        longest = max(link.incidents, key=lambda one: (one.incident.lasted_ns, -one.number))
-        yield ("Longest: ", *incident_line(longest, audit.objectives, zone))
+        worst = max(
+            link.incidents,
+            key=lambda one: (harm_of(one.incident, one.where, audit.objectives, link.near), -one.number),
+        )
+        yield ("Worst: ", *incident_line(worst, audit.objectives, zone))
 
 
 def _link_sections(audit: Audit, zone: TimeZone) -> Iterator[Section]:

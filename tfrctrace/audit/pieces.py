@@ -145,7 +145,7 @@ def _whole_table(folder: ResultsFolder, record: dict[str, Any], name: str) -> st
     missing = needed - pl.read_parquet_schema(path).keys()
     if missing:
         raise folder.refused_table(record, name, f"has no column `{min(missing)}`")
-    return str(path)
+    return str(path.absolute())
 
 
 def extent_of(pieces: Iterable[Piece]) -> Extent:

@@ -14,7 +14,7 @@ from tfrctrace.base.errors import Message, UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import INTERNAL_ERROR, NOT_READ, Console, print_message
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Causes, Jobs
+from tfrctrace.commands.options.common import Causes, ExecutorName, Jobs
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import NOT_OF_CHAINS, ReadingOptions
 from tfrctrace.commands.run_progress import run_progress
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.audit import Audit
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.reports.results import Results
+    from tfrctrace.runs.workers import Workers
 
 PAGE: Final = "index.html"
 _RESULTS: Final = "results"
@@ -92,6 +93,7 @@ def audit(
     ] = False,
     title: Annotated[str | None, output_option("--title", metavar="TEXT", help="Title of the page.")] = None,
     jobs: Jobs = None,
+    executor: ExecutorName = None,
     reading: Annotated[ReadingOptions, NOT_OF_CHAINS],
     anonymity: AnonymityOptions,
 ) -> int:
@@ -115,9 +117,10 @@ def audit(
     from tfrctrace.profiles.profile_file import read_profiles
     from tfrctrace.reports.output import check_folder
     from tfrctrace.reports.units import enumerated
-    from tfrctrace.runs.workers import processes
+    from tfrctrace.runs.workers import chosen_workers
 
     console = Console(quiet=reading.quiet, strict=reading.strict)
+    workers = chosen_workers(executor, jobs)
     zone = TimeZone.named(reading.timezone)
     check_folder(output)
     objectives = with_hysteresis(read_objectives(limits or _usual()), raise_after, clear_after)
@@ -128,14 +131,19 @@ def audit(
         results = os.path.join(output, _RESULTS)
         every = duration_text(base_width_ns(objectives)).replace(" ", "")
         plan = replace(batch_plan(results, "host", every, reading, anonymity), causes=causes)
-        paths = _read_captures(inputs, plan, reading, jobs, console)
+        paths = _read_captures(inputs, plan, reading, workers, console)
     else:
         _check_unread(reading, anonymity, pages=pages or causes)
     read = read_pieces(results)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
     with run_progress(console, "days") as progress:
         found = perform_audit(
-            read, objectives, output, workers=processes(jobs), profiles=profiles, progress=progress
+            read,
+            objectives,
+            os.path.abspath(output),  # workers may be in another folder
+            workers=workers,
+            profiles=profiles,
+            progress=progress,
         )
     written = {}
     if pages:
@@ -191,17 +199,16 @@ def _check_unread(reading: ReadingOptions, anonymity: AnonymityOptions, *, pages
 
 
 def _read_captures(
-    captures: Sequence[str], plan: BatchPlan, reading: ReadingOptions, jobs: int | None, console: Console
+    captures: Sequence[str], plan: BatchPlan, reading: ReadingOptions, workers: Workers, console: Console
 ) -> dict[str, str]:
     """Perform the batch of which the audit is made; return the paths of files by their names in results."""
     from tfrctrace.batch.run_batch import chains_of, perform_batch
     from tfrctrace.commands.batch import announce, report_batch
-    from tfrctrace.runs.workers import processes
 
     found = chains_of(captures, "days", store=reading.store)
     announce(found, console)
     with run_progress(console, "chains") as progress:
-        done = perform_batch(found, plan, processes(jobs), progress=progress)
+        done = perform_batch(found, plan, workers, progress=progress)
     report_batch(done, plan.folder, console, None)
     trim_heap()
     return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}

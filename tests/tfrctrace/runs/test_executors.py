@@ -20,6 +20,7 @@ class Remote(ThreadPoolExecutor):
 COMMANDS = {
     "check": ("check", "first.pcap", TWO_FLOWS, "-r", "count(flow) > 0", "--format", "json"),
     "compare": ("compare", "first.pcap", TWO_FLOWS, "--cache", "none", "--format", "json"),
+    "audit": ("audit", "first.pcap", TWO_FLOWS, "-o", "PAGES", "--title", "same"),
     "pages": ("report", "first.pcap", TWO_FLOWS, "--pages", "PAGES"),
 }
 

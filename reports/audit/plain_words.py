@@ -1,0 +1,70 @@
+"""An incident in one sentence for those who read no tables: who suffered, what, when, on whose side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.metrics.audit.harm import people_of
+from tfrctrace.metrics.audit.signals import trouble_of
+from tfrctrace.reports.units import counted, enumerated, format_duration_s, format_stretch_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrctrace.base.timezones import TimeZone
+    from tfrctrace.metrics.audit.attribution import Attribution
+    from tfrctrace.metrics.audit.signals import Place, Trouble
+    from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.results.audit import FoundIncident
+
+_SUFFERED: Final[Mapping[Trouble | None, str]] = {
+    "delay": "waited for slow round trips",
+    "loss": "lost packets",
+    "connections": "could not connect",
+    "requests": "got no answers",
+    "answers": "waited for slow servers",
+    "names": "waited for names to be looked up",
+    "ping": "lost pings",
+    "radio": "had a bad radio link",
+    None: "missed an objective",
+}
+_WHERE: Final[Mapping[Place, str]] = {
+    "client side": "the trouble was between the capture and the clients",
+    "server side": "the trouble was between the capture and the servers",
+    "server": "the trouble was at the server",
+    "capture": "the capture missed packets",
+    "radio": "the trouble was the radio link",
+    "load": "the link was full",
+    "unknown": "where the trouble was is not known",
+}
+
+
+def plain_sentence(
+    one: FoundIncident, near: Sequence[str] | None, objectives: Sequence[Objective], zone: TimeZone
+) -> str:
+    """Return who suffered from an incident, for how long, when and on whose side."""
+    incident, where = one.incident, one.where
+    when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
+    lasted = format_duration_s(incident.lasted_ns / 1e9)
+    if incident.is_silence:
+        return f"Nothing was captured for {lasted}, {when}: the capture or the link stood still."
+    if where.place == "capture":
+        return f"The capture missed packets for {lasted}, {when}, which users did not notice."
+    troubles = dict.fromkeys(trouble_of(objectives[stretch.objective]) for stretch in incident.stretches)
+    suffered = enumerated([_SUFFERED[trouble] for trouble in troubles])
+    return f"{_who(where, near)} {suffered} for {lasted}, {when}: {_WHERE[where.place]}{_named(where)}."
+
+
+def _who(where: Attribution, near: Sequence[str] | None) -> str:
+    if where.scope in {"one host", "some hosts"}:
+        return counted(people_of(where, near), "host").capitalize()
+    if where.scope in {"one server", "some servers"}:
+        return "Clients of " + counted(len(where.hosts), "server")
+    return f"All {counted(len(near), 'client')}" if where.scope == "all hosts" and near else "Clients"
+
+
+def _named(where: Attribution) -> str:
+    if not where.hosts:
+        return ""
+    shown = enumerated(list(where.hosts[:2]))
+    return f" ({shown})" if len(where.hosts) <= 2 else f" ({shown} and {len(where.hosts) - 2} more)"
