@@ -164,8 +164,8 @@ def judge_objective(
 def judged_intervals(objective: Objective, groups: Groups, extent: Extent) -> pl.DataFrame:
     """Return the verdict of each interval with packets, with the columns of `ObjectiveResult.intervals`."""
     values = values_by_interval(groups, objective.quantity)
-    verdicts = _verdicts(objective, extent, groups.grouping.every_ns)
-    return _worst_direction(objective, values.with_columns(verdict=verdicts))
+    judged = values.with_columns(verdict=verdicts(objective, extent, groups.grouping.every_ns))
+    return _worst_direction(objective, judged)
 
 
 def _whole_intervals(extent: Extent, rows: pl.DataFrame, every_ns: int | None) -> tuple[int, int]:
@@ -179,7 +179,7 @@ def _whole_intervals(extent: Extent, rows: pl.DataFrame, every_ns: int | None) -
     return first_ns // every_ns * every_ns, (last_ns // every_ns + 1) * every_ns
 
 
-def _verdicts(objective: Objective, extent: Extent, every_ns: int | None) -> pl.Expr:
+def verdicts(objective: Objective, extent: Extent, every_ns: int | None) -> pl.Expr:
     """Return the verdict of each interval, of `value`, `n` and the times."""
     import polars as pl
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from faults import Fault
 
-FIRST: Final = 9301
+FIRST: Final = 9401
 LINKS: Final = 30
 HOSTS: Final = 8
 CONNECTIONS_PER_S: Final = 0.1

@@ -78,12 +78,18 @@ def _lanes(link: AuditedLink, starts_ns: range) -> Iterator[Lane]:
             name = side if link.near is not None else "capture to receivers"
             yield Lane(f"RTT, {name}", "ms", tuple(_smoke(own, starts_ns, x, f"RTT, {name}", style)))
     columns = _by_column(link.hours, starts_ns)
+    near, far = (
+        ("before the capture", "after it")
+        if link.near is None
+        else ("between clients and capture", "between capture and servers")
+    )
     losses = tuple(
         Curve(label, style, x, _shares(columns, part, whole))
         for label, style, part, whole in (
-            ("lost before the capture", 2, "lost_before_capture", "arrivals_shown"),
-            ("lost behind it", 4, "lost_behind_capture", "losses_shown"),
+            (f"lost {near}", 2, "near_lost", "near_shown"),
+            (f"lost {far}", 4, "far_lost", "far_shown"),
             ("connections that failed", 5, "failed", "connection_attempts"),
+            ("requests without an answer", 3, "requests_unanswered", "requests"),
         )
         if any(_shares(columns, part, whole))
     )
@@ -125,8 +131,20 @@ def _by_column(hours: pl.DataFrame, starts_ns: range) -> pl.DataFrame:
     import polars as pl
 
     names = ("wire_bytes", "connection_attempts", "connections_refused", "connections_unanswered")
-    counts = (*names, "lost_before_capture", "arrivals_shown", "lost_behind_capture", "losses_shown")
-    summed = hours.with_columns(column=_column_of(starts_ns)).group_by("column").agg(pl.col(*counts).sum())
+    counts = (*names, "requests", "requests_unanswered", "near_lost", "near_shown", "far_lost", "far_shown")
+    # of what clients send, their side is before the capture; of what servers send, it is after it
+    from_near = pl.when(pl.col("direction") == "fwd")
+    before, after = ("lost_before_capture", "arrivals_shown"), ("lost_behind_capture", "losses_shown")
+    by_side = {
+        f"{side}_{name}": from_near.then(pl.col(one)).otherwise(pl.col(other))
+        for side, ones, others in (("near", before, after), ("far", after, before))
+        for name, one, other in zip(("lost", "shown"), ones, others, strict=True)
+    }
+    summed = (
+        hours.with_columns(**by_side, column=_column_of(starts_ns))
+        .group_by("column")
+        .agg(pl.col(*counts).sum())
+    )
     grid = pl.DataFrame({"column": range(len(starts_ns))}, schema={"column": pl.Int64})
     return grid.join(summed, on="column", how="left", maintain_order="left").with_columns(
         failed=pl.col("connections_refused") + pl.col("connections_unanswered")

@@ -79,9 +79,10 @@ _READ_HEADINGS: Final = (
     Heading("Silent", meaning="time without any packet of a link that usually has some"),
     Heading("Missed", meaning="data that were acknowledged and never captured, of all data"),
     Heading(
-        "Losses before", meaning="share of the data segments of which losses before the capture would show"
+        "Shows losses before it",
+        meaning="share of the data segments whose loss before the capture would show",
     ),
-    Heading("Losses behind", meaning="the same behind it"),
+    Heading("Shows losses after it", meaning="the same after the capture"),
 )
 
 
@@ -320,7 +321,7 @@ def _quality(audit: Audit, zone: TimeZone) -> Section:
     )
     table = TableView(
         "quality-table",
-        "What was read of each link. Losses before and behind the capture are known only of data packets "
+        "What was read of each link. Losses before and after the capture are known only of data packets "
         "that were not captured at the end where they would show.",
         _READ_HEADINGS,
         rows,

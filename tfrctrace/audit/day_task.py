@@ -18,6 +18,7 @@ from tfrctrace.metrics.audit.regroup import (
     widened,
 )
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
+from tfrctrace.metrics.audit.thin_intervals import with_thin_ones_together
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
 from tfrctrace.runs.cache import RunInput
@@ -125,6 +126,7 @@ class DayTask:
                 grouped = link if grouping.by == "link" else self._grouped(hosts, grouping)
                 chosen[grouping] = widened(grouped, grouping.every_ns or DAY_NS)
             found = judged_intervals(objective, chosen[grouping], self.extent)
+            found = with_thin_ones_together(objective, found, self.extent)
             judged.append(found.select(pl.lit(number, pl.UInt32).alias("objective"), pl.all()))
         intervals = pl.concat(judged).sort("objective", "group", "start_ns")
         verdicts = (
