@@ -133,7 +133,7 @@ def _row(
             Cell(where_text(where), _who(where), anchor=anchor),
             Cell(where.confidence),
             _why(one.why),
-            Cell(enumerated(names) if names else "no packets", _listed(groups)),
+            Cell(enumerated(names) if names else "no packets", listed(groups)),
             _worst(one, objectives),
             _course(one.course, ended),
         ),
@@ -153,11 +153,12 @@ def where_text(where: Attribution) -> str:
 
 def _who(where: Attribution) -> str:
     if where.hosts:
-        return f"{where.scope}: {_listed(where.hosts)}"
+        return f"{where.scope}: {listed(where.hosts)}"
     return "" if where.scope == "unknown" else where.scope
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     shown = ", ".join(names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"{shown} and {format_count(more)} more" if more > 0 else shown

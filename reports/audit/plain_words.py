@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.audit.harm import people_of
 from tfrctrace.metrics.audit.signals import trouble_of
+from tfrctrace.reports.audit.incident_tables import listed
 from tfrctrace.reports.units import counted, enumerated, format_duration_s, format_stretch_ns
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SUFFERED: Final[Mapping[Trouble | None, str]] = {
     "loss": "lost packets",
     "connections": "could not connect",
     "requests": "got no answers",
-    "answers": "waited for slow servers",
+    "answers": "waited for answers",
     "names": "waited for names to be looked up",
     "ping": "lost pings",
     "radio": "had a bad radio link",
@@ -57,14 +57,11 @@ def plain_sentence(
 
 def _who(where: Attribution, near: Sequence[str] | None) -> str:
     if where.scope in {"one host", "some hosts"}:
-        return counted(people_of(where, near), "host").capitalize()
+        return "One host" if len(where.hosts) == 1 else f"{len(where.hosts)} hosts"
     if where.scope in {"one server", "some servers"}:
-        return "Clients of " + counted(len(where.hosts), "server")
+        return f"Clients of {'one server' if len(where.hosts) == 1 else f'{len(where.hosts)} servers'}"
     return f"All {counted(len(near), 'client')}" if where.scope == "all hosts" and near else "Clients"
 
 
 def _named(where: Attribution) -> str:
-    if not where.hosts:
-        return ""
-    shown = enumerated(list(where.hosts[:2]))
-    return f" ({shown})" if len(where.hosts) <= 2 else f" ({shown} and {len(where.hosts) - 2} more)"
+    return f" ({listed(where.hosts)})" if where.hosts else ""

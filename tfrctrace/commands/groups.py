@@ -39,6 +39,9 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "retransmissions": "retransmission_ratio",
 }
 
+_SHOWN: Final[Mapping[str, str]] = {"retr.": "retransmissions", "failed": "failures", "RTT p50/p95": "rtt"}
+"""Orders by the names of columns of the text table."""
+
 
 def groups(
     traces: Traces,
@@ -114,7 +117,8 @@ def groups(
             metavar="KEY",
             show_default="bytes",
             help="Order of the text table, largest or worst first: group (by name), bytes, packets, goodput, "
-            "rtt, retransmissions, failures, or with --causes a cause, such as receiver.",
+            "rtt, retransmissions, failures, the name of a shown column, or with --causes a cause, such as "
+            "receiver.",
         ),
     ] = None,
     rows: Annotated[int | None, rows_option("rows in the text table", DEFAULT_ROWS)] = None,
@@ -155,6 +159,7 @@ def groups(
         raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
     if under_load and (sort is not None or buckets or causes):
         raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
+    sort = _SHOWN.get(sort or "", sort)
     if sort in CAUSES and not causes:
         raise UsageError(f"`--sort {sort}` needs `--causes`")
     check_order(sort, (*ORDERS, *CAUSES))

@@ -157,6 +157,13 @@ def test_the_text_table_fits_80_columns(run):
         assert max(map(len, lines[:-1])) <= 80
 
 
+def test_the_table_is_ordered_by_the_names_of_its_columns(run):
+    head = run("groups", MIXED).out.splitlines()[0]
+    for shown, order in (("retr.", "retransmissions"), ("failed", "failures"), ("RTT p50/p95", "rtt")):
+        assert shown in head
+        assert run("groups", MIXED, "--sort", shown).out == run("groups", MIXED, "--sort", order).out
+
+
 def test_options_that_do_not_fit_are_refused(run):
     path = MIXED
     for options in (
