@@ -37,6 +37,8 @@ HOSTS: Final = 8
 CONNECTIONS_PER_S: Final = 0.1
 SLACK_S: Final = 1_800
 """Width of the widest intervals: an incident may begin and end so much beside its fault."""
+NEAR_S: Final = 600
+"""Width of most intervals: an incident can say no better when it began."""
 NONE: Final = "none"
 DRAWN: Final = (*ALL_KINDS, "bufferbloat")
 """Kinds, a full queue twice as often as others."""
@@ -44,7 +46,7 @@ SMALLEST: Final = 0.3
 """Least size of a fault, as a share of what is drawn."""
 NOTHING: Final = {
     "kind": NONE,
-    **dict.fromkeys(("planted", "below", "found", "false", "place", "hosts", "unknown"), 0),
+    **dict.fromkeys(("planted", "below", "found", "false", "place", "hosts", "unknown", "times"), 0),
 }
 HEADS: Final = (
     *(
@@ -57,6 +59,7 @@ HEADS: Final = (
         "place right",
         "hosts right",
         "unknown",
+        "begin and end within 10 min",
     ),
 )
 
@@ -139,6 +142,7 @@ def found_of(
     if own is not None and times[own["number"]]:
         begin_s, end_s = (own[name] / 1e9 - link_begin_s for name in ("begin_ns", "end_ns"))
         into["off_s"] = [begin_s - fault.since_s, end_s - fault.until_s]
+        into["times"] = int(max(map(abs, into["off_s"])) <= NEAR_S)
         place, hosts, _ = place_of(fault)
         into["found"] = 1
         into["place"] = int(own["place"] == place)
@@ -169,12 +173,12 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
             for one in found
             if name in (one["kind"], "all") or (name in one["traits"] and one["kind"] == NONE)
         ]
-        planted, below, right, false, place, hosts, unknown = (
+        planted, below, right, false, place, hosts, unknown, times = (
             sum(one[key] for one in own)
-            for key in ("planted", "below", "found", "false", "place", "hosts", "unknown")
+            for key in ("planted", "below", "found", "false", "place", "hosts", "unknown", "times")
         )
         label = f"{'quiet: ' * (name in TRAITS)}{name} ({len({one['seed'] for one in own})} links)"
-        rows.append((label, planted, below, right, planted - right, false, place, hosts, unknown))
+        rows.append((label, planted, below, right, planted - right, false, place, hosts, unknown, times))
     return table_text(HEADS, rows)
 
 

@@ -58,6 +58,9 @@ class RaisedStretch:
     """Number of the objective."""
     group: str | None
     begin_ns: int
+    first_end_ns: int
+    """End of its first interval: it began between the two."""
+    last_begin_ns: int
     end_ns: int
     intervals: int
     severe: int
@@ -74,8 +77,11 @@ class RaisedStretch:
         return self.end_ns - self.begin_ns
 
     def is_within(self, incident: Incident) -> bool:
-        """Whether an incident explains it: it covers most of it."""
-        return incident.shared_ns(self.begin_ns, self.end_ns) >= _SAME_SHARE * self.lasted_ns
+        """Whether an incident explains it: it covers most, or is of its group and not much shorter."""
+        is_own = any(one.group == self.group for one in incident.stretches)
+        is_like = is_own and self.lasted_ns <= _MUCH_LONGER * incident.lasted_ns
+        least_ns = min(self.lasted_ns, incident.lasted_ns) if is_like else self.lasted_ns
+        return incident.shared_ns(self.begin_ns, self.end_ns) >= _SAME_SHARE * least_ns
 
 
 STRETCH_COLUMNS: Final = tuple(column.name for column in fields(RaisedStretch))
@@ -95,8 +101,7 @@ class Incident:
     def of(cls, link: str, stretches: Sequence[RaisedStretch]) -> Incident:
         """Return what these stretches, of which there is one at least, are together."""
         longest_first = sorted(stretches, key=lambda one: (-one.lasted_ns, one.begin_ns, one.objective))
-        begin_ns, end_ns = min(one.begin_ns for one in stretches), max(one.end_ns for one in stretches)
-        return cls(link, begin_ns, end_ns, longest_first)
+        return cls(link, _begin_ns(stretches), _end_ns(stretches), longest_first)
 
     @property
     def lasted_ns(self) -> int:
@@ -115,7 +120,13 @@ class Incident:
             return min(max(time_ns, first_ns), last_ns)
 
         stretches = [
-            replace(stretch, begin_ns=within(stretch.begin_ns), end_ns=within(stretch.end_ns))
+            replace(
+                stretch,
+                begin_ns=within(stretch.begin_ns),
+                first_end_ns=within(stretch.first_end_ns),
+                last_begin_ns=within(stretch.last_begin_ns),
+                end_ns=within(stretch.end_ns),
+            )
             for stretch in self.stretches
         ]
         return replace(self, begin_ns=within(self.begin_ns), end_ns=within(self.end_ns), stretches=stretches)
@@ -155,7 +166,10 @@ def raised_stretches(
     # what begins after a silence, or after a run that clears
     parts = runs.with_columns(stretch=numbered(pl.col("is_cut") | clears | clears.shift()))
     is_raised = (pl.col("length") >= objective.raise_after).any().over("stretch")
-    found = summed_stretches(objective, parts.filter("is_bad").filter(is_raised))
+    broken = parts.filter("is_bad").filter(is_raised)
+    found = summed_stretches(objective, broken).join(
+        _edges(broken), on=("group", "begin_ns"), how="left", nulls_equal=True, maintain_order="left"
+    )
     cleared = parts.filter(clears).group_by("group").agg(met="start_ns")
     ended = pl.struct("end_ns", "met").map_elements(
         lambda row: _ended(row["end_ns"], row["met"] or (), silent_ns, last_ns), pl.String
@@ -164,6 +178,22 @@ def raised_stretches(
         found.join(cleared, on="group", how="left", nulls_equal=True, maintain_order="left")
         .with_columns(objective=pl.lit(number), ended=ended)
         .select(STRETCH_COLUMNS)
+    )
+
+
+def _edges(broken: pl.DataFrame) -> pl.DataFrame:
+    """Return where the first interval of each stretch ends, and where the last one begins."""
+    import polars as pl
+
+    return (
+        broken.group_by("stretch")
+        .agg(
+            pl.col("group").first(),
+            begin_ns=pl.col("start_ns").min(),
+            first_end_ns=pl.col("end_ns").get(pl.col("start_ns").arg_min()),
+            last_begin_ns=pl.col("start_ns").get(pl.col("end_ns").arg_max()),
+        )
+        .drop("stretch")
     )
 
 
@@ -200,7 +230,28 @@ def incidents_of(link: str, stretches: Sequence[RaisedStretch]) -> list[Incident
         home = max(together, key=lambda incident: incident.shared_ns(begin_ns, end_ns))
         home.begin_ns, home.end_ns = min(home.begin_ns, begin_ns), max(home.end_ns, end_ns)
         home.stretches.append(stretch)
-    return sorted(found, key=lambda incident: (incident.begin_ns, incident.end_ns))
+    whole = (Incident.of(link, incident.stretches) for incident in found)
+    return sorted(whole, key=lambda incident: (incident.begin_ns, incident.end_ns))
+
+
+def _begin_ns(stretches: Sequence[RaisedStretch]) -> int:
+    """Return when the first stretch begins, within its first interval by those of narrower ones."""
+    first = min(stretches, key=lambda one: (one.begin_ns, one.first_end_ns))
+    within = range(first.begin_ns, first.first_end_ns)
+    width_ns = len(within)
+    finer = [
+        one for one in stretches if one.begin_ns in within and one.first_end_ns - one.begin_ns < width_ns
+    ]
+    return _begin_ns(finer) if finer else first.begin_ns
+
+
+def _end_ns(stretches: Sequence[RaisedStretch]) -> int:
+    """Return when the last stretch ends, within its last interval by those of narrower ones."""
+    last = max(stretches, key=lambda one: (one.end_ns, one.last_begin_ns))
+    within = range(last.last_begin_ns + 1, last.end_ns + 1)
+    width_ns = len(within)
+    finer = [one for one in stretches if one.end_ns in within and one.end_ns - one.last_begin_ns < width_ns]
+    return _end_ns(finer) if finer else last.end_ns
 
 
 def _belongs(incident: Incident, stretch: RaisedStretch) -> bool:

@@ -264,6 +264,8 @@ class ListedStretch(Part, frozen=True):
     objective: str
     group: str | None
     begin_ns: TimeNs
+    first_end_ns: Annotated[int, Meta(description="end of its first interval: it began between the two")]
+    last_begin_ns: Annotated[int, Meta(description="begin of its last interval: it ended from then on")]
     end_ns: TimeNs
     intervals: Annotated[Count, Meta(description="violated ones, severely or not")]
     severe: Count

@@ -135,7 +135,7 @@ class LinkDays:
         groups = ranked_groups(counts, (end_ns - begin_ns) // every_ns)
         intervals = self._near_violations(place, verdicts)
         raised = raised_stretches(objective, intervals, place, extent.last_ns)
-        stretches = raised.drop("objective", "ended")
+        stretches = raised.drop("objective", "first_end_ns", "last_begin_ns", "ended")
         result = ObjectiveResult(
             objective=objective,
             begin_ns=begin_ns,

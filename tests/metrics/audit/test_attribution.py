@@ -102,7 +102,20 @@ def found_of(kind: str, hosts: list[str], changes: dict, *, groups=("link",), ne
     objective = parse_objective({"require": REQUIRE[kind]})
     times = (BEGIN * STEP_NS, END * STEP_NS)
     stretches = [
-        RaisedStretch(0, group, *times, 12, severe=0, value=0.0, n=30, at_ns=times[0], ended="recovered")
+        RaisedStretch(
+            0,
+            group,
+            times[0],
+            times[1],
+            times[0],
+            times[1],
+            12,
+            severe=0,
+            value=0.0,
+            n=30,
+            at_ns=times[0],
+            ended="recovered",
+        )
         for group in groups
     ]
     incident = Incident("link", *times, stretches)

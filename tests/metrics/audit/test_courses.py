@@ -10,7 +10,20 @@ HOUR_NS = 3_600 * 10**9
 
 def incident(begin_h: float, end_h: float, *, group: str = "a", ended: str = "recovered") -> Incident:
     times = (int(begin_h * HOUR_NS), int(end_h * HOUR_NS))
-    stretch = RaisedStretch(0, group, *times, 2, severe=0, value=1.0, n=30, at_ns=times[0], ended=ended)
+    stretch = RaisedStretch(
+        0,
+        group,
+        times[0],
+        times[1],
+        times[0],
+        times[1],
+        2,
+        severe=0,
+        value=1.0,
+        n=30,
+        at_ns=times[0],
+        ended=ended,
+    )
     return Incident("link", *times, [stretch])
 
 

@@ -61,8 +61,10 @@ def test_a_stretch_has_its_worst_value_and_why_it_ended():
     assert stretches("mvv" + " " * 20 + "mmm")[0]["ended"] == "no data"
 
 
-def one_stretch(group: str, begin: float, end: float, objective: int = 0) -> RaisedStretch:
-    times = (int(begin * MINUTE_NS), int(end * MINUTE_NS))
+def one_stretch(
+    group: str, begin: float, end: float, objective: int = 0, *, width: float = 1
+) -> RaisedStretch:
+    times = [int(minutes * MINUTE_NS) for minutes in (begin, begin + width, end - width, end)]
     return RaisedStretch(
         objective, group, *times, 2, severe=0, value=100.0, n=30, at_ns=times[0], ended="recovered"
     )
@@ -79,6 +81,16 @@ def test_stretches_at_one_time_are_one_incident():
     ]
     assert spans(one_stretch("a", 10, 20), one_stretch("a", 30, 40)) == [(10, 20, 1), (30, 40, 1)]
     assert spans(one_stretch("a", 10, 20), one_stretch("a", 12, 22, objective=1)) == [(10, 22, 2)]
+
+
+def test_an_incident_begins_and_ends_by_the_narrowest_intervals():
+    half_hours, tens, fives = (
+        one_stretch("link", begin, end, objective, width=width)
+        for objective, (begin, end, width) in enumerate(((0, 120, 30), (20, 110, 10), (25, 105, 5)))
+    )
+    assert spans(half_hours, tens, fives) == [(25, 105, 3)]
+    # what begins after the first interval of the others tells nothing of the begin
+    assert spans(half_hours, one_stretch("link", 40, 60, 1, width=5)) == [(0, 120, 2)]
 
 
 def test_what_lasts_all_day_does_not_take_in_the_troubles_of_others():

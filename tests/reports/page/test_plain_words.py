@@ -21,7 +21,18 @@ NEAR = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 def incident(place, scope, hosts=(), *, hours=2, value=300.0, is_silence=False) -> FoundIncident:
     times = (MONDAY_NS + 10 * HOUR_NS, MONDAY_NS + (10 + hours) * HOUR_NS)
     stretch = RaisedStretch(
-        0, "link", *times, 2, severe=0, value=value, n=30, at_ns=times[0], ended="recovered"
+        0,
+        "link",
+        times[0],
+        times[1],
+        times[0],
+        times[1],
+        2,
+        severe=0,
+        value=value,
+        n=30,
+        at_ns=times[0],
+        ended="recovered",
     )
     where = Attribution(place, scope, hosts, False, "high", Reason("no change"), "", ())
     stretches = [] if is_silence else [stretch]
