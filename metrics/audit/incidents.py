@@ -166,9 +166,9 @@ def raised_stretches(
     # what begins after a silence, or after a run that clears
     parts = runs.with_columns(stretch=numbered(pl.col("is_cut") | clears | clears.shift()))
     is_raised = (pl.col("length") >= objective.raise_after).any().over("stretch")
-    broken = parts.filter("is_bad").filter(is_raised)
-    found = summed_stretches(objective, broken).join(
-        _edges(broken), on=("group", "begin_ns"), how="left", nulls_equal=True, maintain_order="left"
+    bad = parts.filter("is_bad").filter(is_raised)
+    found = summed_stretches(objective, bad).join(
+        _edges(bad), on=("group", "begin_ns"), how="left", nulls_equal=True, maintain_order="left"
     )
     cleared = parts.filter(clears).group_by("group").agg(met="start_ns")
     ended = pl.struct("end_ns", "met").map_elements(

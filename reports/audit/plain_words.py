@@ -50,7 +50,9 @@ def plain_sentence(
         return f"Nothing was captured for {lasted}, {when}: the capture or the link stood still."
     if where.place == "capture":
         return f"The capture missed packets for {lasted}, {when}, which users did not notice."
-    troubles = dict.fromkeys(trouble_of(objectives[stretch.objective]) for stretch in incident.stretches)
+    troubles: dict[Trouble | None, None] = dict.fromkeys(
+        trouble_of(objectives[stretch.objective]) for stretch in incident.stretches
+    )
     suffered = enumerated([_SUFFERED[trouble] for trouble in troubles])
     return f"{_who(where, near)} {suffered} for {lasted}, {when}: {_WHERE[where.place]}{_named(where)}."
 
