@@ -159,7 +159,7 @@ MORE_KINDS: Final = (*KINDS, "longer path")
 """Those of links of namespaces."""
 ALL_KINDS: Final = (*MORE_KINDS, "capture drops", "unserved", "black hole")
 
-TRAITS: Final = ("far client", "slow server", "long poll", "lossy thin host", "nights", "flash crowd")
+TRAITS: Final = ("far client", "slow application", "long poll", "lossy thin host", "nights", "flash crowd")
 """What a link may be like all the time, or for a good reason: no fault."""
 
 
@@ -173,7 +173,7 @@ def draw_trait(trait: str, random: Random, hosts: list[Host], servers: list[Serv
     match trait:
         case "far client":
             return always({"near_rtt_s": random.uniform(0.2, 0.35)}, hosts=host)
-        case "slow server":
+        case "slow application":
             return always({"response_s": random.uniform(0.6, 2)}, servers=server)
         case "long poll":
             return always({"response_s": random.uniform(15, 40)}, servers=server)
