@@ -19,6 +19,7 @@ from tfrctrace.base.errors import STANDARD_INPUT, FilterError, SpoolError, input
 from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, Progress, SpoolFile, analyse, analyse_pair
+from tfrctrace.parsers.pcap_over_ip import CaptureServer, is_pcap_over_ip
 from tfrctrace.parsers.remote import RemoteFile, is_remote
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.stretches import outside_note, with_ends
@@ -303,7 +304,7 @@ class Pass:
                 return
             sources, form = _inputs_for_core(trace, settings)
             analysis = self._analyse(sources, form, index)
-            is_one_file = len(trace) == 1 and not is_remote(trace[0])
+            is_one_file = len(trace) == 1 and not isinstance(sources[0], tuple)
             if settings.format is None and is_one_file and _is_unknown(analysis):
                 analysis = self._analyse_with_reader(trace[0], index) or analysis
             self._results[index] = analysis
@@ -492,16 +493,20 @@ class PacketBatches:
 def _inputs_for_core(trace: Sequence[str], settings: ReadSettings) -> tuple[list[Source], str | None]:
     """Return what to give to the core for the inputs `trace`, and as which format."""
     form = settings.format
-    opened: list[Source] = [
-        (name, RemoteFile(name, settings.store)) if is_remote(name) else name for name in trace
-    ]
     if form is None:
-        return opened, None
+        return [_opened(name, settings) for name in trace], None
     from tfrctrace.parsers.plugins import PACKETS_FORMAT, is_reader, read_with, reader_named
 
     if not is_reader(form):
-        return opened, form
+        return [_opened(name, settings) for name in trace], form
     return [read_with(reader_named(form), name) for name in trace], PACKETS_FORMAT
+
+
+def _opened(name: str, settings: ReadSettings) -> Source:
+    """Return what the core reads: a name of the file system, or a name with what gives its bytes."""
+    if is_pcap_over_ip(name):
+        return name, CaptureServer(name)
+    return (name, RemoteFile(name, settings.store)) if is_remote(name) else name
 
 
 def _is_unknown(analysis: Analysis) -> bool:

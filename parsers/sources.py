@@ -1,4 +1,4 @@
-"""Find the inputs that arguments name: files, directories and standard input, in a fixed order."""
+"""Find the inputs that arguments name: files, directories, streams and objects, in a fixed order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import STANDARD_INPUT, UsageError, input_problem
+from tfrctrace.parsers.pcap_over_ip import host_and_port, is_pcap_over_ip
 from tfrctrace.parsers.remote import is_remote, listed_objects, public_url
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ class Inputs:
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def is_standard_input(self) -> bool:
-        """Whether there is one input and it can be read only once."""
-        return self.names == [STANDARD_INPUT]
+    def is_read_once(self) -> bool:
+        """Whether an input is a stream that is gone when it was read: standard input, or PCAP over IP."""
+        return any(name == STANDARD_INPUT or is_pcap_over_ip(name) for name in self.names)
 
 
 def find_inputs(arguments: Sequence[str], *, join: bool = False, store: StoreAccess | None = None) -> Inputs:
@@ -57,7 +58,10 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False, store: StoreAcc
     if list(arguments) == [STANDARD_INPUT]:
         _refuse_terminal()
     for argument in arguments:
-        if is_remote(argument):
+        if is_pcap_over_ip(argument):
+            host_and_port(argument)
+            inputs.names.append(argument)
+        elif is_remote(argument):
             inputs.names += remote_names(argument, store)
         elif os.path.isdir(argument):
             _add_directory(inputs, argument)
@@ -120,7 +124,7 @@ def ns3_place(name: str) -> str | None:
 
 
 def _is_pipe(name: str) -> bool:
-    return os.path.exists(name) and size_in_bytes(name) is None
+    return is_pcap_over_ip(name) or (os.path.exists(name) and size_in_bytes(name) is None)
 
 
 def _refuse_terminal() -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.base.errors import input_problem
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.parsers.pcap_over_ip import is_pcap_over_ip
 from tfrctrace.parsers.remote import (
     StoreAccess,
     described_object,
@@ -96,6 +97,11 @@ def find_captures(arguments: Sequence[str], store: StoreAccess | None = None) ->
     their URLs; one that ends in `/` stands for all below with a capture's name.
     """
     found = FoundFiles()
+    for server in filter(is_pcap_over_ip, arguments):
+        raise UsageError(
+            f"`{server}` is no file, and a batch goes on where it was stopped",
+            hint="save the capture to a file first, or read it by `tfrctrace flows`",
+        )
     for url in filter(is_remote, arguments):
         _add_objects(found, url, store or StoreAccess())
     arguments = [argument for argument in arguments if not is_remote(argument)]

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from tfrctrace.base.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
+from tfrctrace.base.errors import STANDARD_INPUT, InputError, ReadOnceError, TfrctraceWarning, UsageError
 from tfrctrace.base.interruptible import STEP_S
 from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
@@ -134,13 +134,13 @@ class Passes:
     @property
     def is_read_once(self) -> bool:
         """Whether the trace comes through a pipe, so that its one pass has to collect everything."""
-        return self._inputs.is_standard_input
+        return self._inputs.is_read_once
 
     @property
     def name(self) -> str:
         """What the trace is called in a title: the file's name, or how many files there are."""
         names = self.names
-        if self._inputs.is_standard_input:
+        if names == [STANDARD_INPUT]:
             return "standard input"
         return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} traces"
 
@@ -272,11 +272,11 @@ class Passes:
         return self._readings[0][1] if self._readings else self._read_one("flows")
 
     def _read_one(self, name: TableName) -> PassResult:
-        """Return a reading with the table `name`; of standard input, with all that there will ever be."""
+        """Return a reading with the table `name`; of what is read once, with all that there will ever be."""
         known = get_args(TableName)
         if name not in known:
             raise UsageError(f"a trace has no table `{name}`", hint=proposal_or_all(name, known))
-        if self._inputs.is_standard_input and not self._readings:
+        if self._inputs.is_read_once and not self._readings:
             return self.read(*ONE_PASS)
         return self.read(name)
 
@@ -296,7 +296,7 @@ class Passes:
         return PacketBatches(self._inputs.names, self._settings, columns)
 
     def _refuse_second_reading(self, wanted: str) -> None:
-        if self._inputs.is_standard_input and (self._readings or self._was_streamed):
+        if self._inputs.is_read_once and (self._readings or self._was_streamed):
             raise ReadOnceError(wanted)
 
     def _pass(

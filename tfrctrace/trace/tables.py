@@ -167,15 +167,15 @@ class Tables(Passes):
 
     def counted_frames(self, basis: Basis, width_ns: int, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Give what `counted` returns in frames of bounded size, with those of `columns` that it has."""
-        if basis == "received" or self._inputs.is_standard_input:
+        if basis == "received" or self._inputs.is_read_once:
             bins = self.counted(basis, width_ns)
             yield bins.select([name for name in dict.fromkeys(columns) if name in bins.columns])
         else:
             yield from self._bin_table(width_ns).frames(columns)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:
-        """Return bins of `width_ns`: counted anew, or for standard input made from those there are."""
-        if self._inputs.is_standard_input:
+        """Return bins of `width_ns`: counted anew, or for what is read once made from those there are."""
+        if self._inputs.is_read_once:
             return self._joined_bins(width_ns)
         return self._bin_table(width_ns).frame()
 

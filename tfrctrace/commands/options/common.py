@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _TRACES = typer.Argument(
     metavar="TRACE",
     help="Captures, simulator traces, tcpdump text or logs, also compressed; directories of them; "
-    "or - for standard input.",
+    "- for standard input; or tcp://HOST:PORT for PCAP over IP.",
     show_default=False,
 )
 Traces = Annotated[list[str], _TRACES]
