@@ -218,7 +218,7 @@ def test_what_goes_wrong_is_said_without_secrets(run, store, trouble, words, mon
     if store.stalls:
         monkeypatch.setenv("TFRCTRACE_STORE_TIMEOUT", "1")
     if store.drips:
-        monkeypatch.setenv("TFRCTRACE_STORE_TIMEOUT", "10")
+        monkeypatch.setenv("TFRCTRACE_STORE_TIMEOUT", "3")
     outcome, _ = flows_of(run, f"{store.url}/bucket/link.pcapng.gz?{SECRET}")
     assert outcome.status == NOT_READ
     assert words in outcome.err
