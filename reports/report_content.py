@@ -43,7 +43,7 @@ class ReportContent:
     """The largest flows."""
     causes: Mapping[tuple[int, str], FlowCauses]
     untold: Sequence[UntoldFlow]
-    """Shown flows with data of which no cause is told."""
+    """Shown flows with data whose cause is unknown."""
     """Why they were no faster, by flow and direction."""
     starts_ns: Mapping[str, int]
     """When each input began; of one trace, when this did."""

@@ -114,13 +114,13 @@ _UNTOLD: Final[Mapping[str, str]] = {
     "dccp": "DCCP's congestion control sets the rate (`tfrctrace replay` shows what it allowed)",
     "tfrc": "TFRC sets the rate by reports of the receiver (`tfrctrace replay` shows what it allowed)",
 }
-"""Why no cause is told of flows of a transport, or what tells instead."""
+"""Why the causes of flows of a transport are unknown, or what shows them instead."""
 
 _MOST_NAMED: Final = 5
 
 
 def by_reason(flows: Iterable[UntoldFlow]) -> dict[str, list[UntoldFlow]]:
-    """Return flows of which no cause is told by the reason, in order."""
+    """Group flows without causes by the reason, in order."""
     found: dict[str, list[UntoldFlow]] = {}
     for flow in flows:
         found.setdefault(_UNTOLD.get(flow.transport, "its transport is not followed"), []).append(flow)
@@ -128,13 +128,13 @@ def by_reason(flows: Iterable[UntoldFlow]) -> dict[str, list[UntoldFlow]]:
 
 
 def untold(flows: Iterable[UntoldFlow]) -> Iterator[str]:
-    """Give a sentence on the flows of each transport of which no cause is told."""
+    """Give a sentence on the flows of each transport that has no causes."""
     for reason, own in by_reason(flows).items():
         names = [str(flow.flow) for flow in own[:_MOST_NAMED]]
         if len(own) > _MOST_NAMED:
             names.append(f"{format_count(len(own) - _MOST_NAMED)} more")
         named = f"Flow{'s' if len(own) > 1 else ''} {enumerated(names)} ({own[0].transport.upper()})"
-        yield f"{named}: no cause is told, as {reason}."
+        yield f"{named}: cause unknown, because {reason}."
 
 
 def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:

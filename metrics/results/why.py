@@ -107,7 +107,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A flow with data of which no cause is told."""
+    """A flow with data whose cause is unknown."""
 
     flow: FlowNumber
     transport: str
@@ -115,7 +115,7 @@ class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UntoldFlows(Struct, frozen=True, forbid_unknown_fields=True):
-    """Flows of one kind, of which no cause is told."""
+    """Flows of one kind whose cause is unknown."""
 
     reason: Annotated[str, Meta(description="in English; later releases may word it otherwise")]
     flows: list[UntoldFlow]

@@ -41,7 +41,7 @@ def write_why(
 ) -> None:
     """Write why each of the flows `shown`, of those `beside` them, was no faster.
 
-    `others` are flows of which no cause is told, `order` is how flows were chosen; empty if they were named.
+    `others` are flows whose cause is unknown, `order` is how flows were chosen; empty if they were named.
     """
     for flow in shown:
         ends = f"{flow.src}:{flow.src_port} → {flow.dst}:{flow.dst_port}"

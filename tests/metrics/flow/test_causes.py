@@ -145,7 +145,7 @@ def test_of_flows_in_the_same_row_as_others_only_those_with_data_are_untold():
     assert found == [UntoldFlow(2, "quic", 16), UntoldFlow(4, "dccp", None)]
     assert [line.split(":")[0] for line in untold(found)] == ["Flow 2 (QUIC)", "Flow 4 (DCCP)"]
     (many,) = untold([UntoldFlow(number, "quic", 1) for number in range(1, 9)])
-    assert many.startswith("Flows 1, 2, 3, 4, 5 and 3 more (QUIC): no cause is told, as QUIC encrypts")
+    assert many.startswith("Flows 1, 2, 3, 4, 5 and 3 more (QUIC): cause unknown, because QUIC encrypts")
 
 
 def test_every_transport_that_flows_have_has_a_reason():

@@ -74,7 +74,7 @@ def test_where_nothing_tells_it_says_why(run):
         *("Flow 1 (TFRC):", "Flow 2 (UDP): ", "Flow 3 (TCP): ")
     ]
     assert run("why", trace, "--flow", "2").out.startswith(
-        "Flow 2 (UDP): no cause is told, as UDP has no window"
+        "Flow 2 (UDP): cause unknown, because UDP has no window"
     )
     document = json.loads(run("why", trace, "--format", "json").out)
     schema = json.loads((ROOT / "docs" / "why.schema.json").read_text())
