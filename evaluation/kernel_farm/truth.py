@@ -2,7 +2,9 @@
 
     python evaluation/kernel_farm/truth.py RUNS      print it for each run
 
-The receiver is the kernel's own clock (`tcpi_rwnd_limited`, steps of 10 ms). The application holds the flow
+The receiver is the kernel's own clock (`tcpi_rwnd_limited`, steps of 10 ms), and all of the time between two
+samples that both show data up to the edge of the window: of a sender that paces (BBR), `tcp_write_xmit` asks
+for the pace before it asks for the window, and stops the clock meanwhile. The application holds the flow
 back while the program has no data for the socket and the kernel none that is not sent; the send buffer,
 while the program has data, the kernel none that is not sent, and the window room. The kernel's clock of the
 send buffer (`tcpi_sndbuf_limited`) is a lower bound: it starts where a transmission finds the buffer full
@@ -71,16 +73,19 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
     first, last = samples[0], samples[-1]
     life_s = (last["time_ns"] - first["time_ns"]) / 1e9
     changes = [(row["time_ns"], row["state"]) for row in states]
-    application_ns = send_buffer_ns = 0
+    application_ns = send_buffer_ns = receiver_ns = 0
     for before, after in pairwise(samples):
+        if _is_at_edge(before) and _is_at_edge(after):
+            receiver_ns += after["time_ns"] - before["time_ns"]
+            continue
+        receiver_ns += 1000 * (after["rwnd_limited_us"] - before["rwnd_limited_us"])
         if before["notsent_bytes"] or before["rwnd_limited_us"] < after["rwnd_limited_us"]:
             continue
         idle_ns = _idle_ns(changes, before["time_ns"], after["time_ns"])
         application_ns += idle_ns
         if after["notsent_bytes"] == 0 and _has_room(before) and _has_room(after):
             send_buffer_ns += after["time_ns"] - before["time_ns"] - idle_ns
-    application_s, send_buffer_s = application_ns / 1e9, send_buffer_ns / 1e9
-    receiver_s = last["rwnd_limited_us"] / 1e6
+    application_s, send_buffer_s, receiver_s = application_ns / 1e9, send_buffer_ns / 1e9, receiver_ns / 1e9
     return Truth(
         life_s=life_s,
         application_s=application_s,
@@ -99,6 +104,11 @@ def _has_room(sample: dict[str, Any]) -> bool:
     """Return whether the congestion window would let another segment go (`tcp_packets_in_flight`)."""
     flight = sample["unacked"] - sample["sacked"] - sample["lost"] + sample["retrans"]
     return bool(flight < sample["snd_cwnd"])
+
+
+def _is_at_edge(sample: dict[str, Any]) -> bool:
+    """Return whether the receive window has no room for another segment (`tcp_snd_wnd_test`)."""
+    return bool((sample["unacked"] + 1) * sample["snd_mss"] > sample["snd_wnd"])
 
 
 def _idle_ns(changes: list[tuple[int, str]], begin_ns: int, end_ns: int) -> int:
