@@ -139,6 +139,15 @@ def test_the_receiver_is_the_kernels_own_clock():
     assert (truth.retransmitted, truth.min_rtt_ms) == (3, 20.5)
 
 
+def test_a_pacing_sender_with_a_full_receive_window_waits_for_the_receiver():
+    from truth import truth_of
+
+    full = {"unacked": 20, "snd_mss": 1448, "snd_wnd": 28_960}
+    # BBR: while the pace is waited for, the kernel's clock stands
+    truth = truth_of(_samples((0, full), (4, full), (5, full | {"unacked": 10})), _states((0.0, "writes")))
+    assert (truth.receiver_s, truth.network_s, truth.largest) == (4, 1, "receiver")
+
+
 def test_causes_are_judged_by_what_the_kernel_counted():
     from judge import judge
 
