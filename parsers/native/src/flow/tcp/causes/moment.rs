@@ -14,7 +14,7 @@ pub enum Event {
     /// Data that were sent before.
     Repair { is_timeout: bool },
     /// The other side acknowledges, perhaps nothing new.
-    Acknowledgement { carries_data: bool },
+    Acknowledgement { carries_data: bool, echoes_mark: bool },
     /// Nothing of these.
     Other,
 }
@@ -95,5 +95,5 @@ fn acknowledgement_event(tcp: &Tcp, payload: u32) -> Event {
     if !flags.has(TcpFlags::ACK) || flags.has(TcpFlags::SYN | TcpFlags::RST) {
         return Event::Other;
     }
-    Event::Acknowledgement { carries_data: payload > 0 }
+    Event::Acknowledgement { carries_data: payload > 0, echoes_mark: flags.has(TcpFlags::ECE) }
 }

@@ -52,6 +52,8 @@ pub struct Path {
     lap_rtt_ns: Option<i64>,
     last_rtt_ns: i64,
     was_repairing: bool,
+    /// Whether the receiver echoed a mark since the last cut.
+    is_marked: bool,
 }
 
 impl Path {
@@ -72,12 +74,17 @@ impl Path {
             self.lap_rtt_ns = Some(self.lap_rtt_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
         }
         match moment.event {
-            Event::Acknowledgement { .. } => self.on_acknowledgement(moment),
+            Event::Acknowledgement { echoes_mark, .. } => {
+                self.is_marked |= echoes_mark;
+                self.on_acknowledgement(moment);
+            }
             Event::Repair { is_timeout } if !self.was_repairing => {
                 self.cut(moment, if is_timeout { CutReason::Timeout } else { CutReason::Loss });
             }
-            // RFC 3168 section 6.1.2: the first new data after the reduction say so.
-            Event::Data { cuts_window: true, .. } if !is_repairing => self.cut(moment, CutReason::Mark),
+            // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
+            Event::Data { cuts_window: true, .. } if self.is_marked && !is_repairing => {
+                self.cut(moment, CutReason::Mark);
+            }
             _ => {}
         }
         self.was_repairing = is_repairing;
@@ -106,5 +113,6 @@ impl Path {
         let least_rtt_ns = self.laps.last().map_or(rtt_ns, |lap| lap.rtt_ns);
         let (time_ns, delivered) = (moment.time_ns, moment.delivered);
         self.cuts.push(Cut { time_ns, reason, rtt_ns, least_rtt_ns, delivered });
+        self.is_marked = false;
     }
 }

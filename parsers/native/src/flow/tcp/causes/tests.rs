@@ -47,12 +47,12 @@ impl Sender {
 
     fn acknowledge(&mut self, time_ms: i64, bytes: i64, rtt_ms: i64) {
         self.delivered += bytes;
-        let event = Event::Acknowledgement { carries_data: false };
+        let event = Event::Acknowledgement { carries_data: false, echoes_mark: false };
         self.show(time_ms, event, 0, Some(rtt_ms));
     }
 
     fn hear(&mut self, time_ms: i64) {
-        let event = Event::Acknowledgement { carries_data: true };
+        let event = Event::Acknowledgement { carries_data: true, echoes_mark: false };
         self.show(time_ms, event, 0, None);
     }
 
@@ -221,7 +221,7 @@ fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
             view.on_moment(moment(data_ms, data, first + segment * MSS, first), true, newest, near_ns);
         }
         let end = first + window;
-        let ack = Event::Acknowledgement { carries_data: false };
+        let ack = Event::Acknowledgement { carries_data: false, echoes_mark: false };
         let answer = stamp(5_001 + round, 1_000 + sent_ms);
         view.on_moment(moment(data_ms + 10, ack, end, end), false, answer, near_ns);
         sent_ms = data_ms + 50;
@@ -273,7 +273,7 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
     for time_ns in [i64::MIN, -1, 0, 1, i64::MAX - 1, i64::MAX, 5] {
         for event in [
             Event::Data { is_pushed: false, cuts_window: true },
-            Event::Acknowledgement { carries_data: true },
+            Event::Acknowledgement { carries_data: true, echoes_mark: false },
             Event::Repair { is_timeout: time_ns > 0 },
         ] {
             sender.next += MSS;
@@ -298,4 +298,19 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
         }
     }
     assert_eq!(sender.ledger().last().map(|last| last.end_ns), Some(i64::MAX));
+}
+
+#[test]
+fn test_a_window_reduced_without_an_echoed_mark_is_not_marked() {
+    for (echoes_mark, marked) in [(false, 0), (true, 1)] {
+        let mut sender = Sender::new(600 * MSS);
+        (0..20).for_each(|_| sender.send(50, MSS, false));
+        sender.delivered += 10 * MSS;
+        let event = Event::Acknowledgement { carries_data: false, echoes_mark };
+        sender.show(100, event, 0, Some(50));
+        sender.next += MSS;
+        // RFC 3168 section 6.1.2: CWR follows each reduction, also after a loss.
+        sender.show(101, Event::Data { is_pushed: false, cuts_window: true }, MSS, None);
+        assert_eq!(sender.waits.path.cuts.len(), marked);
+    }
 }
