@@ -384,6 +384,7 @@ def check(path: Path, collect: Sequence[str] = (), **given: Any) -> None:
     assert repr(packed) == repr(kept), path
 
 
+@pytest.mark.slow
 def test_packing_after_every_packet_changes_no_result(tmp_path: Path) -> None:
     """The captures of the repository, as they are and with hours after."""
     checked = 0

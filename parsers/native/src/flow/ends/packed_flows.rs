@@ -49,6 +49,14 @@ struct Block {
     left: u8,
 }
 
+impl Block {
+    /// Whether it may hold as much as it says: a byte of LZ4 is at most 255 of what was packed.
+    fn is_sound(&self) -> bool {
+        let size = self.packed.first_chunk().map_or(0, |size| u32::from_le_bytes(*size));
+        size as usize <= 255 * self.packed.len()
+    }
+}
+
 /// Neighbours that are packed, or were: their places are those in the order of packing.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PackedFlows {
@@ -71,7 +79,10 @@ impl PackedFlows {
     /// Whether what was read back from a checkpoint fits together.
     pub fn is_sound(&self) -> bool {
         let has_block = |flow: &PackedFlow| usize::from(flow.block) < self.blocks.len();
-        self.flows.len() <= FLOWS && self.blocks.len() <= FLOWS && self.flows.iter().all(has_block)
+        self.flows.len() <= FLOWS
+            && self.blocks.len() <= FLOWS
+            && self.flows.iter().all(has_block)
+            && self.blocks.iter().all(Block::is_sound)
     }
 
     /// Since when the flow at a place has been silent.
