@@ -139,7 +139,7 @@ def test_noise_fails_the_gate_no_more_often_than_it_says():
         ]
         verdicts = judge_baseline(baseline, comparisons, now, Rules(0.0, 0.01, "welch", "fail"))
         failed += any(verdict.outcome == "fail" for verdict in verdicts)
-    # the test has two sides and only one of them fails: 1.5 on average; above 8 once in 30,000 such experiments
+    # the test has two sides and only one of them fails: 1.5 on average, and above 8 once in 30,000 times
     assert failed <= 8
 
 
