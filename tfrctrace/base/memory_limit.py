@@ -41,6 +41,8 @@ def run_in_child(run: Callable[[], int], on_crash: Callable[[str], int]) -> int:
     # the child reports a shortage if Polars cannot be loaded, or goes on with fewer threads
     warnings.filterwarnings("ignore", message="Polars binary is missing", category=UserWarning)
     os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:false")
+    # the backtrace of a failed allocation allocates too, and where that fails waits for itself for ever
+    os.environ["RUST_BACKTRACE"] = "0"
     ended, ends = os.pipe()
     parent = os.getpid()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import subprocess
 import sys
@@ -40,6 +41,8 @@ def limited(which, most, folder, *arguments, loaded="sys"):
         capture_output=True,
         text=True,
         check=False,
+        # whose environment asks for backtraces waited for ever for that of a failed allocation
+        env={**os.environ, "RUST_BACKTRACE": "1"},
     )
 
 
