@@ -32,7 +32,7 @@ BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || co
 PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
 	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
 	'evaluation/dumbbells/*.py' 'evaluation/fields/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
-	sample_traces/make.py 'tests/data/*.py' tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
+	sample_traces/make.py 'tests/data/*.py' tests/data/hangs/make.py tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
 
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'

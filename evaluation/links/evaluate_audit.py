@@ -141,8 +141,9 @@ def found_of(
     own = max(incidents, key=lambda one: times[one["number"]], default=None)
     if own is not None and times[own["number"]]:
         begin_s, end_s = (own[name] / 1e9 - link_begin_s for name in ("begin_ns", "end_ns"))
-        into["off_s"] = [begin_s - fault.since_s, end_s - fault.until_s]
-        into["times"] = int(max(map(abs, into["off_s"])) <= NEAR_S)
+        off_s = [begin_s - fault.since_s, end_s - fault.until_s]
+        into["off_s"] = off_s
+        into["times"] = int(max(map(abs, off_s)) <= NEAR_S)
         place, hosts, _ = place_of(fault)
         into["found"] = 1
         into["place"] = int(own["place"] == place)
