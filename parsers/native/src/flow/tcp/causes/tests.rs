@@ -89,6 +89,25 @@ fn test_an_application_that_writes_full_segments_at_times_waits_for_itself() {
     assert_eq!(found.last().map(|last| last.end_ns), Some((100 + 49 * 100 + 24) * MS));
 }
 
+/// A sender whose segments leave so many at a time, every 10 ms, the last of them pushed; acknowledgements come
+/// between.
+fn paced(segments: i64) -> Vec<Stretch> {
+    let mut sender = Sender::new(600 * MSS);
+    for turn in 0..200 {
+        (1..=segments).for_each(|segment| sender.send(50 + 10 * turn, MSS, segment == segments));
+        if turn >= 10 {
+            sender.acknowledge(55 + 10 * turn, segments * MSS, 105);
+        }
+    }
+    sender.ledger()
+}
+
+#[test]
+fn test_a_pushed_segment_ends_a_write_only_if_it_left_alone() {
+    assert_eq!(time_of(&paced(2), Cause::Application), 0);
+    assert!(time_of(&paced(1), Cause::Application) > 1_500);
+}
+
 #[test]
 fn test_data_up_to_the_edge_of_the_window_wait_for_the_receiver() {
     let mut sender = Sender::new(8 * MSS);

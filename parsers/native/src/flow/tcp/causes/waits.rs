@@ -356,6 +356,9 @@ impl Waits {
             self.decide_on_data(emptied_ns, before);
             return self.decide_on_data(end_ns, after);
         }
+        // Linux pushes the last of each two or more segments that leave together, whatever follows.
+        let is_together = sent.is_whole && self.has_pushes && sent.burst.1 > self.full_size;
+        let ends_write = ends_write && !(is_together && self.answers.emptied_ns.is_none());
         let wait = self.wait_for_data_or_window(&sent, ends_write, end_ns);
         self.decide_on_data(end_ns, wait);
     }
