@@ -82,6 +82,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
 CONTROL_REASONS: Final[Mapping[str, str]] = {
     "not_limited_by_path": "application, receiver or send buffer limited it for more than 10 % of the time",
     "marks": "counted congestion marks (accurate ECN) reduced its window, which is not modelled yet",
+    "not_at_sender": "it was captured away from the sender, or may have been, where its windows do not show",
     "few_rounds": "fewer than three losses and thirty round trips show how its window changed",
     "not_predicted": "none of those known predicts its window well, and better than a smooth curve does",
     "alike": "too many are alike in what was seen",

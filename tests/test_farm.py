@@ -162,7 +162,7 @@ def test_names_are_judged_by_what_sent():
     from judge_names import judge, matrix, table
 
     runs = FARM.parents[1] / "tests" / "data" / "causes"
-    judged = [judge(runs / name) for name in ("0000-bottleneck-reno", "0002-receiver-vegas")]
+    judged = [judge(runs / name, "sender") for name in ("0000-bottleneck-reno", "0002-receiver-vegas")]
     reno, vegas = judged
     assert (reno.controller, reno.is_right) == ("reno", True)
     assert (vegas.names, vegas.is_right) == ((), False)

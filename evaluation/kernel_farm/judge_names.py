@@ -1,8 +1,8 @@
 """Compare the congestion controls that are named with those that sent the flows of the farm.
 
-    python evaluation/kernel_farm/judge_names.py RUNS [RUNS ...] [--wrong]
+    python evaluation/kernel_farm/judge_names.py RUNS [RUNS ...] [--vantage sender] [--wrong]
 
-Each flow of a run's main sender and of its competitors counts, by the capture at its sender. An answer is
+The flow of each run's main sender counts, by the capture at one place. An answer is
 right if the controller of the flow is among its names. A flow without a name is neither right nor wrong.
 """
 
@@ -20,6 +20,7 @@ import tfrctrace
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import truth
+from judge import VANTAGES
 from scenario import CONTROLLERS
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ UNKNOWN: Final = frozenset({"bbr", "cdg", "nv"})
 """Controllers that are not among the candidates, or, as BBR in less than 10 s, may not show their sign."""
 
 
-def judge(folder: Path) -> Named | None:
+def judge(folder: Path, vantage: str) -> Named | None:
     """Return what is said of the main flow of a run, None without one."""
     scenario, _ = truth.read(folder)
-    trace = tfrctrace.open(folder / "sender.pcap.gz")
+    trace = tfrctrace.open(folder / f"{vantage}.pcap.gz")
     for row in trace.why():
         if row.src_port == scenario.sender.port:
             modes = trace.flows.filter(flow=row.flow)["ecn_mode"]
@@ -115,9 +116,10 @@ def main() -> None:
     )
     parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
     parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
+    parser.add_argument("--vantage", choices=VANTAGES, default="sender", help="where the captures were made")
     asked = parser.parse_args()
     folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
-    judged = [one for one in map(judge, folders) if one is not None]
+    judged = [one for folder in folders if (one := judge(folder, asked.vantage)) is not None]
     print(*table("limit", judged, lambda one: one.scenario.limit), "", sep="\n")
     print(*table("round-trip time", judged, _rtt), "", sep="\n")
     print(*table("queue", judged, lambda one: one.scenario.queue), "", sep="\n")

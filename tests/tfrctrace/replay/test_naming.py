@@ -19,7 +19,12 @@ from tfrctrace.replay.controller import Report, Start
 from tfrctrace.replay.naming.answer import ALIKE, FEW_ROUNDS, NOT_PREDICTED, answer
 from tfrctrace.replay.naming.candidates import CANDIDATES
 from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, observations
-from tfrctrace.replay.naming.of_trace import MARKS, NOT_LIMITED_BY_PATH, congestion_controls
+from tfrctrace.replay.naming.of_trace import (
+    MARKS,
+    NOT_AT_SENDER,
+    NOT_LIMITED_BY_PATH,
+    congestion_controls,
+)
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
 from tfrctrace.replay.tcp.dctcp import Dctcp
@@ -123,6 +128,16 @@ def test_nothing_is_said_of_a_flow_that_the_path_did_not_limit(run: str) -> None
     assert found.congestion_control_reason == "not_limited_by_path"
 
 
+@pytest.mark.parametrize(
+    ("capture", "vantage", "reason"),
+    [("receiver", None, NOT_AT_SENDER), ("sender", "middle", "away_from_sender")],
+)
+def test_nothing_is_said_away_from_the_sender(capture: str, vantage: str | None, reason: str) -> None:
+    path = DATA / "causes" / "0010-policer-yeah" / f"{capture}.pcap.gz"
+    found = max(tfrctrace.open(path, vantage=vantage).why(), key=lambda one: one.payload_bytes or 0)
+    assert (found.congestion_control, found.congestion_control_reason) == (None, reason)
+
+
 def test_the_kernel_of_the_sample_trace_is_another_one() -> None:
     # Linux 6.18, iperf3 -C cubic to port 5201 and -C reno to 5202 (sample_traces/make.py)
     flows = tfrctrace.open(ROOT / "sample_traces" / "two-flows.pcapng.gz").why()
@@ -217,7 +232,7 @@ def test_a_timeout_and_a_long_recovery_show_no_cut() -> None:
 
 
 def test_every_reason_and_answer_has_words() -> None:
-    reasons = {FEW_ROUNDS, NOT_PREDICTED, ALIKE, NOT_LIMITED_BY_PATH, MARKS}
+    reasons = {FEW_ROUNDS, NOT_PREDICTED, ALIKE, NOT_LIMITED_BY_PATH, NOT_AT_SENDER, MARKS}
     assert set(CONTROL_REASONS) == reasons
     found = largest(DATA / "causes" / "0010-policer-yeah" / "sender.pcap.gz")
     for reason in (*reasons, "away_from_sender"):

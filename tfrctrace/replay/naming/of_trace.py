@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
 from tfrctrace.replay.naming.candidates import BBR
@@ -70,6 +71,7 @@ _ECN: Final = ("rfc3168", "accurate")
 
 NOT_LIMITED_BY_PATH: Final = "not_limited_by_path"
 MARKS: Final = "marks"
+NOT_AT_SENDER: Final = "not_at_sender"
 
 
 def congestion_controls(
@@ -162,10 +164,18 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
         reason.alias("reason"), may_be_paced=may_be_paced & (reason == NOT_LIMITED_BY_PATH)
     )
-    counted = flows.filter(pl.col("reported_ce_packets") > 0)
-    marked = counted.select(*_OF_DIRECTION, pl.lit(MARKS).alias("marks"))
-    rows = found.join(marked, on=_OF_DIRECTION, how="left", maintain_order="left")
-    return rows.select(*_OF_DIRECTION, pl.coalesce("reason", "marks").alias("reason"), "may_be_paced")
+    is_at_sender = (pl.col("vantage") == "sender") & (pl.col("vantage_confidence") >= BELIEVED)
+    signs = flows.select(
+        *_OF_DIRECTION,
+        marks=pl.when(pl.col("reported_ce_packets") > 0).then(pl.lit(MARKS)),
+        away=pl.when(~is_at_sender.fill_null(value=False)).then(pl.lit(NOT_AT_SENDER)),
+    )
+    rows = found.join(signs, on=_OF_DIRECTION, how="left", maintain_order="left")
+    return rows.select(
+        *_OF_DIRECTION,
+        pl.coalesce("reason", "away", "marks").alias("reason"),
+        may_be_paced=pl.col("may_be_paced") & pl.col("away").is_null(),
+    )
 
 
 def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
