@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError, source_name
-from tfrctrace.parsers.pcap_over_ip import is_pcap_over_ip
-from tfrctrace.parsers.remote import is_remote
-from tfrctrace.parsers.sources import size_in_bytes
+from tfrctrace.parsers.sources import is_url, size_in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +62,7 @@ def check_pair(names: Sequence[str], pair: Pair) -> None:
             hint="more than two must have one clock: leave it out",
         )
     for name in names:
-        if is_remote(name) or is_pcap_over_ip(name) or (size_in_bytes(name) is None and os.path.exists(name)):
+        if is_url(name) or (size_in_bytes(name) is None and os.path.exists(name)):
             raise UsageError(
                 f"{source_name(name)} is no file, but a pair is read twice, for clocks and for delays",
                 hint="save the capture to a file first",

@@ -16,8 +16,7 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, runtime_checkable
 
 from tfrctrace.base.errors import STANDARD_INPUT, UsageError
-from tfrctrace.parsers.pcap_over_ip import is_pcap_over_ip
-from tfrctrace.parsers.remote import is_remote
+from tfrctrace.parsers.sources import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,7 +91,7 @@ def check_format(name: str | None) -> str | None:
 
 def read_with(reader: Reader, name: str) -> tuple[str, PacketStream]:
     """Return an input for the core with the packets that `reader` yields."""
-    if is_remote(name) or is_pcap_over_ip(name):
+    if is_url(name):
         raise UsageError(
             f"`{name}` is no file, and readers of other packages read files or standard input",
             hint="save it to a file first",

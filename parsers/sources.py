@@ -75,6 +75,11 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False, store: StoreAcc
     return inputs
 
 
+def is_url(name: str) -> bool:
+    """Return whether an input is an object of a store, or what a server sends, and no file."""
+    return is_remote(name) or is_pcap_over_ip(name)
+
+
 def remote_names(argument: str, store: StoreAccess | None) -> list[str]:
     """Return the URLs of the objects that a URL names: all below it if it ends in `/`."""
     if not argument.endswith("/"):

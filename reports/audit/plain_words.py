@@ -21,8 +21,8 @@ _SUFFERED: Final[Mapping[Trouble | None, str]] = {
     "delay": "waited for slow round trips",
     "loss": "lost packets",
     "connections": "could not connect",
-    "requests": "got no answers",
-    "answers": "waited for answers",
+    "requests": "got no answer to requests",
+    "answers": "got slow answers",
     "names": "waited for names to be looked up",
     "ping": "lost pings",
     "radio": "had a bad radio link",
@@ -35,7 +35,7 @@ _WHERE: Final[Mapping[Place, str]] = {
     "capture": "the capture missed packets",
     "radio": "the trouble was the radio link",
     "load": "the link was full",
-    "unknown": "where the trouble was is not known",
+    "unknown": "the place of the trouble is not known",
 }
 
 
@@ -49,7 +49,7 @@ def plain_sentence(
     if incident.is_silence:
         return f"Nothing was captured for {lasted}, {when}: the capture or the link stood still."
     if where.place == "capture":
-        return f"The capture missed packets for {lasted}, {when}, which users did not notice."
+        return f"The capture missed packets for {lasted}, {when}: losses there may be its own."
     troubles: dict[Trouble | None, None] = dict.fromkeys(
         trouble_of(objectives[stretch.objective]) for stretch in incident.stretches
     )

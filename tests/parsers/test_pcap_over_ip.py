@@ -78,6 +78,12 @@ def test_commands_read_it_once(run, serve, command, tmp_path):
     assert str(tmp_path) not in outcome.out
 
 
+def test_a_report_is_not_named_by_host_and_port(run, serve, tmp_path):
+    url = serve(SAMPLE.read_bytes())
+    assert run("report", url, "--results", "saved").status == 0
+    assert url in (tmp_path / "report.html").read_text()
+
+
 def test_of_several_servers_each_is_an_input(run, serve):
     first, second = serve(SAMPLE.read_bytes()), serve(SAMPLE.read_bytes())
     outcome, served = flows(run, first, second)

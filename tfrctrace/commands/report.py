@@ -230,8 +230,14 @@ def _write(
 def default_name(traces: list[str]) -> str:
     """Return the file name of the report: after the capture if it is a single file."""
     from tfrctrace.base.errors import STANDARD_INPUT
+    from tfrctrace.parsers.pcap_over_ip import is_pcap_over_ip
     from tfrctrace.parsers.sources import without_suffixes
 
-    if len(traces) != 1 or traces[0] == STANDARD_INPUT or os.path.isdir(traces[0]):
+    if (
+        len(traces) != 1
+        or traces[0] == STANDARD_INPUT
+        or is_pcap_over_ip(traces[0])
+        or os.path.isdir(traces[0])
+    ):
         return "report.html"
     return f"{without_suffixes(traces[0])}.html"

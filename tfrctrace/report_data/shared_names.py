@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import STANDARD_INPUT
+from tfrctrace.parsers.sources import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,15 +32,16 @@ class SharedNames:
     @classmethod
     def of(cls, names: Iterable[str]) -> SharedNames:
         """Return the shared names of the inputs `names`."""
-        folders = [os.path.dirname(os.path.abspath(name)) for name in names if name != STANDARD_INPUT]
+        files = (name for name in names if name != STANDARD_INPUT and not is_url(name))
+        folders = [os.path.dirname(os.path.abspath(name)) for name in files]
         try:
             return cls(os.path.commonpath(folders) if folders else "")
         except ValueError:
             return cls("")
 
     def name(self, path: str) -> str:
-        """Return the shared name of a file or folder; any other text, such as an option, as it is."""
-        if os.sep not in path:
+        """Return the shared name of a file or folder; any other text, such as an option or URL, as it is."""
+        if os.sep not in path or is_url(path):
             return path
         full = os.path.abspath(path)
         below = os.path.join(self.folder, "")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
-from tfrctrace.parsers.pcap_over_ip import is_pcap_over_ip
-from tfrctrace.parsers.remote import is_remote
-from tfrctrace.parsers.sources import find_inputs
+from tfrctrace.parsers.sources import find_inputs, is_url
 from tfrctrace.runs.copies import without_copies
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
@@ -51,7 +49,7 @@ def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
     They are a trace, those below a directory, or those that fit a pattern; copies count once. Raises
     `InputError` if there are none, and `UsageError` for a URL.
     """
-    if is_remote(side) or is_pcap_over_ip(side):
+    if is_url(side):
         raise UsageError(
             f"`{side}` is no file, and runs are read from files", hint="fetch it, and compare the file"
         )

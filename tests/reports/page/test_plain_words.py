@@ -57,8 +57,12 @@ def incident(place, scope, hosts=(), *, hours=2, value=300.0, is_silence=False) 
             "Clients of 3 servers waited",
             "at the server (192.0.2.1, 192.0.2.2, 192.0.2.3).",
         ),
-        (incident("unknown", "unknown"), "Clients waited", ": where the trouble was is not known."),
-        (incident("capture", "all hosts"), "The capture missed packets for 2 h", "users did not notice."),
+        (incident("unknown", "unknown"), "Clients waited", ": the place of the trouble is not known."),
+        (
+            incident("capture", "all hosts"),
+            "The capture missed packets for 2 h",
+            "losses there may be its own.",
+        ),
         (
             incident("capture", "all hosts", is_silence=True),
             "Nothing was captured for 2 h",
