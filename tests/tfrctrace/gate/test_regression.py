@@ -126,12 +126,12 @@ def test_a_quantity_that_the_baseline_lacks_is_unknown():
 
 @pytest.mark.slow
 def test_noise_fails_the_gate_no_more_often_than_it_says():
-    """Six quantities without a difference: all of them together may fail in 1 % of 300 builds."""
+    """Six quantities without a difference: all of them together may fail in 1 % of 1,000 builds."""
     draw = random.Random(20)
     texts = [f"p{percent}(rtt_ms)" for percent in (10, 30, 50, 70, 90, 95)]
     comparisons = [parse_comparison(text) for text in texts]
     failed = 0
-    for _ in range(300):
+    for _ in range(1_000):
         baseline = Baseline("b", {}, {text: tuple(draw.gauss(100, 20) for _ in range(10)) for text in texts})
         now = [
             CheckedRun("run", {text: QuantityValues((draw.gauss(100, 20),), 1, 1) for text in texts})
@@ -139,8 +139,8 @@ def test_noise_fails_the_gate_no_more_often_than_it_says():
         ]
         verdicts = judge_baseline(baseline, comparisons, now, Rules(0.0, 0.01, "welch", "fail"))
         failed += any(verdict.outcome == "fail" for verdict in verdicts)
-    # the test has two sides and only one of them fails: 1.5 on average, and above 8 once in 30,000 times
-    assert failed <= 8
+    # the test has two sides and only one of them fails: about 5; above 15 once in 10,000 such experiments
+    assert failed <= 15
 
 
 @pytest.mark.parametrize(
