@@ -45,7 +45,7 @@ def largest(capture: Path) -> FlowCauses:
     return max(tfrctrace.open(capture).why(), key=lambda one: one.payload_bytes or 0)
 
 
-@pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
+@pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp", "93-0018-vegas"])
 def test_the_name_is_that_of_the_sending_kernel(run: str) -> None:
     folder = DATA / "congestion_controls" / run
     drawn = json.loads((folder / "scenario.json").read_text())
@@ -202,6 +202,14 @@ def test_a_window_by_the_rule_is_named_by_it(control: WindowControl, names: set[
 def test_a_window_by_no_known_rule_is_not_named() -> None:
     observed = list(observations(rounds_of(Sack(START, gamma=0.3), 80.0, 600, lost_every=25), 1448.0))
     assert set(answer(observed, START, 1.0).names) <= {"other"}
+
+
+def test_a_window_that_stands_is_not_said_to_be_that_of_another() -> None:
+    rows = rounds_of(Sack(START), 10.0, 300, lost_every=1_000)
+    for row in rows:
+        row["flight_bytes"] = row["cwnd_bytes"] = row["delivered_bytes"] = 10 * 1448
+    found = answer(list(observations(rows, 1448.0)), START, 1.0)
+    assert (found.names, found.reason) == ((), NOT_PREDICTED)
 
 
 def test_too_few_rounds_are_no_answer() -> None:

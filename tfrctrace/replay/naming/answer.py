@@ -88,7 +88,8 @@ def answer(
     likely = [one.log_likelihood for one in best]
     smooth = smooth_log_likelihoods(observed)
     if _beats(smooth, likely):
-        return replace(known, names=(OTHER,))
+        is_other = known.predicted_rounds < _LEAST_RIGHT_IF_LIKELY * known.rounds and _moves(observed)
+        return replace(known, names=(OTHER,)) if is_other else replace(known, reason=NOT_PREDICTED)
     gain = sum(likely) - sum(smooth)
     least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(likely) else _LEAST_RIGHT
     if gain < _LEAST_DIFFERENCE or known.predicted_rounds < least * known.rounds:
@@ -114,6 +115,15 @@ def _predicted(
         if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
             found[candidate.name] = made
     return found
+
+
+def _moves(observed: Iterable[Observation]) -> bool:
+    """Return whether half of the growths are of a segment or more.
+
+    A window that stands is what each control by delay makes of a base round-trip time that was not seen.
+    """
+    moves = [abs(seen.after - seen.before) >= 1 for seen in observed if isinstance(seen, Growth)]
+    return 2 * sum(moves) >= len(moves)
 
 
 def _likelihood(made: Sequence[Prediction]) -> float:

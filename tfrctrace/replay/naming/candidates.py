@@ -55,6 +55,7 @@ CANDIDATES: Final = (
     Candidate("cubic", Cubic),
     Candidate("cubic", Cubic, {"increase_beyond": 0}),
     Candidate("vegas", Vegas, {"samples": 3}),
+    Candidate("vegas", Vegas, {"samples": 3, "forgets_base_rtt": 1}),
     Candidate("westwood", Westwood, {"late": 1}),
     Candidate("veno", Veno, by_acks={"uncounted": 1.5}),
     Candidate("illinois", Illinois),

@@ -39,6 +39,7 @@ class Vegas(WindowControl):
         beta: float | None = None,
         gamma: float | None = None,
         samples: float = 1,
+        forgets_base_rtt: float = 0,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set alpha, beta and gamma in segments; the defaults are those of `agent`.
@@ -46,7 +47,8 @@ class Vegas(WindowControl):
         ns-2's agent rounds diff to whole segments, doubles in every other round of slow start, looks at
         diff then, leaves slow start with seven eighths of the window, and a loss with three quarters. Linux
         doubles in every round, and halves at a loss. The shortest of the last `samples` stands for that of a
-        round, which Linux takes.
+        round, which Linux takes. With `forgets_base_rtt`, a loss makes it measure the base round-trip time
+        anew, as Linux does when it sends with nothing in flight: so few segments that all of them are lost.
         """
         super().__init__(start, **window)
         if agent not in get_args(Agent):
@@ -59,6 +61,7 @@ class Vegas(WindowControl):
         self._is_ns2 = agent == "ns2"
         self._after_loss = _AFTER_LOSS[agent]
         self._rounds = 0.0
+        self._forgets_base_rtt = bool(forgets_base_rtt)
         self._recent_s: deque[float] = deque(maxlen=round(at_least("samples", samples, 1.0)))
 
     @property
@@ -97,4 +100,6 @@ class Vegas(WindowControl):
             self._reason = "queue"
 
     def after_loss(self) -> float:  # noqa: D102
+        if self._forgets_base_rtt:
+            self.base_rtt_s = math.inf
         return self.cwnd * self._after_loss
