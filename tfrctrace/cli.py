@@ -57,6 +57,7 @@ COMMANDS: Final = {
     "check": "tfrctrace check --require 'p95(rtt_ms) < 80' link.pcapng",
     "batch": "tfrctrace batch captures -o results",
     "audit": "tfrctrace audit captures -o audit",
+    "mcp": "tfrctrace mcp captures",
     "merge": "tfrctrace merge results-a results-b -o results",
     "lake": "tfrctrace lake results -o lake",
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -29,13 +29,7 @@ from tfrctrace.commands.options.grouped_help import measuring_option, output_opt
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import Filter, Format, Last, Layer, Since, Until
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.metrics.results.comparison import Difference
 from tfrctrace.reports.printers.comparison import DEFAULT_ROWS, FORM_OF_SUFFIX, ComparisonFormat
-
-if TYPE_CHECKING:
-    from tfrctrace.study.results.differences import TestResult
-
-LEVEL = 0.95
 
 
 def compare(
@@ -111,7 +105,7 @@ def compare(
     from tfrctrace.reports.printers.comparison import COMPARISON_SCHEMA_VERSION, write_comparison
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import chosen_workers
-    from tfrctrace.study.compare_runs import differences, parse_groups
+    from tfrctrace.study.compare_runs import LEVEL, as_difference, differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
     check_suffix(output, form, FORM_OF_SUFFIX)
@@ -146,7 +140,7 @@ def compare(
             progress=progress,
         )
     console.print_problems(problems)
-    judgements = judged(map(_difference, found))
+    judgements = judged(map(as_difference, found))
     if form == "html":
         from tfrctrace.reports.comparison_page import comparison_report
         from tfrctrace.reports.formats import write_report
@@ -172,27 +166,3 @@ def compare(
     with open_text_output(output) as file:
         write_comparison(file, form, comparison, raw=raw, most=most)
     return console.exit_status
-
-
-def _difference(found: TestResult) -> Difference:
-    """Return that of one metric; the first level of a test is B."""
-    by_level = dict(zip(found.levels, zip(found.runs, found.means, strict=True), strict=True))
-    runs_a, mean_a = by_level.get("A", (0, None))
-    runs_b, mean_b = by_level.get("B", (0, None))
-    group = dict(found.scenario).get("group")
-    return Difference(
-        metric=found.quantity,
-        group=None if group is None else str(group),
-        unit=found.unit,
-        runs_a=runs_a,
-        runs_b=runs_b,
-        mean_a=mean_a,
-        mean_b=mean_b,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        effect=found.effect,
-        p_value=found.p_value,
-        p_holm=found.p_holm,
-        reason=found.reason,
-    )

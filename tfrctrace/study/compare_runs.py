@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
+from tfrctrace.metrics.results.comparison import Difference
 from tfrctrace.parsers.sources import find_inputs, is_url
 from tfrctrace.runs.copies import without_copies
 from tfrctrace.runs.engine import measure_runs
@@ -41,6 +42,9 @@ FIRST: Final = "A"
 SECOND: Final = "B"
 
 COV: Final = "cov"
+
+LEVEL: Final = 0.95
+"""Confidence of the intervals."""
 
 
 def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
@@ -162,3 +166,27 @@ def _compared(cells: Sequence[Cell], level: float) -> Iterator[TestResult]:
         # the second side first: the difference is B - A
         ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
         yield compare_cells(ordered, quantity, SIDE, common, level)
+
+
+def as_difference(found: TestResult) -> Difference:
+    """Return what results have of a metric; the first level of its test is B."""
+    by_level = dict(zip(found.levels, zip(found.runs, found.means, strict=True), strict=True))
+    runs_a, mean_a = by_level.get("A", (0, None))
+    runs_b, mean_b = by_level.get("B", (0, None))
+    group = dict(found.scenario).get("group")
+    return Difference(
+        metric=found.quantity,
+        group=None if group is None else str(group),
+        unit=found.unit,
+        runs_a=runs_a,
+        runs_b=runs_b,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        effect=found.effect,
+        p_value=found.p_value,
+        p_holm=found.p_holm,
+        reason=found.reason,
+    )
