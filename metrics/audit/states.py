@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.statistics.distributions import binomial_tail
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -113,7 +115,7 @@ def _labelled(objective: Objective, stretches: pl.DataFrame, intervals: pl.DataF
 
 
 def _share_changes(stretches: pl.DataFrame, labelled: pl.DataFrame) -> list[int]:
-    """Return the stretches with a larger share than all other time, by the bound of Chernoff on the tail."""
+    """Return the stretches with a larger share than all other time, by the exact test of a binomial share."""
     import polars as pl
 
     sums = (pl.len().alias("intervals"), (pl.col("bad") * pl.col("n")).sum().alias("part"), pl.col("n").sum())
@@ -126,17 +128,10 @@ def _share_changes(stretches: pl.DataFrame, labelled: pl.DataFrame) -> list[int]
         usual = min((max(part, 0.0) + 0.5) / (max(n, 0.0) + 1), _MOST_USUAL)
         now = row["part"] / row["n"] if row["n"] else 0.0
         if other >= LEAST_OTHER and now >= _TIMES_USUAL * usual:
-            evidence = row["n"] * _divergence(now, usual) / _TOGETHER
-            if evidence > math.log(row["intervals_all"] / CHANCE):
+            chance = binomial_tail(row["part"] / _TOGETHER, row["n"] / _TOGETHER, usual)
+            if chance * row["intervals_all"] < CHANCE:
                 found.append(row[_STRETCH])
     return found
-
-
-def _divergence(share: float, usual: float) -> float:
-    """Return by how much each trial tells that a share is not the usual one (Kullback and Leibler)."""
-    rest = 1 - min(share, 1.0)
-    of_rest = rest * math.log(rest / (1 - usual)) if rest > 0 else 0.0
-    return share * math.log(share / usual) + of_rest
 
 
 def _value_changes(stretches: pl.DataFrame, labelled: pl.DataFrame) -> list[int]:
@@ -154,23 +149,36 @@ def _value_changes(stretches: pl.DataFrame, labelled: pl.DataFrame) -> list[int]
     )
     every = labelled.group_by(_KEY).agg(*_usual_values(), pl.col("is_bad").sum().alias("violated"))
     rows = stretches.select(_STRETCH, _KEY).join(own, on=_STRETCH).join(every, on=_KEY, suffix="_all")
+    rows = _with_others_only(rows, labelled)
     found = []
     for row in rows.iter_rows(named=True):
         usual, spread = row["usual"], row["spread"]
         other = row["intervals_all"] - row["intervals"]
         if other < LEAST_OTHER:
             continue
-        if row["intervals"] > _MUCH * row["intervals_all"]:
-            rest = labelled.filter(
-                pl.col(_KEY) == row[_KEY], pl.col(_STRETCH).ne_missing(pl.lit(row[_STRETCH]))
-            )
-            _, usual, spread = rest.select(*_usual_values()).row(0)
         is_beyond = row["value"] > usual + max(_SPREADS * spread, _LEAST_SHARE * abs(usual))
         share = (row["violated_all"] - row["violated"] + 0.5) / (other + 1)
         evidence = -row["violated"] * math.log(min(share, 1.0))
         if is_beyond and (share < _RARELY or evidence > math.log(row["intervals_all"] / CHANCE)):
             found.append(row[_STRETCH])
     return found
+
+
+def _with_others_only(rows: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of stretches, with the usual values of other times where a stretch has much of all time."""
+    import polars as pl
+
+    long = rows.filter(pl.col("intervals") > _MUCH * pl.col("intervals_all"))
+    # a group has less than four of them
+    others = (
+        long.select(_KEY, pl.col(_STRETCH).alias("long"))
+        .join(labelled, on=_KEY)
+        .filter(pl.col(_STRETCH).ne_missing(pl.col("long")))
+        .group_by("long")
+        .agg(_usual_values()[1:])
+        .rename({"long": _STRETCH})
+    )
+    return rows.update(others, on=_STRETCH, how="left")
 
 
 def _usual_values() -> tuple[pl.Expr, ...]:

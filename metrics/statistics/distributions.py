@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t and chi-squared.
+"""Tails and quantiles of Student's t, chi-squared and the binomial distribution.
 
 The incomplete beta and gamma functions are summed as continued fractions (modified Lentz) and series, as in
 M. Abramowitz and I. Stegun, 26.5.8, 6.5.29 and 6.5.31; relative errors are below 1e-12.
@@ -37,6 +37,11 @@ def t_quantile(share: float, degrees: float) -> float:
 def chi_squared_tail(x: float, degrees: int) -> float:
     """Return P(X > x) of chi-squared with `degrees` (> 0) of freedom."""
     return _upper_incomplete_gamma(degrees / 2, x / 2)
+
+
+def binomial_tail(count: float, trials: float, share: float) -> float:
+    """Return P(X >= `count`) of so many trials (A. and S., 26.5.24); neither has to be an integer."""
+    return _incomplete_beta(share, count, trials - count + 1) if count > 0 else 1.0
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

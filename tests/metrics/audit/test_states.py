@@ -78,6 +78,41 @@ def test_evening_after_evening_is_a_change_each_time():
     assert split(DELAY, values) == ([(day * DAY + 120, (day + 1) * DAY) for day in range(6)], [])
 
 
+def test_losses_of_many_thin_intervals_add_up():
+    """20 of 484 segments in eight hours, of a host that usually loses one of a thousand."""
+    chance = Random(4)
+    usual = [losses(chance, 0.001, 40) for _ in range(10 * DAY)]
+    bad = [(2 / 44, 44)] + [(1 / 44 if place % 2 else 2 / 44, 44) for place in range(10)]
+    assert sum(round(value * n) for value, n in bad[:11]) >= 16
+    values = [*usual[: 5 * DAY], *bad, *usual[5 * DAY :]]
+    (change,) = split(LOSS, values)[0]
+    assert change[0] == 5 * DAY
+
+
+def test_groups_do_not_change_what_is_found_of_each_other():
+    """Of long stretches the usual values are those of all other time of the same group."""
+    objective = parse_objective(DELAY)
+    chance = Random(5)
+    rows = []
+    for group in range(40):
+        level_ms = 300 if group % 2 else 600
+        for place in range(60):
+            value = chance.gauss(level_ms if place >= 20 + group % 3 else 40 * (1 + group % 2 * 6), 5)
+            rows.append({"group": f"h{group}", "start_ns": place * STEP_NS, "end_ns": (place + 1) * STEP_NS})
+            rows[-1] |= {"direction": "received", "value": value, "n": 30}
+            rows[-1]["verdict"] = "met" if value < objective.bound else "violated"
+    every = pl.DataFrame(rows)
+
+    def changed(intervals: pl.DataFrame) -> list[bool]:
+        raised = raised_stretches(objective, intervals, 0, 60 * STEP_NS).sort("group", "begin_ns")
+        return split_stretches(objective, 0, raised, intervals, 60)[0].to_list()
+
+    alone = [changed(own) for own in every.sort("group").partition_by("group", maintain_order=True)]
+    assert changed(every) == [one for own in alone for one in own]
+    assert True in changed(every)
+    assert False in changed(every)
+
+
 @pytest.mark.parametrize("usual_ms", [245, 255, 320])
 def test_the_time_to_a_far_host_is_a_state_however_it_crosses_the_limit(usual_ms):
     chance = Random(usual_ms)

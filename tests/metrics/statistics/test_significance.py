@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.metrics.statistics.distributions import chi_squared_tail, t_quantile, t_tail
+from tfrctrace.metrics.statistics.distributions import binomial_tail, chi_squared_tail, t_quantile, t_tail
 from tfrctrace.metrics.statistics.significance import (
     bootstrap_interval,
     holm,
@@ -32,6 +33,18 @@ def close(expected):
 
 def series(values):
     return pl.Series(values, dtype=pl.Float64)
+
+
+@pytest.mark.parametrize(
+    ("count", "trials", "share"), [(1, 5, 0.1), (3, 40, 0.01), (20, 484, 0.002), (7, 7, 0.3)]
+)
+def test_the_tail_of_a_binomial_distribution_is_the_sum_of_its_terms(count, trials, share):
+    terms = (
+        math.comb(trials, one) * share**one * (1 - share) ** (trials - one)
+        for one in range(count, trials + 1)
+    )
+    assert binomial_tail(count, trials, share) == pytest.approx(sum(terms), rel=1e-9)
+    assert binomial_tail(0, trials, share) == 1
 
 
 @pytest.mark.parametrize("entry", SCIPY["t_tail"], ids=str)
