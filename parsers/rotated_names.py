@@ -29,20 +29,16 @@ def missing_files(names: Sequence[str]) -> Problem | None:
 
     Times in names have gaps, too; only numbers most of which are there count as numbers of files.
     """
-    if len(names) < 2 or not _differ_in_numbers_only(names):
+    numbers = file_numbers(names)
+    if numbers is None:
         return None
-    pieces = [_pieces(name) for name in names]
-    counting = next(
-        (place for place in range(1, len(pieces[0]), 2) if len({own[place] for own in pieces}) > 1), None
-    )
-    if counting is None:
-        return None
-    present = {int(own[counting]) for own in pieces}
+    present = set(numbers)
     absent = [number for number in range(min(present), max(present) + 1) if number not in present]
-    if not absent or len(absent) > len(present) / 2:
+    if not absent:
         return None
-    first = pieces[0]
-    width = len(first[counting]) if first[counting].startswith("0") else 0
+    pieces = _whole_pieces(names)
+    first, counting = pieces[0], _counting(pieces) or 0
+    width = len(first[counting]) if len(first[counting]) > 1 and first[counting].startswith("0") else 0
     shown = [f"{number:0{width}}" for number in absent[:_NAMES_SHOWN]]
     if len(absent) > _NAMES_SHOWN:
         shown.append(f"{len(absent) - _NAMES_SHOWN} more")
@@ -54,6 +50,32 @@ def missing_files(names: Sequence[str]) -> Problem | None:
         severity="warning",
         hint="name all files of the capture; what packets the gap hides is unknown",
     )
+
+
+def file_numbers(names: Sequence[str]) -> list[int] | None:
+    """Return the numbers of rotated captures; None of files that are not counted, such as by times."""
+    pieces = _whole_pieces(names)
+    if len(names) < 2 or len({tuple(own[::2]) for own in pieces}) > 1:
+        return None
+    counting = _counting(pieces)
+    if counting is None:
+        return None
+    numbers = [int(own[counting]) for own in pieces]
+    absent = max(numbers) - min(numbers) + 1 - len(set(numbers))
+    return None if absent > len(set(numbers)) / 2 else numbers
+
+
+def _counting(pieces: Sequence[Sequence[str]]) -> int | None:
+    """Return the place of the first number that differs."""
+    places = range(1, len(pieces[0]), 2)
+    return next((place for place in places if len({own[place] for own in pieces}) > 1), None)
+
+
+def _whole_pieces(names: Sequence[str]) -> list[list[str]]:
+    """Return the texts and numbers of names; tcpdump's `-C` writes `x.pcap`, then `x.pcap1`."""
+    pieces = [_pieces(name) for name in names]
+    longest = max(map(len, pieces), default=0)
+    return [[*own, "0", ""] if len(own) == longest - 2 else own for own in pieces]
 
 
 def rotated_files(names: Sequence[str], sources: Sequence[SourceSummary]) -> Problem | None:

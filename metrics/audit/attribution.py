@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.audit.incidents import Incident
 from tfrctrace.metrics.audit.signals import (
+    UNSEEN_TIMES,
     Place,
     Signal,
     Trouble,
@@ -22,6 +23,8 @@ from tfrctrace.metrics.audit.signals import (
     together,
     trouble_of,
 )
+from tfrctrace.metrics.audit.silence_proofs import SURE_PROOFS
+from tfrctrace.metrics.statistics.confidence import median_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.audit.incidents import RaisedStretch
+    from tfrctrace.metrics.audit.silence_proofs import SilenceFacts
     from tfrctrace.metrics.objectives import Objective
 
 Confidence = Literal["high", "medium", "low"]
@@ -72,6 +76,8 @@ class Reason:
     """The signal that names the place; of several places all that got worse."""
     unchanged: tuple[Signal, ...] = ()
     """Those of other places that did not."""
+    silence: SilenceFacts | None = None
+    """What a silence was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ def attribution_of(
     during = rows.filter(start >= incident.begin_ns, start < incident.end_ns)
     before, words = _baseline(rows, incident, bad_ns)
     if incident.is_silence:
-        return _silence(words)
+        return _silence(words, incident.silence)
     trouble = _main_trouble(incident, objectives)
     found = None
     for chosen in _views(incident, rows):
@@ -232,8 +238,14 @@ def _of_one_host(
     return replace(found, scope=scope, hosts=(name,), confidence="low")
 
 
-def _silence(words: str) -> Attribution:
-    return Attribution("capture", "all hosts", (), False, "medium", Reason("silence"), words, ())
+def _silence(words: str, facts: SilenceFacts | None) -> Attribution:
+    kind = "unknown" if facts is None else facts.kind
+    place: Place = "link" if kind == "link dead" else "capture"
+    confidence: Confidence = "low" if facts is None or kind == "unknown" else "medium"
+    if facts is not None and SURE_PROOFS.intersection(facts.proofs):
+        confidence = "high"
+    reason = Reason("silence", silence=facts)
+    return Attribution(place, "all hosts", (), False, confidence, reason, words, ())
 
 
 def _baseline(
@@ -272,7 +284,7 @@ def _decided(
 ) -> Attribution:
     """Return the place that the relevant signals show, of which at least one has changed."""
     known = tuple(signal for signal in signals if signal.has_changed is not None)
-    changed = [signal for signal in relevant if signal.has_changed]
+    changed = _unexplained([signal for signal in relevant if signal.has_changed], signals)
     best = _largest(changed)
     assert best is not None
     share = _share_of(best, changed)
@@ -285,19 +297,45 @@ def _decided(
     place = best.place
     if not has_sides and place in {"client side", "server side"}:
         confidence = "low"
-    under_load = best.unit == "ms" and place != "server" and _is_loaded(before, during)
+    under_load = best.unit == "ms" and place != "server" and _is_loaded(before, during, hosts)
     unchanged = tuple(signal for signal in others if signal.has_changed is False)
     reason = Reason("worse", worse=(best,), unchanged=unchanged)
     return Attribution(place, scope, hosts, under_load, confidence, reason, words, known)
 
 
-def _is_loaded(before: pl.DataFrame, during: pl.DataFrame) -> bool:
-    """Return whether the rate of all hosts together was one that is rare in usual times."""
-    usual, now = (together(frame)["rate_bps"].drop_nulls() for frame in (before, during))
+def _unexplained(changed: list[Signal], signals: Sequence[Signal]) -> list[Signal]:
+    """Return what changed beyond what the capture missed: a handshake or a question without an answer in it.
+
+    Where that explains all, the capture is left.
+    """
+    gaps = next(
+        (signal for signal in signals if signal.key == "capture_gaps" and signal.has_changed is True), None
+    )
+    if gaps is None or gaps.during.value is None:
+        return changed
+    missed = UNSEEN_TIMES * gaps.during.value
+    left = [signal for signal in changed if signal.unit or signal is gaps or signal.increase > missed]
+    return left or [gaps]
+
+
+def _is_loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str]) -> bool:
+    """Return whether one direction had a rate that is rare in usual times, by more than chance.
+
+    Of the hosts that suffered, or of all: what others sent fills no queue of theirs.
+    """
+    import polars as pl
+
+    own = pl.col("group").is_in(list(hosts)) if hosts else pl.lit(value=True)
+    usual, now = (together(frame.filter(own)) for frame in (before, during))
+    return any(_is_higher(usual[way].drop_nulls(), now[way].drop_nulls()) for way in ("up_bps", "down_bps"))
+
+
+def _is_higher(usual: pl.Series, now: pl.Series) -> bool:
     rate, median, high = now.median(), usual.median(), usual.quantile(_BUSY)
     if not isinstance(rate, float) or not isinstance(median, float) or high is None:
         return False
-    return rate > high and rate >= _MORE_LOAD * median
+    low, _ = median_limits(now.sort().to_list())
+    return rate > high and low >= _MORE_LOAD * median
 
 
 def _weight(signal: Signal) -> float:

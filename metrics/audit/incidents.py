@@ -7,7 +7,9 @@ objective. Intervals without data do neither, but a long silence ends a stretch:
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.objectives import summed_stretches
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.base.hours_of_use import HoursOfUse
+    from tfrctrace.metrics.audit.silence_proofs import SilenceFacts
     from tfrctrace.metrics.objectives import Objective
 
 RAISE_AFTER: Final = 2
@@ -96,6 +100,8 @@ class Incident:
     end_ns: int
     stretches: list[RaisedStretch] = field(default_factory=list)
     """The longest first; none of a silence."""
+    silence: SilenceFacts | None = None
+    """What a silence was, as far as that was looked for."""
 
     @classmethod
     def of(cls, link: str, stretches: Sequence[RaisedStretch]) -> Incident:
@@ -267,25 +273,51 @@ def _belongs(incident: Incident, stretch: RaisedStretch) -> bool:
 
 
 def silences(
-    link: str, starts_ns: Sequence[int], every_ns: int, raise_after: int = RAISE_AFTER
+    link: str, starts_ns: Sequence[int], every_ns: int, hours: HoursOfUse | None = None
 ) -> Iterator[Incident]:
     """Give the times in which a link had no packet, though it usually has; of ascending intervals with some.
 
     How usual packets are is taken from the same hours of other days of the same kind: an office is empty at
     night. Where there are none it is taken from the 24 hours on both sides, without the silence itself, but
-    then a long silence is only judged if the link never sleeps: it may be a night.
+    then a long silence is only judged if the link never sleeps: it may be a night. Where hours of use are
+    given, those and no others are judged.
     """
+    if hours is not None:
+        yield from _silences_in_use(link, starts_ns, every_ns, hours)
+        return
     usual = _UsualHours.of(starts_ns, every_ns)
     for place in range(1, len(starts_ns)):
         begin_ns, end_ns = starts_ns[place - 1] + every_ns, starts_ns[place]
         empty = (end_ns - begin_ns) // every_ns
-        if empty < raise_after:
+        if empty < RAISE_AFTER:
             continue
         around = _share_empty_around(starts_ns, place, every_ns, empty)
         if end_ns - begin_ns > _LONGEST_UNKNOWN_NS and not usual.never_sleeps:
             around = 1.0
         if usual.evidence(begin_ns, end_ns, around) > -math.log(SILENCE_CHANCE):
             yield Incident(link, begin_ns, end_ns)
+
+
+def _silences_in_use(
+    link: str, starts_ns: Sequence[int], every_ns: int, hours: HoursOfUse
+) -> Iterator[Incident]:
+    """Give the silences of hours of use, compared with all of them."""
+    if not starts_ns:
+        return
+    in_use = list(hours.within(starts_ns[0], starts_ns[-1] + every_ns))
+    busy = sum(
+        bisect_left(starts_ns, until_ns) - bisect_left(starts_ns, since_ns) for since_ns, until_ns in in_use
+    )
+    for before_ns, end_ns in pairwise(starts_ns):
+        if end_ns - before_ns <= RAISE_AFTER * every_ns:
+            continue
+        for since_ns, until_ns in hours.within(before_ns + every_ns, end_ns):
+            empty = (until_ns - since_ns) // every_ns
+            other = sum(until - since for since, until in in_use) // every_ns - empty
+            # one empty interval more than there are, as in `_share_empty_around`
+            share = min(max(other - busy + 1, 1) / (other + 2), 1.0)
+            if empty >= RAISE_AFTER and -empty * math.log(share) > -math.log(SILENCE_CHANCE):
+                yield Incident(link, since_ns, until_ns)
 
 
 def _share_empty_around(starts_ns: Sequence[int], place: int, every_ns: int, empty: int) -> float:

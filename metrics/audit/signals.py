@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.objectives import Objective
 
-Place = Literal["client side", "server side", "server", "capture", "radio", "load", "unknown"]
+Place = Literal["client side", "server side", "server", "link", "capture", "radio", "load", "unknown"]
 
 Trouble = Literal["delay", "loss", "connections", "requests", "answers", "names", "ping", "radio"]
 """Kinds of trouble, one of which a violated objective is."""
@@ -43,6 +43,8 @@ SignalKey = Literal[
     "near_rtt",
     "far_rtt",
     "server_time",
+    "dns_time",
+    "echo_time",
     "rate",
     "radio_signal",
 ]
@@ -191,6 +193,8 @@ MEDIANS: Final = (
     _Median("near_rtt", _CLIENT, _WAIT, "near_rtt_ms", "ms", 2.0, 0.2),
     _Median("far_rtt", _SERVER, (*_WAIT, "answers", "names"), "far_rtt_ms", "ms", 2.0, 0.2),
     _Median("server_time", "server", ("answers",), "server_ms", "ms", 20.0, 0.5),
+    _Median("dns_time", "server", ("names",), "dns_server_ms", "ms", 20.0, 0.5),
+    _Median("echo_time", _SERVER, ("delay", "ping"), "echo_ms", "ms", 2.0, 0.2),
     _Median("rate", "load", (), "rate_bps", "bit/s", 0.0, 0.5),
     _Median("radio_signal", "radio", ("radio",), "signal_dbm", "dBm", 3.0, 0.0, falls=True),
 )
@@ -218,6 +222,9 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
     ("dns", "names"),
 )
 """What begins the name of a quantity, and the kind of trouble that it is about."""
+
+UNSEEN_TIMES: Final = 4
+"""Packets of which a handshake, a question or a lost segment needs each to be seen as it was."""
 
 _LEAST_INTERVALS: Final = 3
 """Intervals with data from which a median counts."""
@@ -304,9 +311,13 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
         echo_requests=asked("echo_requests"),
         echo_unanswered=asked("echo_unanswered"),
         response_ms=asked("response_p50_ms"),
+        dns_ms=asked("dns_p50_ms"),
+        echo_ms=asked("echo_p50_ms"),
         gap_bytes=known_sum("capture_gap_bytes", "capture_gap_bytes_in"),
         payload_bytes=known_sum("payload_bytes", "payload_bytes_in"),
         wire_bytes=known_sum("wire_bytes", "wire_bytes_in"),
+        up_bytes=asked("wire_bytes"),
+        down_bytes=pl.when(pl.col("is_near")).then(pl.col("wire_bytes_in")).otherwise(pl.col("wire_bytes")),
         wifi_frames=known_sum("wifi_frames", "wifi_frames_in"),
         wifi_retry_frames=known_sum("wifi_retry_frames", "wifi_retry_frames_in"),
         signals=known_sum("wifi_signal_samples", "wifi_signal_samples_in"),
@@ -318,7 +329,11 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
         # what reached the server: the rest was sent again and again on the way there
         unserved=(pl.col("requests_unanswered").cast(pl.Int64) - pl.col("far_stalls").cast(pl.Int64)).clip(0),
         server_ms=pl.col("response_ms") - pl.col("far_rtt_ms"),
+        # a host without TCP has no RTT to take off
+        dns_server_ms=pl.col("dns_ms") - pl.col("far_rtt_ms").fill_null(0),
         rate_bps=pl.col("wire_bytes") * 8e9 / every_ns,
+        up_bps=pl.col("up_bytes") * 8e9 / every_ns,
+        down_bps=pl.col("down_bytes") * 8e9 / every_ns,
         signal_dbm=pl.when(pl.col("signals") > 0).then(pl.col("signal_sum") / pl.col("signals")),
     )
 
@@ -332,7 +347,7 @@ def together(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("start_ns").agg(
         *(pl.col(name).sum() for name in dict.fromkeys(sums)),
         *(pl.col(name).median() for name in medians),
-        pl.col("rate_bps").sum(),
+        pl.col("rate_bps", "up_bps", "down_bps").sum(),
     )
 
 

@@ -15,6 +15,7 @@ from tfrctrace.metrics.audit.attribution import Confidence, Scope
 from tfrctrace.metrics.audit.courses import CourseKind
 from tfrctrace.metrics.audit.incidents import Ended
 from tfrctrace.metrics.audit.signals import Place, SignalKey
+from tfrctrace.metrics.audit.silence_proofs import SilenceKind, SilenceProof
 from tfrctrace.metrics.results.document import Tool
 from tfrctrace.metrics.results.why import Cause
 
@@ -42,6 +43,8 @@ class Silence(Part, frozen=True):
 
     begin_ns: TimeNs
     end_ns: TimeNs
+    kind: Annotated[SilenceKind, Meta(description="unknown where no proof tells")]
+    proofs: Annotated[tuple[SilenceProof, ...], Meta(description="what was captured or kept meanwhile")]
 
 
 class Score(Part, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
 from tfrctrace.metrics.audit.harm import harm_of
-from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, reason_text
+from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, proof_words, reason_text
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
 from tfrctrace.reports.printers.objectives import value_text
 from tfrctrace.reports.units import (
@@ -133,7 +133,9 @@ def _row(
             Cell(where_text(where), _who(where), anchor=anchor),
             Cell(where.confidence),
             _why(one.why),
-            Cell(enumerated(names) if names else "no packets", listed(groups)),
+            Cell(enumerated(names), listed(groups))
+            if names
+            else Cell("no packets", proof_words(where.reason.silence)),
             _worst(one, objectives),
             _course(one.course, ended),
         ),

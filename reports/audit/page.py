@@ -19,7 +19,7 @@ from tfrctrace.reports.audit.link_pictures import link_picture, usual_figures
 from tfrctrace.reports.audit.place_words import LIMITS_OF_PLACES
 from tfrctrace.reports.audit.plain_words import plain_sentence
 from tfrctrace.reports.audit.profile_tables import profiles_section
-from tfrctrace.reports.audit.state_tables import states_section
+from tfrctrace.reports.audit.state_tables import states_section, unjudged_section
 from tfrctrace.reports.elements import Cell, Fact, Heading, Name, Note, Report, Row, Section, TableView, Term
 from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.printers.objectives import objective_text, share_text
@@ -94,6 +94,7 @@ def audit_report(
         "summary": lambda: [_summary(audit, zone)],
         "incidents": lambda: [incidents_section(audit, zone, pages or {})],
         "always so": lambda: [states_section(audit)],
+        "not judged": lambda: [unjudged_section(audit)],
         "over time": lambda: _link_sections(audit, zone),
         "objectives": lambda: _objective_sections(audit, zone),
         "hosts": lambda: _host_sections(audit),
@@ -111,6 +112,7 @@ def summary_report(audit: Audit, *, title: str, zone: TimeZone) -> Report:
         "summary": lambda: [_summary(audit, zone)],
         "incidents": lambda: [incidents_section(audit, zone, {})],
         "always so": lambda: [states_section(audit)],
+        "not judged": lambda: [unjudged_section(audit)],
         "profiles": lambda: [profiles_section(audit, zone, _SCORES_OF_SUMMARY)],
         "quality": lambda: [_quality(audit, zone)],
     }

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.attribution import Reason
     from tfrctrace.metrics.audit.held_back import Lacking
     from tfrctrace.metrics.audit.signals import SignalKey
+    from tfrctrace.metrics.audit.silence_proofs import SilenceFacts, SilenceProof
 
 SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
     "near_loss": "loss on the client side",
@@ -28,6 +29,8 @@ SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
     "near_rtt": "RTT on the client side",
     "far_rtt": "RTT on the server side",
     "server_time": "time of servers",
+    "dns_time": "time of name servers",
+    "echo_time": "time of replies to pings",
     "rate": "rate",
     "radio_signal": "signal",
 }
@@ -53,11 +56,21 @@ LIMITS_OF_PLACES: Final[Mapping[str, str]] = {
     ),
     "Limits": (
         "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
-        "capture that stood still or a link without traffic: captures do not show which"
+        "capture that stood still or a dead link: only empty files, other packets, missing files, or "
+        "other links of the same capture point tell which"
     ),
 }
 """How places and causes are found, for the page."""
 
+
+_PROOFS: Final[Mapping[SilenceProof, str]] = {
+    "empty files": "the capture ran, and wrote files without packets",
+    "other packets": "the capture ran, and has packets of no host, such as ARP",
+    "missing files": "files of the capture are missing by their numbers",
+    "all links silent": "all other links of this capture point were silent, too",
+    "other links": "other links of this capture point had packets",
+    "one file": "the capture was not restarted, because one file has the packets before and after",
+}
 
 LACKING_WORDS: Final[Mapping[Lacking, str]] = {
     "not collected": "the captures were read without `--causes`",
@@ -83,7 +96,16 @@ def reason_text(reason: Reason) -> str:
         case "no baseline":
             return "there is no time without incidents to compare with"
         case "silence":
-            return (
-                "no packet of any host in either direction, not even a request without an answer: "
-                "the capture stood still, or nothing reached it"
-            )
+            return _silence_text(reason.silence)
+
+
+def _silence_text(facts: SilenceFacts | None) -> str:
+    nothing = "no packet of any host in either direction, not even a request without an answer"
+    return f"{nothing}; {proof_words(facts)}"
+
+
+def proof_words(facts: SilenceFacts | None) -> str:
+    """Return what proves what a silence was."""
+    if facts is None or not facts.proofs:
+        return "the capture stood still, or nothing reached it: nothing shows which"
+    return ", ".join(_PROOFS[proof] for proof in facts.proofs)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.audit.attribution import Attribution
     from tfrctrace.metrics.audit.signals import Place, Trouble
+    from tfrctrace.metrics.audit.silence_proofs import SilenceKind
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.results.audit import FoundIncident
 
@@ -32,10 +33,17 @@ _WHERE: Final[Mapping[Place, str]] = {
     "client side": "the trouble was between the capture and the clients",
     "server side": "the trouble was between the capture and the servers",
     "server": "the trouble was at the server",
+    "link": "the link carried nothing",
     "capture": "the capture missed packets",
     "radio": "the trouble was the radio link",
     "load": "the link was full",
     "unknown": "the place of the trouble is not known",
+}
+
+_SILENCES: Final[Mapping[SilenceKind, str]] = {
+    "link dead": "the link was dead, while the capture ran",
+    "capture stopped": "the capture had stopped",
+    "unknown": "the capture or the link stood still",
 }
 
 
@@ -47,7 +55,8 @@ def plain_sentence(
     when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
     lasted = format_duration_s(incident.lasted_ns / 1e9)
     if incident.is_silence:
-        return f"Nothing was captured for {lasted}, {when}: the capture or the link stood still."
+        kind = "unknown" if incident.silence is None else incident.silence.kind
+        return f"Nothing was captured for {lasted}, {when}: {_SILENCES[kind]}."
     if where.place == "capture":
         return f"The capture missed packets for {lasted}, {when}: losses there may be its own."
     troubles: dict[Trouble | None, None] = dict.fromkeys(

@@ -9,9 +9,11 @@ from tfrctrace.reports.printers.objectives import objective_text, value_text
 from tfrctrace.reports.units import MISSING, counted, format_count, format_share
 
 if TYPE_CHECKING:
-    from tfrctrace.metrics.results.audit import Audit
+    from tfrctrace.metrics.objectives import Objective
+    from tfrctrace.metrics.results.audit import Audit, AuditedLink
 
 _MOST_ROWS: Final = 20
+_MOST_UNJUDGED: Final = 60
 
 _HEADINGS: Final = (
     Heading("Of", numeric=False),
@@ -20,6 +22,60 @@ _HEADINGS: Final = (
     Heading("Violated", meaning="share of its intervals with data"),
     Heading("n", meaning="its intervals with data"),
 )
+
+
+_UNJUDGED_HEADINGS: Final = (
+    Heading("Objective", numeric=False),
+    Heading("Why", numeric=False),
+)
+_QUANTITIES: Final = {
+    "rtt": "rtt_samples",
+    "lost": "tcp_data_segments",
+    "capture": "tcp_data_segments",
+    "connection": "connection_attempts",
+    "request": "requests",
+    "large": "requests",
+    "stalls": "requests",
+    "response": "response_samples",
+    "dns": "dns_queries",
+    "echo": "echo_requests",
+    "wifi": "wifi_frames",
+}
+"""What has to be captured for a quantity, by what begins its name."""
+_NOTHING: Final = {
+    "rtt_samples": "no acknowledged data or other measure of round-trip times was captured",
+    "tcp_data_segments": "no data of TCP was captured",
+    "connection_attempts": "no connection was opened",
+    "requests": "no request on TCP was captured from its connection's begin",
+    "response_samples": "no request was answered",
+    "dns_queries": "no DNS query was captured",
+    "echo_requests": "no ping was captured",
+    "wifi_frames": "the captures have no 802.11 frames",
+}
+
+
+def unjudged_section(audit: Audit) -> Section:
+    """Return which objectives no interval was judged by, and why."""
+    rows = []
+    for link in audit.links:
+        for result in link.results:
+            if result.total.meets(result.objective.target) is None:
+                place = link.name if len(audit.links) > 1 else ""
+                cells = (Cell(result.objective.name, place), Cell(_why_unjudged(link, result.objective)))
+                rows.append(Row(f"not-judged-{len(rows) + 1}", cells))
+    if not rows:
+        return Section("not-judged", "Not judged")
+    caption = "Objectives of which nothing is known: neither met nor violated."
+    table = TableView("not-judged-table", caption, _UNJUDGED_HEADINGS, tuple(rows[:_MOST_UNJUDGED]))
+    return Section("not-judged", "Not judged", tables=(table,))
+
+
+def _why_unjudged(link: AuditedLink, objective: Objective) -> str:
+    name = objective.quantity.term.name
+    needed = next((what for begin, what in _QUANTITIES.items() if name.startswith(begin)), None)
+    if needed is not None and not link.hours[needed].sum():
+        return _NOTHING[needed]
+    return f"no interval of a group has {counted(objective.least, 'sample')}"
 
 
 def states_section(audit: Audit) -> Section:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, small_frame
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, file_extents, small_frame
 from tfrctrace.metrics.audit.attribution import attribution_of, separated
 from tfrctrace.metrics.audit.courses import courses
 from tfrctrace.metrics.audit.held_back import held_back_within
@@ -19,6 +19,7 @@ from tfrctrace.metrics.audit.incidents import (
     silences,
 )
 from tfrctrace.metrics.audit.regroup import near_side
+from tfrctrace.metrics.audit.silence_proofs import silence_facts
 from tfrctrace.metrics.audit.states import split_stretches
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
 from tfrctrace.metrics.results.audit import AuditedLink, FoundIncident, Silence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tfrctrace.audit.audit_folder import AuditFolder
     from tfrctrace.audit.pieces import Piece
     from tfrctrace.base.grouping import Grouping
+    from tfrctrace.base.hours_of_use import HoursOfUse
     from tfrctrace.metrics.audit.attribution import Attribution
     from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
@@ -69,6 +71,10 @@ class LinkDays:
     objectives: tuple[Objective, ...]
     folder: AuditFolder
     days: tuple[Day, ...]
+    neighbours: tuple[tuple[Piece, ...], ...] = ()
+    """Other links of the same capture point."""
+    hours: HoursOfUse | None = None
+    """When somebody uses it, if that is declared."""
 
     def audited(self, first_number: int) -> AuditedLink:
         """Return what was found; incidents are numbered from `first_number`."""
@@ -81,12 +87,11 @@ class LinkDays:
         host_hours = small_frame(hours, pl.col("by") == "host").drop("by")
         mean_ms = pl.col("rtt_sum_ns") / pl.col("rtt_samples") / 1e6
         near = near_side(host_hours.with_columns(rtt_p50_ms=mean_ms))
-        starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
-        silent = list(silences(self.name, starts["start_ns"].to_list(), self.grouping.every_ns or 1))
+        silent = self._silences()
         changes, others, states = self._changes(judged)
         found = [*incidents_of(self.name, changes), *silent]
         unexplained = {(one.objective, one.group) for one in others if not any(map(one.is_within, found))}
-        incidents = self._incidents(first_number, found, near)
+        incidents = self._incidents(first_number, found, near, [result for result, _ in judged])
         shown = self._shown_hosts(host_hours, verdicts, incidents)
         buckets = self._scan("hour_buckets")
         return AuditedLink(
@@ -106,7 +111,11 @@ class LinkDays:
             )
             .drop("by")
             .collect(),
-            silent=tuple(Silence(begin_ns=gap.begin_ns, end_ns=gap.end_ns) for gap in silent),
+            silent=tuple(
+                Silence(gap.begin_ns, gap.end_ns, gap.silence.kind, gap.silence.proofs)
+                for gap in silent
+                if gap.silence is not None
+            ),
         )
 
     def scored(self, link: AuditedLink, profiles: Sequence[Profile]) -> AuditedLink:
@@ -116,6 +125,20 @@ class LinkDays:
         grouping = self.grouping
         scoring = LinkScores(link, self._scan("evidence"), self.pieces, grouping.by, grouping.every_ns or 1)
         return scoring.scored(profiles)
+
+    def _silences(self) -> list[Incident]:
+        """Return the times without packets, with what they were."""
+        import polars as pl
+
+        starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
+        every_ns = self.grouping.every_ns or 1
+        files = file_extents(self.pieces)
+        found = []
+        for gap in silences(self.name, starts["start_ns"].to_list(), every_ns, self.hours):
+            others = [_has_packets(pieces, gap.begin_ns, gap.end_ns) for pieces in self.neighbours]
+            facts = silence_facts(gap.begin_ns, gap.end_ns, files, others)
+            found.append(replace(gap, silence=facts))
+        return found
 
     def _scan(self, table: str) -> pl.LazyFrame:
         return self.folder.scan(table, self.days)
@@ -206,7 +229,11 @@ class LinkDays:
         return changes, others, states
 
     def _incidents(
-        self, first_number: int, found: Sequence[Incident], near: Sequence[str] | None
+        self,
+        first_number: int,
+        found: Sequence[Incident],
+        near: Sequence[str] | None,
+        results: Sequence[ObjectiveResult],
     ) -> tuple[FoundIncident, ...]:
         """Return the incidents by their begin, with where they were, and what held flows back."""
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
@@ -223,7 +250,7 @@ class LinkDays:
                 parts.append((part, where, held))
         parts.sort(key=lambda one: (one[0].begin_ns, one[0].end_ns, not one[0].is_silence))
         extent = extent_of(self.pieces)
-        went = courses([part for part, _, _ in parts])
+        went = courses([part for part, _, _ in parts], results)
         return tuple(
             FoundIncident(
                 number,
@@ -290,3 +317,16 @@ class LinkDays:
         )
         named = [host for incident in incidents for host in incident.where.hosts]
         return list(dict.fromkeys([*named, *ordered["group"].head(_SHOWN_HOSTS)]))[:_SHOWN_HOSTS]
+
+
+def _has_packets(pieces: Sequence[Piece], begin_ns: int, end_ns: int) -> bool:
+    """Return whether a link had packets of hosts within a time."""
+    import polars as pl
+
+    within = pl.col("start_ns").is_between(begin_ns, end_ns, closed="left")
+    tables = [
+        piece.tables["groups"]
+        for piece in pieces
+        if piece.tables and any(begin_ns // DAY_NS <= day <= end_ns // DAY_NS for day in piece.days)
+    ]
+    return any(not pl.scan_parquet(path).filter(within).head(1).collect().is_empty() for path in tables)

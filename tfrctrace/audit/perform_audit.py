@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING, Final
@@ -19,15 +20,20 @@ from tfrctrace.runs.cache import program_digest
 from tfrctrace.runs.engine import measure_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.audit.link_days import Day
     from tfrctrace.audit.pieces import BatchResults, Piece
+    from tfrctrace.base.hours_of_use import HoursOfUse
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.profiles.score import Profile
     from tfrctrace.metrics.results.audit import AuditedLink
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
+
+_SHORT_NS: Final = 2 * HOUR_NS
+"""A shorter capture has too few of the usual intervals."""
+_SHORTER: Final = 10
 
 _DERIVED: Final = ("link", "prefix", "site")
 """Groups that are made of hosts."""
@@ -58,12 +64,11 @@ def perform_audit(
     *,
     workers: Workers,
     profiles: Sequence[Profile] = (),
+    hours: HoursOfUse | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Return the audit of all links of a batch; what is made of days is kept in `folder`."""
-    by_link: dict[str, list[Piece]] = {}
-    for piece in results.pieces:
-        by_link.setdefault(piece.link, []).append(piece)
+    by_link = results.by_link
     plan = JudgingPlan(
         results.grouping, tuple(objectives), _inventories(objectives), folder, program_digest()
     )
@@ -85,7 +90,16 @@ def perform_audit(
     links: list[AuditedLink] = []
     for name, own in days.items():
         number = sum(len(one.incidents) for one in links)
-        link = LinkDays(name, tuple(by_link[name]), results.grouping, tuple(objectives), store, tuple(own))
+        link = LinkDays(
+            name,
+            tuple(by_link[name]),
+            results.grouping,
+            tuple(objectives),
+            store,
+            tuple(own),
+            neighbours=_neighbours(name, by_link),
+            hours=hours,
+        )
         links.append(link.scored(link.audited(number + 1), profiles))
     return Audit(
         tuple(objectives),
@@ -96,6 +110,19 @@ def perform_audit(
         results.grouping.every_ns or 0,
         results.grouping.by,
     )
+
+
+def _neighbours(name: str, by_link: Mapping[str, Sequence[Piece]]) -> tuple[tuple[Piece, ...], ...]:
+    """Return the other links whose captures lie in the same folder: those of one capture point."""
+    folder = _folder_of(by_link[name])
+    others = (tuple(pieces) for link, pieces in sorted(by_link.items()) if link != name)
+    return tuple(pieces for pieces in others if folder is not None and _folder_of(pieces) == folder)
+
+
+def _folder_of(pieces: Sequence[Piece]) -> str | None:
+    """Return the folder of all files; None where names do not show it."""
+    folders = {os.path.dirname(file) for piece in pieces for file in piece.files}
+    return None if len(folders) != 1 or any(piece.is_anonymous for piece in pieces) else folders.pop()
 
 
 def _inventories(objectives: Sequence[Objective]) -> tuple[tuple[str, str], ...]:
@@ -144,6 +171,20 @@ def with_hysteresis(
             clear_after=clear_after or objective.clear_after,
         )
         for objective in objectives
+    ]
+
+
+def fitted(objectives: Sequence[Objective], lasts_ns: int, every_ns: int = 1) -> list[Objective]:
+    """Return objectives with intervals of a tenth where captures last for less than two hours.
+
+    Intervals that results of `every_ns` do not consist of stay.
+    """
+    width_ns = base_width_ns(objectives) // _SHORTER
+    if lasts_ns >= _SHORT_NS or width_ns % every_ns:
+        return list(objectives)
+    return [
+        replace(one, grouping=replace(one.grouping, every_ns=(one.grouping.every_ns or 0) // _SHORTER))
+        for one in objectives
     ]
 
 

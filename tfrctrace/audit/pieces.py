@@ -10,9 +10,12 @@ from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
+from tfrctrace.metrics.audit.silence_proofs import FileExtent
 from tfrctrace.metrics.objectives import Extent
 from tfrctrace.parsers.frames import joined_frame
+from tfrctrace.parsers.rotated_names import file_numbers
 from tfrctrace.parsers.schema import polars_schema
+from tfrctrace.parsers.sources import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,6 +53,8 @@ class Piece:
     """Where it was captured, of the direction of a flow with more payload; None if that was not given."""
     has_causes: bool
     """Whether its groups have times by cause."""
+    is_anonymous: bool
+    """Whether names of files are replaced."""
     days: tuple[int, ...]
     """Days since the epoch (UTC) on which intervals with packets begin."""
 
@@ -76,6 +81,30 @@ class BatchResults:
     pieces: tuple[Piece, ...]
     problems: tuple[Problem, ...]
     """What was wrong with the inputs of the batch."""
+
+    @property
+    def by_link(self) -> dict[str, list[Piece]]:
+        """The pieces of each link, by its name."""
+        links: dict[str, list[Piece]] = {}
+        for piece in self.pieces:
+            links.setdefault(piece.link, []).append(piece)
+        return links
+
+    @property
+    def longest_ns(self) -> int:
+        """How long the longest link lasts."""
+        extents = map(extent_of, self.by_link.values())
+        return max((extent.last_ns - extent.first_ns for extent in extents), default=0)
+
+
+def longest_kept_ns(path: str) -> int:
+    """Return how long the longest link lasts of which a batch has results, also of captures that are gone."""
+    times: dict[str, list[int]] = {}
+    for record in ResultsFolder(path).all_records():
+        for source in record["sources"]:
+            known = (source["start_ns"], source["end_ns"])
+            times.setdefault(record["link"], []).extend(one for one in known if one is not None)
+    return max((max(own) - min(own) for own in times.values() if own), default=0)
 
 
 def read_pieces(path: str) -> BatchResults:
@@ -124,6 +153,7 @@ def _piece(folder: ResultsFolder, record: dict[str, Any]) -> Piece:
         tables=tables,
         vantage=record["options"].get("vantage"),
         has_causes=bool(record["options"].get("causes")),
+        is_anonymous="anonymized" in record["options"],
         days=tuple(days),
     )
 
@@ -154,6 +184,15 @@ def extent_of(pieces: Iterable[Piece]) -> Extent:
     starts = [piece.start_ns for piece in every if piece.start_ns is not None]
     ends = [piece.end_ns for piece in every if piece.end_ns is not None]
     return Extent(min(starts, default=0), max(ends, default=0))
+
+
+def file_extents(pieces: Iterable[Piece]) -> list[FileExtent]:
+    """Return the files of a link in the order of their names, with the times of their packets."""
+    sources = {source["source"]: source for piece in pieces for source in piece.sources}
+    names = sorted(sources, key=natural_key)
+    numbers = file_numbers(names) or [None] * len(names)
+    times = [(sources[name]["start_ns"], sources[name]["end_ns"]) for name in names]
+    return [FileExtent(number, *extent) for number, extent in zip(numbers, times, strict=True)]
 
 
 def small_frame(table: pl.LazyFrame, wanted: pl.Expr) -> pl.DataFrame:

@@ -83,25 +83,45 @@ def find_chains(files: Sequence[CaptureFile], chaining: Chaining, problems: list
             contents.setdefault(one.content, []).append(one)
         for extents in contents.values():
             for chain in [extents] if chaining == "names" else _apart(extents):
-                groups.append(_complete(sorted(chain, key=_by_time), problems))
+                groups.append(_complete(_in_order(chain), problems))
     chains = _named([group for group in groups if group])
-    return [day for chain in chains for day in _days(chain)] if chaining == "days" else chains
+    return [day for chain in chains for day in days_of(chain)] if chaining == "days" else chains
 
 
-def _days(chain: Chain) -> Iterator[Chain]:
+def days_of(chain: Chain) -> Iterator[Chain]:
     """Give the files of each day (UTC) as a chain: a new file changes that of its day only.
 
-    A file belongs to the day of its first packet, one without packets to the day before it.
+    A file belongs to the day of its first packet, one without packets to the day before it, or the first one.
     """
     days: dict[str, list[CaptureFile]] = {}
-    day = ""
-    for file in chain.files:
-        start_ns = None if file.is_remote else extent_of(file).start_ns
-        if start_ns is not None:
-            day = str(date.fromordinal(_EPOCH_DAY + start_ns // _DAY_NS))
+    starts_ns = [None if file.is_remote else extent_of(file).start_ns for file in chain.files]
+    known = [
+        str(date.fromordinal(_EPOCH_DAY + one // _DAY_NS)) if one is not None else "" for one in starts_ns
+    ]
+    day = next(filter(None, known), "")
+    for file, own in zip(chain.files, known, strict=True):
+        day = own or day
         days.setdefault(day, []).append(file)
     for day, files in days.items():
         yield Chain(f"{chain.name} {day}".rstrip(), tuple(files), link=chain.name)
+
+
+def longest_ns(chains: Iterable[Chain]) -> int | None:
+    """Return how long the longest of these captures lasts; None if the end of a file is not known."""
+    extents: dict[str, list[Extent]] = {}
+    for chain in chains:
+        for file in chain.files:
+            if file.is_remote:
+                return None
+            extents.setdefault(chain.link or chain.name, []).append(extent_of(file))
+    lasts_ns = [0]
+    for own in extents.values():
+        starts_ns = [one.start_ns for one in own if one.start_ns is not None]
+        ends_ns = [one.end_ns for one in own if one.end_ns is not None]
+        if len(starts_ns) != len(ends_ns):
+            return None
+        lasts_ns.append(max(ends_ns, default=0) - min(starts_ns, default=0))
+    return max(lasts_ns)
 
 
 def extent_of(file: CaptureFile) -> Extent:
@@ -162,6 +182,20 @@ def _complete(chain: list[Extent], problems: list[Problem]) -> list[CaptureFile]
         problems.append(left_out(newest.file.name, "is still being written"))
         chain = chain[:-1]
     return [one.file for one in chain]
+
+
+def _in_order(chain: Iterable[Extent]) -> list[Extent]:
+    """Return files by their times, those without packets after the one that precedes them by name.
+
+    So another file after them does not move them to another day.
+    """
+    by_name = sorted(chain, key=lambda one: natural_key(one.file.name))
+    before_ns = -(2**63)
+    keys = []
+    for one in by_name:
+        before_ns = before_ns if one.start_ns is None else one.start_ns
+        keys.append(before_ns)
+    return [one for _, one in sorted(zip(keys, by_name, strict=True), key=lambda pair: pair[0])]
 
 
 def _by_time(one: Extent) -> tuple[bool, int, list[tuple[int, int, str]]]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.batch.chain_task import BatchPlan
+    from tfrctrace.batch.run_batch import FoundChains
+    from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.results.audit import Audit
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.reports.results import Results
@@ -106,14 +108,16 @@ def audit(
     from tfrctrace.audit.perform_audit import (
         base_width_ns,
         check_objectives,
+        fitted,
         perform_audit,
         with_hysteresis,
     )
     from tfrctrace.audit.pieces import read_pieces
     from tfrctrace.base.durations import duration_text
+    from tfrctrace.base.hours_of_use import parse_hours
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.batch import batch_plan
-    from tfrctrace.gate.limits_file import read_objectives
+    from tfrctrace.gate.limits_file import read_audited
     from tfrctrace.profiles.profile_file import read_profiles
     from tfrctrace.reports.output import check_folder
     from tfrctrace.reports.units import enumerated
@@ -123,7 +127,8 @@ def audit(
     workers = chosen_workers(executor, jobs)
     zone = TimeZone.named(reading.timezone)
     check_folder(output)
-    objectives = with_hysteresis(read_objectives(limits or _usual()), raise_after, clear_after)
+    asked = read_audited(limits or _usual())
+    objectives = with_hysteresis(asked.objectives, raise_after, clear_after)
     profiles = read_profiles(profile or ())
     paths: dict[str, str] = {}
     results = _results_of(inputs)
@@ -131,10 +136,13 @@ def audit(
         results = os.path.join(output, _RESULTS)
         every = duration_text(base_width_ns(objectives)).replace(" ", "")
         plan = replace(batch_plan(results, "host", every, reading, anonymity), causes=causes)
-        paths = _read_captures(inputs, plan, reading, workers, console)
+        usual = objectives if limits is None else ()
+        paths = _read_captures(inputs, plan, reading, workers, console, usual=usual)
     else:
         _check_unread(reading, anonymity, pages=pages or causes)
     read = read_pieces(results)
+    if limits is None:
+        objectives = fitted(objectives, read.longest_ns, read.grouping.every_ns or 1)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)
     with run_progress(console, "days") as progress:
         found = perform_audit(
@@ -143,6 +151,7 @@ def audit(
             os.path.abspath(output),  # workers may be in another folder
             workers=workers,
             profiles=profiles,
+            hours=parse_hours(asked.hours, zone),
             progress=progress,
         )
     written = {}
@@ -199,19 +208,41 @@ def _check_unread(reading: ReadingOptions, anonymity: AnonymityOptions, *, pages
 
 
 def _read_captures(
-    captures: Sequence[str], plan: BatchPlan, reading: ReadingOptions, workers: Workers, console: Console
+    captures: Sequence[str],
+    plan: BatchPlan,
+    reading: ReadingOptions,
+    workers: Workers,
+    console: Console,
+    *,
+    usual: Sequence[Objective],
 ) -> dict[str, str]:
-    """Perform the batch of which the audit is made; return the paths of files by their names in results."""
+    """Perform the batch of which the audit is made; return the paths of files by their names in results.
+
+    Intervals are those of the plan, of `usual` objectives such that they fit the captures.
+    """
     from tfrctrace.batch.run_batch import chains_of, perform_batch
     from tfrctrace.commands.batch import announce, report_batch
 
     found = chains_of(captures, "days", store=reading.store)
+    if usual:
+        plan = replace(plan, grouping=replace(plan.grouping, every_ns=_fitting_ns(usual, found, plan.folder)))
     announce(found, console)
     with run_progress(console, "chains") as progress:
         done = perform_batch(found, plan, workers, progress=progress)
     report_batch(done, plan.folder, console, None)
     trim_heap()
     return {plan.shown("file", file.name): file.path for chain in found.chains for file in chain.files}
+
+
+def _fitting_ns(usual: Sequence[Objective], found: FoundChains, results: str) -> int:
+    """Return intervals that fit the captures, and those of which there are results."""
+    from tfrctrace.audit.perform_audit import base_width_ns, fitted
+    from tfrctrace.audit.pieces import longest_kept_ns
+    from tfrctrace.batch.chains import longest_ns
+
+    lasts_ns = longest_ns(found.chains)
+    known_ns = longest_kept_ns(results) if os.path.isfile(os.path.join(results, _INDEX)) else 0
+    return base_width_ns(usual if lasts_ns is None else fitted(usual, max(lasts_ns, known_ns)))
 
 
 def _read_quietly(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.hours_of_use import parse_hours
 from tfrctrace.base.toml import (
     header_lines,
     listed,
@@ -16,6 +17,7 @@ from tfrctrace.base.toml import (
     refuse_unknown,
     table_of,
     text,
+    texts,
 )
 from tfrctrace.gate.objective import parse_objective
 from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
@@ -42,19 +44,24 @@ class LimitsFile:
     limits: list[Limit]
     comparisons: list[BaselineComparison]
     objectives: list[Objective]
+    hours: tuple[str, ...] = ()
+    """When the link is used, for `audit`."""
 
 
 def read_limits(path: str) -> LimitsFile:
     """Return what the file at `path` asks. Raises `UsageError` with its name, and the line of a table."""
     try:
         table = read_toml(path, _MOST_BYTES)
-        refuse_unknown(table, {"limit", "compare", "objective"}, "the file")
+        refuse_unknown(table, {"limit", "compare", "objective", "hours"}, "the file")
+        hours = texts(table.get("hours", []), "hours")
+        parse_hours(hours)
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}", hint=error.hint) from error
     found = LimitsFile(
         _parsed(path, table, "limit", _limit),
         _parsed(path, table, "compare", _comparison),
         _parsed(path, table, "objective", parse_objective),
+        hours,
     )
     if not (found.limits or found.comparisons or found.objectives):
         raise UsageError(f"`{path}` has no `[[limit]]`, no `[[compare]]` and no `[[objective]]`")
@@ -63,8 +70,13 @@ def read_limits(path: str) -> LimitsFile:
 
 def read_objectives(path: str) -> list[Objective]:
     """Return the objectives of the file at `path`. Raises `UsageError` if it has none."""
-    found = read_limits(path).objectives
-    if not found:
+    return read_audited(path).objectives
+
+
+def read_audited(path: str) -> LimitsFile:
+    """Return what the file at `path` asks of links. Raises `UsageError` if it has no objective."""
+    found = read_limits(path)
+    if not found.objectives:
         raise UsageError(f"`{path}` has no `[[objective]]`")
     return found
 

@@ -16,6 +16,7 @@ from tfrctrace.metrics.audit.signals import (
     Trouble,
     trouble_of,
 )
+from tfrctrace.metrics.audit.silence_proofs import SilenceFacts
 from tfrctrace.metrics.audit.usual_hours import best_period, usual_hours
 from tfrctrace.reports.audit.place_words import SIGNAL_NAMES, reason_text
 
@@ -34,13 +35,13 @@ REQUIRE = {
     "radio": "wifi_retry_ratio < 20 %",
 }
 WIRINGS = {
-    "delay": {"near_rtt", "far_rtt"},
+    "delay": {"near_rtt", "far_rtt", "echo_time"},
     "loss": {"near_loss", "far_loss", "capture_gaps"},
     "connections": {"unanswered", "refused", "incomplete", "near_loss", "far_loss"},
     "requests": {"unanswered", "near_stalls", "far_stalls", "unserved"},
     "answers": {"server_time", "far_rtt"},
-    "names": {"dns_unanswered", "dns_failures", "far_rtt"},
-    "ping": {"echo_unanswered", "near_rtt", "far_rtt"},
+    "names": {"dns_unanswered", "dns_failures", "dns_time", "far_rtt"},
+    "ping": {"echo_unanswered", "echo_time", "near_rtt", "far_rtt"},
     "radio": {"radio_retries", "radio_signal"},
 }
 """Signals that explain each kind of trouble."""
@@ -61,6 +62,8 @@ INCIDENTS = {
     "near_rtt": ("client side", {"received": {"rtt_p50_ms": 100}}),
     "far_rtt": ("server side", {"sent": {"rtt_p50_ms": 100}}),
     "server_time": ("server", {"sent": {"response_p50_ms": 900}}),
+    "dns_time": ("server", {"sent": {"dns_p50_ms": 400}}),
+    "echo_time": ("server side", {"sent": {"echo_p50_ms": 100}}),
     "radio_signal": ("radio", {"sent": {"wifi_signal_sum_dbm": -1_000}}),
 }
 """What changes in an incident of which a signal is the only sign, and where it was."""
@@ -78,7 +81,8 @@ def usual(direction: str, *, is_client: bool) -> dict:
         counts |= {"dns_queries": 5, "echo_requests": 5, "requests": 6}
     rtt_ms = 5.0 if is_client == is_own_side else 30.0
     asks = is_client != is_own_side
-    return {**counts, "rtt_p50_ms": rtt_ms, "response_p50_ms": 60.0 if asks else None, "dns_p50_ms": None}
+    answers = {"response_p50_ms": 60.0, "dns_p50_ms": 40.0, "echo_p50_ms": 30.0}
+    return {**counts, "rtt_p50_ms": rtt_ms, **(answers if asks else dict.fromkeys(answers))}
 
 
 def evidence(hosts: list[str], changes: dict[str, dict[str, float]]) -> pl.DataFrame:
@@ -94,31 +98,20 @@ def evidence(hosts: list[str], changes: dict[str, dict[str, float]]) -> pl.DataF
                     for name, more in changes.get(direction, {}).items():
                         row[name] = (row[name] or 0) + more
                 times = {"start_ns": place * STEP_NS, "end_ns": (place + 1) * STEP_NS}
-                rows.append({**row, "echo_p50_ms": None, "group": host, "direction": direction, **times})
+                rows.append({**row, "group": host, "direction": direction, **times})
     return pl.DataFrame(rows, infer_schema_length=None).select(EVIDENCE_COLUMNS)
+
+
+def stretch_of(group: str) -> RaisedStretch:
+    times = (BEGIN * STEP_NS, END * STEP_NS)
+    counts = {"severe": 0, "value": 0.0, "n": 30, "at_ns": times[0]}
+    return RaisedStretch(0, group, times[0], times[1], times[0], times[1], 12, **counts, ended="recovered")
 
 
 def found_of(kind: str, hosts: list[str], changes: dict, *, groups=("link",), near=CLIENTS):
     objective = parse_objective({"require": REQUIRE[kind]})
     times = (BEGIN * STEP_NS, END * STEP_NS)
-    stretches = [
-        RaisedStretch(
-            0,
-            group,
-            times[0],
-            times[1],
-            times[0],
-            times[1],
-            12,
-            severe=0,
-            value=0.0,
-            n=30,
-            at_ns=times[0],
-            ended="recovered",
-        )
-        for group in groups
-    ]
-    incident = Incident("link", *times, stretches)
+    incident = Incident("link", *times, list(map(stretch_of, groups)))
     spans = [(incident.begin_ns, incident.end_ns)]
     return attribution_of(incident, [objective], evidence(hosts, changes), near, spans)
 
@@ -133,7 +126,7 @@ def test_a_longer_way_to_clients_is_on_their_side():
     )
     changed = [SIGNAL_NAMES[one.key] for one in found.signals if one.has_changed]
     assert changed == ["RTT on the client side"]
-    assert "RTT on the server side did not" in reason_text(found.reason)
+    assert "RTT on the server side, time of replies to pings did not" in reason_text(found.reason)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +218,49 @@ def test_a_silence_is_of_the_capture():
     rows = evidence([], {}).filter(~pl.col("start_ns").is_between(BEGIN * STEP_NS, END * STEP_NS - 1))
     silence = Incident("link", BEGIN * STEP_NS, END * STEP_NS)
     found = attribution_of(silence, [], rows, CLIENTS, [(silence.begin_ns, silence.end_ns)])
-    assert (found.place, found.confidence) == ("capture", "medium")
+    assert (found.place, found.confidence) == ("capture", "low")
     assert "no packet of any host" in reason_text(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("facts", "where"),
+    [
+        (SilenceFacts("link dead", ("empty files",)), ("link", "high")),
+        (SilenceFacts("link dead", ("one file",)), ("link", "medium")),
+        (SilenceFacts("capture stopped", ("missing files",)), ("capture", "high")),
+        (SilenceFacts("capture stopped", ("all links silent",)), ("capture", "medium")),
+        (SilenceFacts("unknown", ("other links",)), ("capture", "low")),
+    ],
+)
+def test_a_silence_is_where_its_proofs_say(facts, where):
+    silence = Incident("link", BEGIN * STEP_NS, END * STEP_NS, silence=facts)
+    found = attribution_of(silence, [], evidence([], {}), CLIENTS, [(silence.begin_ns, silence.end_ns)])
+    assert (found.place, found.confidence) == where
+    assert len(reason_text(found.reason)) > 100
+
+
+@pytest.mark.parametrize(("lost", "place"), [(20, "client side"), (1, "capture")])
+def test_what_the_capture_missed_explains_failures_that_are_no_more_frequent(lost, place):
+    # 2 % of the data were missed, of which a failure may have four packets
+    missed = {"capture_gap_bytes": 1_800}
+    changes = {"received": {"lost_behind_capture": lost, **missed}, "sent": missed}
+    found = found_of("loss", CLIENTS, changes)
+    assert {one.key for one in found.signals if one.has_changed} == {"near_loss", "capture_gaps"}
+    assert found.place == place
+
+
+def test_delay_is_under_load_only_if_those_who_waited_had_more():
+    more = {"received": {"rtt_p50_ms": 100, "wire_bytes": 400_000}, "sent": {}}
+    assert found_of("delay", CLIENTS[:1], more, groups=CLIENTS[:1]).under_load
+    waits = {"received": {"rtt_p50_ms": 100}, "sent": {}}
+    rows = evidence(CLIENTS[:1], waits)
+    # another host loads the link
+    is_other = (pl.col("group") == CLIENTS[1]) & pl.col("start_ns").is_between(BEGIN * STEP_NS, END * STEP_NS)
+    loaded = rows.with_columns(wire_bytes=pl.col("wire_bytes") + pl.when(is_other).then(900_000).otherwise(0))
+    incident = Incident("link", BEGIN * STEP_NS, END * STEP_NS, [stretch_of(CLIENTS[0])])
+    spans = [(incident.begin_ns, incident.end_ns)]
+    found = attribution_of(incident, [parse_objective({"require": REQUIRE["delay"]})], loaded, CLIENTS, spans)
+    assert (found.place, found.hosts, found.under_load) == ("client side", (CLIENTS[0],), False)
 
 
 @pytest.mark.parametrize(

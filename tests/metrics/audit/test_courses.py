@@ -1,9 +1,14 @@
 """How incidents went on."""
 
+from random import Random
+
+import polars as pl
 import pytest
 
-from tfrctrace.metrics.audit.courses import courses
+from tfrctrace.gate.objective import parse_objective
+from tfrctrace.metrics.audit.courses import Course, courses
 from tfrctrace.metrics.audit.incidents import Incident, RaisedStretch
+from tfrctrace.metrics.objectives import ObjectiveResult
 
 HOUR_NS = 3_600 * 10**9
 
@@ -25,6 +30,27 @@ def incident(begin_h: float, end_h: float, *, group: str = "a", ended: str = "re
         ended=ended,
     )
     return Incident("link", *times, [stretch])
+
+
+def trend(values: list[float]) -> Course:
+    """Return the course of an incident whose violated intervals of an hour had these values."""
+    objective = parse_objective({"require": "p95(rtt_ms) < 80 ms", "by": "host", "every": "1h"})
+    rows = [
+        {"group": "a", "start_ns": place * HOUR_NS, "end_ns": (place + 1) * HOUR_NS, "value": value}
+        for place, value in enumerate(values)
+    ]
+    empty = pl.DataFrame()
+    result = ObjectiveResult(objective, 0, HOUR_NS, pl.DataFrame(rows), empty, empty, None)
+    (found,) = courses([incident(0, len(values), ended="end of data")], [result])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_grows_until_the_end_worsens_and_what_only_varies_does_not(seed):
+    chance = Random(seed)
+    assert trend([100 + 3 * place + chance.gauss(0, 20) for place in range(72)]).kind == "worsens"
+    assert trend([200 + chance.gauss(0, 20) for _ in range(72)]).kind == "changed for good"
+    assert trend([100.0 + 50 * place for place in range(5)]).kind == "not over"
 
 
 def test_what_begins_at_the_same_hour_on_several_days_recurs():

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tfrctrace.base.hours_of_use import parse_hours
 from tfrctrace.gate.objective import parse_objective
 from tfrctrace.metrics.audit.incidents import RaisedStretch, incidents_of, raised_stretches, silences
 
@@ -112,7 +113,9 @@ HOUR = 12
 """Intervals of five minutes."""
 
 
-def office(days: int, *, awake: range = range(8, 18), silent: range = range(0)) -> list[tuple[int, int]]:
+def office(
+    days: int, *, awake: range = range(8, 18), silent: range = range(0), use: tuple[str, ...] = ()
+) -> list[tuple[int, int]]:
     """Return the hours since a Monday in which an office was silent; it had no packet in `silent` hours."""
     step_ns, monday_ns = 5 * MINUTE_NS, 4 * 86_400 * 10**9
     starts_ns = [
@@ -121,7 +124,7 @@ def office(days: int, *, awake: range = range(8, 18), silent: range = range(0)) 
         if place // HOUR not in silent and place // HOUR % 24 in awake and place // HOUR // 24 % 7 < 5
     ]
     hour_ns = HOUR * step_ns
-    found = silences("link", starts_ns, step_ns)
+    found = silences("link", starts_ns, step_ns, parse_hours(use))
     return [((one.begin_ns - monday_ns) // hour_ns, (one.end_ns - monday_ns) // hour_ns) for one in found]
 
 
@@ -133,6 +136,16 @@ def test_nights_and_weekends_without_anybody_are_no_silences(days):
 def test_an_hour_of_work_without_packets_is_one_also_at_the_end_of_work():
     assert office(5, silent=range(58, 59)) == [(58, 59)]
     assert office(12, silent=range(24, 48)) == [(18, 56)]
+
+
+def test_declared_hours_of_use_are_judged_from_the_first_day_and_no_others():
+    use = ("Mon-Fri 08:00-18:00",)
+    assert office(3, use=use) == []
+    # of a morning on the second day nobody could know that it is no night
+    assert office(2, silent=range(24, 38), use=use) == [(32, 38)]
+    assert office(2, silent=range(24, 38)) == []
+    # in the night there is nobody, whatever other nights had
+    assert office(5, awake=range(24), silent=range(48, 54), use=use) == []
 
 
 def test_a_link_that_never_sleeps_may_not_be_silent_for_long():

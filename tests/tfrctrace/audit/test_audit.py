@@ -98,10 +98,45 @@ def test_an_incident_lasts_no_longer_than_the_capture(run, tmp_path):
     sample = Path(__file__).parents[3] / "sample_traces" / "mixed.pcap.zst"
     assert run("audit", sample, "-o", "audit").status == 0
     (incident,) = document(tmp_path)["incidents"]
-    # what capinfos says of this capture, in an interval of half an hour
+    # what capinfos says of this capture, in an interval of three minutes
     assert incident["end_ns"] - incident["begin_ns"] == 9_377_812_000
     assert {one["end_ns"] - one["begin_ns"] for one in incident["stretches"]} == {9_377_812_000}
     assert "(9.38 s in all)" in (tmp_path / "audit" / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_silence_with_empty_files_is_of_the_link(captures, is_kept, run, tmp_path):
+    kind, place = ("link dead", "link") if is_kept else ("unknown", "capture")
+    own = tmp_path / "captures"
+    shutil.copytree(captures, own)
+    for hour in (18, 19, 20):
+        path = own / f"link-20260105{hour}00.pcap"
+        # what is left of a file without packets: the header of pcap
+        path.write_bytes(path.read_bytes()[:24])
+        if not is_kept:
+            path.unlink()
+    assert run("audit", own, "-o", "audit").status == 0
+    found = document(tmp_path)
+    (silence,) = found["links"][0]["silent"]
+    assert (silence["kind"], silence["end_ns"] - silence["begin_ns"]) == (kind, 3 * 3_600 * 10**9)
+    (incident,) = [one for one in found["incidents"] if not one["stretches"]]
+    assert incident["place"] == place
+    assert ("files without packets" in (tmp_path / "audit" / "index.html").read_text()) == is_kept
+
+
+def test_hours_of_use_are_read_with_the_objectives(captures, run, tmp_path):
+    own = tmp_path / "captures"
+    shutil.copytree(captures, own)
+    for hour in (18, 19, 20):
+        (own / f"link-20260105{hour}00.pcap").unlink()
+    (tmp_path / "limits.toml").write_text(f'hours = ["Mon-Fri 08:00-19:00"]\n{LIMITS}')
+    assert run("audit", own, "-o", "audit", "--limits", "limits.toml").status == 0
+    (silence,) = document(tmp_path)["links"][0]["silent"]
+    assert silence["end_ns"] - silence["begin_ns"] == 3_600 * 10**9
+    (tmp_path / "limits.toml").write_text(f'hours = "8 to 7"\n{LIMITS}')
+    outcome = run("audit", own, "-o", "audit", "--limits", "limits.toml")
+    assert outcome.status == 2
+    assert "`8 to 7` is no hours of use" in outcome.err
 
 
 def test_another_checker_of_schemas_accepts_the_document_and_nothing_else(audited):

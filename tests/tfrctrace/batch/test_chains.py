@@ -8,8 +8,9 @@ import os
 import pytest
 
 from tfrctrace.batch.capture_files import find_captures, without_equal_files
-from tfrctrace.batch.chains import find_chains
+from tfrctrace.batch.chains import days_of, find_chains, longest_ns
 from tfrctrace.parsers._native import capture_extent
+from tfrctrace.parsers.rotated_names import file_numbers, missing_files
 
 HOUR_S = 3_600
 
@@ -138,6 +139,29 @@ def test_a_first_file_without_a_number_is_of_the_chain_as_tcpdump_names_it(hours
     chains, problems = found()
     assert chains == {"link.pcap*": ["link.pcap", *(f"link.pcap{number}" for number in range(1, 12))]}
     assert problems == []
+
+
+def test_a_missing_file_of_tcpdump_is_named_by_its_number():
+    names = ["link.pcap", "link.pcap1", "link.pcap3"]
+    assert file_numbers(names) == [0, 1, 3]
+    problem = missing_files(names)
+    assert problem is not None
+    assert problem["message"] == "no file of the joined ones has number 2 after `link.pcap`"
+    assert file_numbers([f"link-2026010{day}0000.pcap" for day in range(1, 5)]) is None
+
+
+@pytest.mark.parametrize("empty", [(2, 3), (0,), ()])
+def test_files_without_packets_stay_in_their_day(empty, conversation, write_capture, tmp_path):
+    midnight_s = 1_767_571_200
+    for hour in range(30):
+        frames = [] if hour in empty else conversation(port=40_000 + hour)
+        write_capture(f"link-{hour}.pcap", frames, start_s=midnight_s + hour * HOUR_S)
+    chain = find_chains(find_captures([str(tmp_path)]).files, "names", [])[0]
+    days = list(days_of(chain))
+    assert [file.name for day in days for file in day.files] == [f"link-{hour}.pcap" for hour in range(30)]
+    assert [day.name for day in days] == ["link-*.pcap 2026-01-05", "link-*.pcap 2026-01-06"]
+    assert [len(day.files) for day in days] == [24, 6]
+    assert longest_ns([chain]) == pytest.approx((29 - (empty == (0,))) * HOUR_S * 1e9, rel=0.001)
 
 
 def test_of_two_equal_files_that_of_the_chain_stays(hours, found, tmp_path):

@@ -1,0 +1,99 @@
+"""What a silence of a link was: the capture stopped, or it ran and nothing passed, by what proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SilenceKind = Literal["link dead", "capture stopped", "unknown"]
+SilenceProof = Literal[
+    "empty files", "other packets", "missing files", "all links silent", "other links", "one file"
+]
+
+_MOSTLY: Final = 0.5
+"""Share of a silence that empty files have to cover."""
+
+_RAN: Final[frozenset[SilenceProof]] = frozenset({"empty files", "other packets"})
+"""What shows that the capture ran, whatever else was silent."""
+_STOPPED: Final[frozenset[SilenceProof]] = frozenset({"missing files", "all links silent"})
+SURE_PROOFS: Final[frozenset[SilenceProof]] = frozenset({"empty files", "other packets", "missing files"})
+"""Those by the capture itself: another link may be silent by chance, and a program stand still."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileExtent:
+    """A file of a capture, with the times of its packets of any kind."""
+
+    number: int | None
+    """In a row of rotated files; None of files that are named by times."""
+    start_ns: int | None
+    """None of a file without packets."""
+    end_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceFacts:
+    """What a silence was, and what proves it."""
+
+    kind: SilenceKind
+    proofs: tuple[SilenceProof, ...]
+
+
+def silence_facts(
+    begin_ns: int, end_ns: int, files: Sequence[FileExtent], others: Sequence[bool]
+) -> SilenceFacts:
+    """Return what a silence of a link was.
+
+    `files` are those of its capture in the order of their names, `others` says of each other link of the
+    same capture point whether it had packets meanwhile.
+    """
+    proofs = list(_proofs_of_files(begin_ns, end_ns, files))
+    if others:
+        proofs.append("other links" if any(others) else "all links silent")
+    if _RAN.intersection(proofs):
+        return SilenceFacts("link dead", tuple(proof for proof in proofs if proof not in _STOPPED))
+    if _STOPPED.intersection(proofs):
+        return SilenceFacts("capture stopped", tuple(proofs))
+    return SilenceFacts("link dead" if "one file" in proofs else "unknown", tuple(proofs))
+
+
+def _proofs_of_files(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> list[SilenceProof]:
+    timed = [
+        (file.start_ns, file.end_ns)
+        for file in files
+        if file.start_ns is not None and file.end_ns is not None
+    ]
+    proofs: list[SilenceProof] = []
+    if any(begin_ns < time_ns < end_ns for extent in timed for time_ns in extent):
+        proofs.append("other packets")
+    if any(start_ns < begin_ns and until_ns >= end_ns for start_ns, until_ns in timed):
+        proofs.append("one file")
+        return proofs
+    before = max((place for place, file in enumerate(files) if _is_before(file, begin_ns)), default=None)
+    if before is None:
+        return proofs
+    after = next((place for place in range(before + 1, len(files)) if _is_after(files[place], end_ns)), None)
+    if after is None:
+        return proofs
+    starts_ns = sorted(start_ns for start_ns, _ in timed)
+    usual_ns = median(later - sooner for sooner, later in pairwise(starts_ns))
+    empty = sum(file.start_ns is None for file in files[before:after])
+    if empty * usual_ns >= _MOSTLY * (end_ns - begin_ns):
+        proofs.append("empty files")
+    numbers = files[before].number, files[after].number
+    if numbers[0] is not None and numbers[1] is not None and numbers[1] - numbers[0] > after - before:
+        proofs.append("missing files")
+    return proofs
+
+
+def _is_before(file: FileExtent, begin_ns: int) -> bool:
+    return file.end_ns is not None and file.end_ns <= begin_ns
+
+
+def _is_after(file: FileExtent, end_ns: int) -> bool:
+    return file.start_ns is not None and file.start_ns >= end_ns
