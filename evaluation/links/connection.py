@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from packets import ACK, FIN, PSH, SYN, Packet, echo, tcp, udp
+from packets import ACK, FIN, PSH, RST, SYN, Packet, echo, tcp, udp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MSS: Final = 1448
 MOST_SEGMENTS: Final = 40
 TIMEOUT_S: Final = 0.25
+POLICED: Final = 10
+"""Segments of a window that a policer lets pass."""
 SPACING_S: Final = 0.00012
 """Between segments sent back to back: 100 Mbit/s."""
 OPTIONS: Final = bytes.fromhex("020405b4 0101 0402 01 030307")
@@ -118,11 +120,13 @@ class _Seen:
         options: bytes = b"",
         *,
         may_be_lost: bool = False,
+        is_burst: bool = False,
     ) -> float | None:
         """Send a packet from the server; return when the client has it, None if it is lost."""
         path = self.of.path(at_s)
+        before = path.loss_before + path.burst_loss * is_burst
         is_lost_before, is_lost_behind = (
-            may_be_lost and self.random.random() < share for share in (path.loss_before, path.loss_behind)
+            may_be_lost and self.random.random() < share for share in (before, path.loss_behind)
         )
         if is_lost_before:
             return None
@@ -140,7 +144,7 @@ def simulate(one: Connection | Resolution | Ping, random: Random) -> list[Packet
     elif isinstance(one, Resolution):
         packets = _resolve(one, random)
     else:
-        packets = _ping(one)
+        packets = _ping(one, random)
     return sorted(packets, key=lambda packet: packet.time_s)
 
 
@@ -157,6 +161,9 @@ def _connect(one: Connection, random: Random) -> list[Packet]:
             return seen.packets
     asked_s = seen.from_client(at_s, SYN, (seen.client_seq, 0), options=OPTIONS)
     numbers = (seen.server_seq, seen.client_seq + 1)
+    if one.path(at_s).is_refused:
+        seen.from_server(asked_s, RST | ACK, (0, seen.client_seq + 1))
+        return seen.packets
     answered_s = seen.from_server(asked_s, SYN | ACK, numbers, options=OPTIONS)
     assert answered_s is not None
     seen.client_seq += 1
@@ -231,7 +238,8 @@ def _round(seen: _Seen, sent_s: float, count: int) -> tuple[float, float]:
 
 
 def _segment(seen: _Seen, at_s: float, first: int, number: int) -> float | None:
-    return seen.from_server(at_s, ACK, (first + number * MSS, seen.client_seq), MSS, may_be_lost=True)
+    numbers = (first + number * MSS, seen.client_seq)
+    return seen.from_server(at_s, ACK, numbers, MSS, may_be_lost=True, is_burst=number >= POLICED)
 
 
 def _acknowledge(seen: _Seen, first: int, arrived: dict[int, float]) -> tuple[float, list[float]]:
@@ -309,17 +317,20 @@ def _resolve(one: Resolution, random: Random) -> list[Packet]:
     ends = (one.client, port, "198.51.100.1", 53)
     asked_s = one.at_s + one.path.near_rtt_s / 2
     packets = [udp(asked_s, ends, struct.pack(">HHHHHH", number, 0x0100, 1, 0, 0, 0) + name)]
-    if one.path.is_answered:
+    if one.path.is_answered and one.path.name_server != "silent":
+        has_failed = one.path.name_server == "fails"
         answer = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 300, 4) + bytes((198, 51, 100, 10))
-        head = struct.pack(">HHHHHH", number, 0x8180, 1, 1, 0, 0)
+        # SERVFAIL is 2 (RFC 1035 section 4.1.1)
+        head = struct.pack(">HHHHHH", number, 0x8180 | 2 * has_failed, 1, not has_failed, 0, 0)
         ends = ("198.51.100.1", 53, one.client, port)
-        packets.append(udp(asked_s + one.path.far_rtt_s + 0.001, ends, head + name + answer))
+        answered_s = asked_s + one.path.far_rtt_s + one.path.dns_response_s
+        packets.append(udp(answered_s, ends, head + name + (b"" if has_failed else answer)))
     return packets
 
 
-def _ping(one: Ping) -> list[Packet]:
+def _ping(one: Ping, random: Random) -> list[Packet]:
     asked_s = one.at_s + one.path.near_rtt_s / 2
     packets = [echo(asked_s, one.client, one.server, 8, one.number)]
-    if one.path.is_answered:
+    if one.path.is_answered and random.random() >= one.path.ping_loss:
         packets.append(echo(asked_s + one.path.far_rtt_s, one.server, one.client, 0, one.number))
     return packets

@@ -64,27 +64,26 @@ HEADS: Final = (
 )
 
 
-def place_of(fault: Fault) -> tuple[str, list[str], bool]:
-    """Return where an audit should find a fault: place, hosts that it should name, and whether under load."""
-    match fault.kind:
-        case "dead capture" | "capture drops":
-            return "capture", [], False
-        case "slow server" | "unserved":
-            return "server", list(fault.servers), False
-        case "outage":
-            return "server side", [], False
-        case "loss":
-            is_before = "loss_before" in fault.size
-            return (
-                ("server side" if is_before else "client side"),
-                sorted(fault.hosts or fault.servers),
-                False,
-            )
-        case "bufferbloat" | "longer path":
-            side = "client side" if "near_rtt_s" in fault.size else "server side"
-            return side, [], fault.kind == "bufferbloat"
-        case _:
-            return "client side", sorted(fault.hosts), False
+_PLACES: Final = {
+    "dead capture": "capture",
+    "capture drops": "capture",
+    "dead link": "link",
+    "slow server": "server",
+    "unserved": "server",
+    "refused": "server",
+    "names fail": "server",
+    "slow names": "server",
+    **dict.fromkeys(("outage", "dead server", "names silent", "lost pings"), "server side"),
+}
+"""Where an audit should find a fault, of the kinds whose sizes do not show it."""
+PINGED: Final = "198.51.100.10"
+
+
+def place_of(fault: Fault) -> tuple[str, list[str]]:
+    """Return where an audit should find a fault: place, and hosts that it should name."""
+    is_far = {"far_rtt_s", "loss_before", "burst_loss"} & fault.size.keys()
+    place = _PLACES.get(fault.kind, "server side" if is_far else "client side")
+    return place, [PINGED] if fault.kind == "lost pings" else sorted(fault.hosts or fault.servers)
 
 
 def is_below_limits(fault: Fault) -> bool:
@@ -144,7 +143,7 @@ def found_of(
         off_s = [begin_s - fault.since_s, end_s - fault.until_s]
         into["off_s"] = off_s
         into["times"] = int(max(map(abs, off_s)) <= NEAR_S)
-        place, hosts, _ = place_of(fault)
+        place, hosts = place_of(fault)
         into["found"] = 1
         into["place"] = int(own["place"] == place)
         into["hosts"] = int(sorted(own["hosts"]) == hosts)

@@ -53,6 +53,13 @@ class Path:
     """Whether the server says anything to a request that it has acknowledged."""
     passes_large: bool = True
     """Whether full segments get to the client."""
+    is_refused: bool = False
+    burst_loss: float = 0.0
+    """Of data behind the first ten segments of a window: a policer."""
+    name_server: str = "answers"
+    """`answers`, `fails` or `silent`."""
+    dns_response_s: float = 0.001
+    ping_loss: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +82,17 @@ class Fault:
             return False
         return (not self.hosts or host in self.hosts) and (not self.servers or server in self.servers)
 
-    def worsen(self, path: Path) -> None:
+    def worsen(self, path: Path, at_s: float) -> None:
         """Change a path as long as the fault lasts."""
         size = self.size
+        if "creeps_s" in size:
+            path.near_rtt_s += size["creeps_s"] * (at_s - self.since_s) / DAY_S
+        path.is_refused |= bool(size.get("refused"))
+        path.burst_loss += size.get("burst_loss", 0.0)
+        path.dns_response_s += size.get("dns_response_s", 0.0)
+        path.ping_loss += size.get("ping_loss", 0.0)
+        for name, state in (("dns_fails", "fails"), ("dns_silent", "silent")):
+            path.name_server = state if size.get(name) else path.name_server
         path.near_rtt_s += size.get("near_rtt_s", 0.0)
         path.far_rtt_s += size.get("far_rtt_s", 0.0)
         path.response_s += size.get("response_s", 0.0)
@@ -91,7 +106,7 @@ class Fault:
     @property
     def unseen(self) -> float:
         """Share of the packets of this time that the capture does not have."""
-        return 1.0 if self.kind == "dead capture" else self.size.get("unseen", 0.0)
+        return 1.0 if self.kind in {"dead capture", "dead link"} else self.size.get("unseen", 0.0)
 
     @classmethod
     def of_facts(cls, facts: dict[str, Any]) -> Fault:
@@ -112,52 +127,60 @@ class Fault:
         }
 
 
+_ONE: Final = (1.0, 1.0)
+_FORMS: Final[dict[str, tuple[tuple[str, dict[str, tuple[float, float]]], ...]]] = {
+    "bufferbloat": (
+        ("all", {"near_rtt_s": (0.1, 0.4), "load": _ONE}),
+        ("all", {"far_rtt_s": (0.1, 0.4), "load": _ONE}),
+    ),
+    "loss": (("one server", {"loss_before": (0.03, 0.1)}), ("some hosts", {"loss_behind": (0.03, 0.1)})),
+    "outage": (("all", {"outage": _ONE}),),
+    "unserved": (("one server", {"unserved": _ONE}),),
+    "black hole": (("some hosts", {"black_hole": _ONE}),),
+    "dead capture": (("all", {}),),
+    "dead link": (("all", {}),),
+    "slow server": (("one server", {"response_s": (0.5, 3)}),),
+    "capture drops": (("all", {"unseen": (0.02, 0.1)}),),
+    "longer path": (("all", {"near_rtt_s": (0.12, 0.3)}), ("all", {"far_rtt_s": (0.12, 0.3)})),
+    "bad station": (
+        ("one host", {"loss_behind": (0.04, 0.12), "near_rtt_s": (0.06, 0.06), "jitter": (0.5, 0.5)}),
+    ),
+    "dead server": (("one server", {"outage": _ONE}),),
+    "refused": (("one server", {"refused": _ONE}),),
+    "policer": (("all", {"burst_loss": (0.2, 0.5)}),),
+    "names fail": (("all", {"dns_fails": _ONE}),),
+    "names silent": (("all", {"dns_silent": _ONE}),),
+    "slow names": (("all", {"dns_response_s": (1, 3)}),),
+    "lost pings": (("all", {"ping_loss": (0.5, 1)}),),
+    "slow side": (("some hosts", {"near_rtt_s": (0.3, 0.6)}),),
+    "far server": (("one server", {"far_rtt_s": (0.3, 0.6)}),),
+    "creeping delay": (("all", {"creeps_s": (0.4, 0.8)}),),
+    "new path": (("all", {"far_rtt_s": (0.15, 0.3)}),),
+}
+"""Whom a fault of a kind hits, and the least and the largest of its sizes; one of several forms."""
+LASTING: Final = ("creeping delay", "new path")
+"""Kinds that are there until the captures end."""
+
+
 def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Server], length_s: float) -> Fault:
     """Draw a fault of a kind: its place, its time and its size."""
     lasts_s = random.uniform(1_200, min(4 * 3_600, length_s / 6))
     since_s = random.uniform(0.1 * length_s, 0.9 * length_s - lasts_s)
-
-    def fault(size: dict[str, float], hosts: tuple[str, ...] = (), servers: tuple[str, ...] = ()) -> Fault:
-        return Fault(kind, since_s, since_s + lasts_s, hosts, servers, size)
-
-    one_server = (random.choice(servers).address,)
-    match kind:
-        case "bufferbloat":
-            place = random.choice(("near", "far"))
-            found = fault({f"{place}_rtt_s": random.uniform(0.1, 0.4), "load": 1})
-        case "loss" if random.random() < 0.5:
-            found = fault({"loss_before": random.uniform(0.03, 0.1)}, servers=one_server)
-        case "loss":
-            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
-            found = fault({"loss_behind": random.uniform(0.03, 0.1)}, hosts=some)
-        case "outage":
-            found = fault({"outage": 1})
-        case "unserved":
-            found = fault({"unserved": 1}, servers=one_server)
-        case "black hole":
-            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
-            found = fault({"black_hole": 1}, hosts=some)
-        case "dead capture":
-            found = fault({})
-        case "slow server":
-            found = fault({"response_s": random.uniform(0.5, 3)}, servers=one_server)
-        case "capture drops":
-            found = fault({"unseen": random.uniform(0.02, 0.1)})
-        case "longer path":
-            place = random.choice(("near", "far"))
-            found = fault({f"{place}_rtt_s": random.uniform(0.12, 0.3)})
-        case "bad station":
-            size = {"loss_behind": random.uniform(0.04, 0.12), "near_rtt_s": 0.06, "jitter": 0.5}
-            found = fault(size, hosts=(random.choice(hosts).address,))
-        case _:
-            raise ValueError(kind)
-    return found
+    if kind in LASTING:
+        since_s = random.uniform(0.25, 0.4) * length_s
+        lasts_s = length_s - since_s
+    whom, sizes = random.choice(_FORMS[kind])
+    size = {name: random.uniform(*bounds) for name, bounds in sizes.items()}
+    count = {"one host": 1, "some hosts": max(2, len(hosts) // 4)}.get(whom, 0)
+    some = tuple(one.address for one in random.sample(hosts, count))
+    one_server = (random.choice(servers).address,) if whom == "one server" else ()
+    return Fault(kind, since_s, since_s + lasts_s, some, one_server, size)
 
 
 KINDS: Final = ("bufferbloat", "loss", "outage", "dead capture", "slow server", "bad station")
 MORE_KINDS: Final = (*KINDS, "longer path")
 """Those of links of namespaces."""
-ALL_KINDS: Final = (*MORE_KINDS, "capture drops", "unserved", "black hole")
+ALL_KINDS: Final = tuple(_FORMS)
 
 TRAITS: Final = ("far client", "slow application", "long poll", "lossy thin host", "nights", "flash crowd")
 """What a link may be like all the time, or for a good reason: no fault."""

@@ -41,7 +41,7 @@ class Link:
         found = Path(host.rtt_s, server.rtt_s, server.response_s)
         for fault in (*self.traits, *self.faults):
             if fault.concerns(host.address, server.address, at_s):
-                fault.worsen(found)
+                fault.worsen(found, at_s)
         return found
 
     def packets(self) -> Iterator[list[Packet]]:
