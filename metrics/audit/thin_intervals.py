@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfrctrace.base.signs import SIGNS
 from tfrctrace.metrics.objectives import verdicts
 
 if TYPE_CHECKING:
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 def with_thin_ones_together(objective: Objective, judged: pl.DataFrame, extent: Extent) -> pl.DataFrame:
     """Return judged intervals of a share, thin ones of a group in a row as one as soon as they have enough.
 
-    Such an interval lasts from the first to the last of them. Shares of both add up; percentiles would not.
+    Such an interval lasts from the first to the last of them; one that violates the objective only from the
+    first to the last that does so by itself. Shares add up; percentiles would not.
     """
     import polars as pl
 
     if objective.unit != "%":
         return judged
     n = pl.col("n")
+    violates = ~SIGNS[objective.sign](pl.col("value"), objective.bound)
     is_thin = (
         (pl.col("verdict") == "no_data") & (n > 0) & (n < objective.least) & pl.col("value").is_not_null()
     )
@@ -38,10 +41,16 @@ def with_thin_ones_together(objective: Objective, judged: pl.DataFrame, extent: 
             pl.col("start_ns").min(),
             pl.col("end_ns").max(),
             pl.col("direction").first(),
+            first_ns=pl.col("start_ns").filter(violates).min(),
+            last_ns=pl.col("end_ns").filter(violates).max(),
             value=(pl.col("value") * n).sum() / n.sum(),
             n=n.sum(),
         )
         .with_columns(verdict=verdicts(objective, extent, objective.grouping.every_ns))
+        .with_columns(
+            start_ns=pl.when(pl.col("verdict") == "met").then("start_ns").otherwise("first_ns"),
+            end_ns=pl.when(pl.col("verdict") == "met").then("end_ns").otherwise("last_ns"),
+        )
         .select(judged.columns)
         .cast(judged.schema)
     )

@@ -140,6 +140,7 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
             ["convert", "./a.pcap", "-o", "a.pcap", "--format", "csv"],
             "`a.pcap` is an input and cannot be overwritten",
         ),
+        (["groups", "--by", "host", "--by", "port", "a.pcap"], "`--by` is given twice"),
         (["nonsense"], "no such command 'nonsense'"),
         (["plot", "a.pcap"], "missing option '--kind' / '-k'. Choose from: throughput, sequence, rtt,"),
         (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is not a directory"),

@@ -59,9 +59,7 @@ def test_twenty_losses_of_484_in_eight_hours_are_found():
     ((begin, end),) = changes(values)
     assert sum(lost for lost, _ in values) == 20
     assert sum(shown for _, shown in values[60:76]) == 484
-    # one of 200 samples spans seven of 30 min
-    assert begin == pytest.approx(60, abs=7)
-    assert end == pytest.approx(76, abs=7)
+    assert (begin, end) == (60, 76)
     # what the binomial distribution says of it, were one in a thousand usual
     tail = sum(comb(484, lost) * 0.001**lost * 0.999 ** (484 - lost) for lost in range(20, 60))
     assert tail < 1e-20

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from tfrctrace.base.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,6 +44,13 @@ def in_order(headings: Iterable[str]) -> list[str]:
 
 class GroupedCommand(TyperCommand):
     """A command whose help prints options under headings, all texts in one column."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  click's, in or beside Typer
+        """Parse the arguments; of two groupings neither is taken silently."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        if sum(parameter.name == "by" for parameter in given) > 1:
+            raise UsageError("`--by` is given twice", hint="call the command once for each grouping")
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401  click's, in or beside Typer
         """Return the words after the name: `[OPTIONS] TRACE...`."""
