@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ class Link:
     """On average over a day."""
     traits: list[Fault]
     """What is always so."""
+    numbers: Iterator[int] = field(default_factory=count)
+    """Of connections."""
 
     def path(self, host: Host, server: Server, at_s: float) -> Path:
         """Return what a path is like at a time."""
@@ -65,7 +68,8 @@ class Link:
         def path(when_s: float) -> Path:
             return self.path(host, server, when_s)
 
-        port = random.randrange(32_768, 61_000)
+        # nobody takes a port that is in use
+        port = 32_768 + next(self.numbers) % 28_000
         connection = Connection(host.address, server.address, port, path, at_s, sizes)
         return self._shown(simulate(connection, random), random)
 

@@ -61,6 +61,10 @@ _NOBODY: Final = ""
 
 _DAY_NS: Final = 86_400 * 10**9
 _HOUR_NS: Final = 3_600 * 10**9
+_LEAST_OF_HOUR: Final = 6
+"""Intervals of the hour before an incident, with which its load is compared."""
+_NEARLY_WITHIN: Final = 0.9
+"""Share of a shorter incident that another one covers, if it explains it."""
 _LEAST_BASELINE: Final = 20
 """Intervals of a baseline."""
 
@@ -167,6 +171,37 @@ def separated(
     for place, (part, where) in found.items():
         is_largest = place == next(iter(found))
         yield Incident.of(incident.link, [*part.stretches, *(rest if is_largest else ())]), where
+
+
+def explained(
+    parts: Sequence[tuple[Incident, Attribution]], objectives: Sequence[Objective]
+) -> list[tuple[Incident, Attribution]]:
+    """Return incidents without those that longer ones explain, whose stretches these have then.
+
+    So it is if the shorter one is of the same kind of trouble, and its place is that of the longer one, or
+    unknown.
+    """
+    longest_first = sorted(parts, key=lambda part: (-part[0].lasted_ns, part[0].begin_ns))
+    kept: list[tuple[Incident, Attribution]] = []
+    for part, where in longest_first:
+        troubles = _troubles(part, objectives)
+        for place, (whole, known) in enumerate(kept):
+            is_within = whole.shared_ns(part.begin_ns, part.end_ns) >= _NEARLY_WITHIN * part.lasted_ns
+            is_same = where.place == known.place and set(where.hosts) <= set(known.hosts)
+            if (
+                is_within
+                and troubles & _troubles(whole, objectives)
+                and (where.place == "unknown" or is_same)
+            ):
+                kept[place] = replace(whole, stretches=[*whole.stretches, *part.stretches]), known
+                break
+        else:
+            kept.append((part, where))
+    return kept
+
+
+def _troubles(incident: Incident, objectives: Sequence[Objective]) -> set[Trouble | None]:
+    return {trouble_of(objectives[stretch.objective]) for stretch in incident.stretches}
 
 
 def _main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
@@ -326,6 +361,12 @@ def _is_loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str])
     import polars as pl
 
     own = pl.col("group").is_in(list(hosts)) if hosts else pl.lit(value=True)
+    start = pl.col("start_ns")
+    begin_ns = during["start_ns"].min()
+    last = before.filter(start >= begin_ns - _HOUR_NS, start < begin_ns)
+    if last["start_ns"].n_unique() >= _LEAST_OF_HOUR:
+        # most rates rise and fall with the day: of other hours they tell nothing
+        before, during = last, during.filter(start < begin_ns + _HOUR_NS)
     usual, now = (together(frame.filter(own)) for frame in (before, during))
     return any(_is_higher(usual[way].drop_nulls(), now[way].drop_nulls()) for way in ("up_bps", "down_bps"))
 

@@ -28,16 +28,14 @@ class HeldBack:
     """The largest first, summed over flows; those without any time are left out."""
 
 
-def held_back_within(
-    incident: Incident, evidence: pl.DataFrame, hosts: Sequence[str], *, is_collected: bool
-) -> HeldBack:
+def held_back_within(incident: Incident, evidence: pl.DataFrame | None, hosts: Sequence[str]) -> HeldBack:
     """Return what held back the flows of `hosts`, or of all hosts if none are named, during an incident.
 
-    `evidence` are the hosts of its link around it, `is_collected` whether it has causes.
+    `evidence` are the hosts of its link around it, None if no causes were collected.
     """
     import polars as pl
 
-    if not is_collected:
+    if evidence is None:
         return HeldBack("not collected")
 
     start = pl.col("start_ns")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
 from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, file_extents, small_frame
-from tfrctrace.metrics.audit.attribution import attribution_of, separated
+from tfrctrace.metrics.audit.attribution import attribution_of, explained, separated
 from tfrctrace.metrics.audit.courses import courses
 from tfrctrace.metrics.audit.held_back import held_back_within
 from tfrctrace.metrics.audit.incidents import (
@@ -239,15 +239,20 @@ class LinkDays:
         bad_ns = [(one.begin_ns, one.end_ns) for one in found]
         longest = sorted(found, key=lambda one: (-one.lasted_ns, one.begin_ns))[:MOST_INCIDENTS]
         is_collected = any(one.has_causes for one in self.pieces)
-        parts: list[tuple[Incident, Attribution, HeldBack]] = []
+        placed: list[tuple[Incident, Attribution]] = []
         for one in longest:
-            evidence = self._around(one)
             where_of = partial(
-                attribution_of, objectives=self.objectives, evidence=evidence, near=near, bad_ns=bad_ns
+                attribution_of,
+                objectives=self.objectives,
+                evidence=self._around(one),
+                near=near,
+                bad_ns=bad_ns,
             )
-            for part, where in separated(one, self.objectives, where_of):
-                held = held_back_within(part, evidence, where.hosts, is_collected=is_collected)
-                parts.append((part, where, held))
+            placed += separated(one, self.objectives, where_of)
+        parts: list[tuple[Incident, Attribution, HeldBack]] = []
+        for part, where in explained(placed, self.objectives):
+            evidence = self._around(part) if is_collected else None
+            parts.append((part, where, held_back_within(part, evidence, where.hosts)))
         parts.sort(key=lambda one: (one[0].begin_ns, one[0].end_ns, not one[0].is_silence))
         extent = extent_of(self.pieces)
         went = courses([part for part, _, _ in parts], results)

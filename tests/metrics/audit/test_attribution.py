@@ -1,12 +1,13 @@
 """Where incidents were, of evidence that is made up."""
 
+from dataclasses import replace
 from typing import get_args
 
 import polars as pl
 import pytest
 
 from tfrctrace.gate.objective import parse_objective
-from tfrctrace.metrics.audit.attribution import Reason, ReasonKind, attribution_of
+from tfrctrace.metrics.audit.attribution import Attribution, Reason, ReasonKind, attribution_of, explained
 from tfrctrace.metrics.audit.incidents import Incident, RaisedStretch
 from tfrctrace.metrics.audit.signals import (
     EVIDENCE_COLUMNS,
@@ -261,6 +262,39 @@ def test_delay_is_under_load_only_if_those_who_waited_had_more():
     spans = [(incident.begin_ns, incident.end_ns)]
     found = attribution_of(incident, [parse_objective({"require": REQUIRE["delay"]})], loaded, CLIENTS, spans)
     assert (found.place, found.hosts, found.under_load) == ("client side", (CLIENTS[0],), False)
+
+
+def test_an_incident_within_a_longer_one_is_part_of_it_unless_it_is_elsewhere():
+    objectives = [parse_objective({"require": REQUIRE[name]}) for name in ("delay", "loss")]
+
+    def part(begin: int, end: int, place: str, *hosts: str, objective: int = 0):
+        stretch = replace(stretch_of("x"), objective=objective)
+        reason = Reason("no change")
+        where = Attribution(place, "some hosts", hosts, False, "high", reason, "", ())
+        return Incident("link", begin * STEP_NS, end * STEP_NS, [stretch]), where
+
+    whole = part(0, 100, "client side", "a", "b")
+    own = [part(10, 20, "unknown"), part(30, 40, "client side", "a")]
+    others = [
+        part(50, 60, "server side", "s"),
+        part(60, 70, "client side", "c"),
+        part(70, 80, "unknown", objective=1),
+        part(95, 110, "unknown"),
+    ]
+    (first, where), *rest = explained([*own, whole, *others], objectives)
+    assert (len(first.stretches), where.hosts) == (3, ("a", "b"))
+    assert sorted(one.begin_ns // STEP_NS for one, _ in rest) == [50, 60, 70, 95]
+
+
+def test_rates_of_other_hours_tell_nothing_of_load():
+    # in the hours before the last one hardly anybody was there
+    is_early = pl.col("start_ns") < (BEGIN - 12) * STEP_NS
+    rows = evidence(CLIENTS, {"received": {"rtt_p50_ms": 100}, "sent": {}})
+    quiet = rows.with_columns(wire_bytes=pl.when(is_early).then(1_000).otherwise("wire_bytes"))
+    incident = Incident("link", BEGIN * STEP_NS, END * STEP_NS, [stretch_of("link")])
+    spans = [(incident.begin_ns, incident.end_ns)]
+    found = attribution_of(incident, [parse_objective({"require": REQUIRE["delay"]})], quiet, CLIENTS, spans)
+    assert (found.place, found.under_load) == ("client side", False)
 
 
 @pytest.mark.parametrize(

@@ -28,17 +28,17 @@ ROWS = evidence(
 
 
 def test_all_hosts_count_what_is_sent_once_within_the_incident():
-    found = held_back_within(INCIDENT, ROWS, (), is_collected=True)
+    found = held_back_within(INCIDENT, ROWS, ())
     assert (list(found.ns.items()), found.lacking) == ([("loss", 21), ("receiver", 7)], None)
 
 
 def test_of_named_hosts_what_they_send_and_receive():
-    assert held_back_within(INCIDENT, ROWS, ["a"], is_collected=True).ns == {"receiver": 7, "loss": 1}
-    assert held_back_within(INCIDENT, ROWS, ["b"], is_collected=True).ns == {"receiver": 7, "loss": 21}
+    assert held_back_within(INCIDENT, ROWS, ["a"]).ns == {"receiver": 7, "loss": 1}
+    assert held_back_within(INCIDENT, ROWS, ["b"]).ns == {"receiver": 7, "loss": 21}
 
 
 def test_without_causes_or_without_data_the_reason_is_there():
     idle = evidence(("a", "sent", 10 * S, dict.fromkeys(CAUSE_SUMS, 0)), ("b", "sent", 10 * S, {}))
     for rows in (idle, ROWS.clear()):
-        assert held_back_within(INCIDENT, rows, (), is_collected=True) == HeldBack("no data")
-        assert held_back_within(INCIDENT, rows, (), is_collected=False) == HeldBack("not collected")
+        assert held_back_within(INCIDENT, rows, ()) == HeldBack("no data")
+        assert held_back_within(INCIDENT, None, ()) == HeldBack("not collected")
