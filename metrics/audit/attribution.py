@@ -362,7 +362,7 @@ def _is_loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str])
 
     own = pl.col("group").is_in(list(hosts)) if hosts else pl.lit(value=True)
     start = pl.col("start_ns")
-    begin_ns = during["start_ns"].min()
+    begin_ns: int = during.select(start.min()).item()
     last = before.filter(start >= begin_ns - _HOUR_NS, start < begin_ns)
     if last["start_ns"].n_unique() >= _LEAST_OF_HOUR:
         # most rates rise and fall with the day: of other hours they tell nothing

@@ -15,8 +15,9 @@ SilenceProof = Literal[
     "empty files", "other packets", "missing files", "all links silent", "other links", "one file"
 ]
 
-_MOSTLY: Final = 0.5
-"""Share of a silence that empty files have to cover."""
+_TOLERANCE: Final = 1.1
+"""Usual lengths of files between the first packets of two files, for each file from one to the other, if none
+is missing."""
 
 _RAN: Final[frozenset[SilenceProof]] = frozenset({"empty files", "other packets"})
 """What shows that the capture ran, whatever else was silent."""
@@ -62,6 +63,26 @@ def silence_facts(
     return SilenceFacts("link dead" if "one file" in proofs else "unknown", tuple(proofs))
 
 
+def edges_ns(begin_ns: int, end_ns: int, every_ns: int, files: Sequence[FileExtent]) -> tuple[int, int]:
+    """Return when a silence of whole intervals began and ended, by files that end or begin with it."""
+    if any(_spans(file, begin_ns, end_ns) for file in files):
+        return begin_ns, end_ns
+    ends_ns = [file.end_ns for file in files if file.end_ns is not None]
+    starts_ns = [file.start_ns for file in files if file.start_ns is not None]
+    return (
+        max((one for one in ends_ns if begin_ns - every_ns <= one <= begin_ns), default=begin_ns),
+        min((one for one in starts_ns if end_ns <= one < end_ns + every_ns), default=end_ns),
+    )
+
+
+def _spans(file: FileExtent, begin_ns: int, end_ns: int) -> bool:
+    return (
+        file.start_ns is not None
+        and file.end_ns is not None
+        and file.start_ns < begin_ns < end_ns <= file.end_ns
+    )
+
+
 def _proofs_of_files(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> list[SilenceProof]:
     timed = [
         (file.start_ns, file.end_ns)
@@ -71,7 +92,7 @@ def _proofs_of_files(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) ->
     proofs: list[SilenceProof] = []
     if any(begin_ns < time_ns < end_ns for extent in timed for time_ns in extent):
         proofs.append("other packets")
-    if any(start_ns < begin_ns and until_ns >= end_ns for start_ns, until_ns in timed):
+    if any(_spans(file, begin_ns, end_ns) for file in files):
         proofs.append("one file")
         return proofs
     before = max((place for place, file in enumerate(files) if _is_before(file, begin_ns)), default=None)
@@ -82,13 +103,18 @@ def _proofs_of_files(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) ->
         return proofs
     starts_ns = sorted(start_ns for start_ns, _ in timed)
     usual_ns = median(later - sooner for sooner, later in pairwise(starts_ns))
-    empty = sum(file.start_ns is None for file in files[before:after])
-    if empty * usual_ns >= _MOSTLY * (end_ns - begin_ns):
+    # the last file may have begun long before its first packet
+    is_whole = _between_ns(files[before], files[after]) < _TOLERANCE * (after - before + 1) * usual_ns
+    if is_whole and any(file.start_ns is None for file in files[before:after]):
         proofs.append("empty files")
     numbers = files[before].number, files[after].number
     if numbers[0] is not None and numbers[1] is not None and numbers[1] - numbers[0] > after - before:
         proofs.append("missing files")
     return proofs
+
+
+def _between_ns(before: FileExtent, after: FileExtent) -> int:
+    return (after.start_ns or 0) - (before.start_ns or 0)
 
 
 def _is_before(file: FileExtent, begin_ns: int) -> bool:

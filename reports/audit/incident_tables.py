@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
@@ -160,10 +161,28 @@ def _who(where: Attribution) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {format_count(more)} more" if more > 0 else shown
+    """Return the first names, and how many more there are; many addresses of one network by that."""
+    by_network: dict[str, list[str]] = {}
+    for name in names:
+        by_network.setdefault(_network(name), []).append(name)
+    words: dict[str, int] = {}
+    for network, own in by_network.items():
+        if len(own) > _MOST_NAMES:
+            words[f"{format_count(len(own))} of {network}"] = len(own)
+        else:
+            words |= dict.fromkeys(own, 1)
+    shown = ", ".join(list(words)[:_MOST_NAMES])
+    more = sum(list(words.values())[_MOST_NAMES:])
+    return f"{shown} and {format_count(more)} more" if more else shown
+
+
+def _network(name: str) -> str:
+    """Return the network of an address, /24 or /64; of another name that itself."""
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return name
+    return str(ip_network((address, 24 if address.version == 4 else 64), strict=False))
 
 
 def _worst(one: FoundIncident, objectives: Sequence[Objective]) -> Cell:

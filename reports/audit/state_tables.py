@@ -56,7 +56,7 @@ _NOTHING: Final = {
 
 def unjudged_section(audit: Audit) -> Section:
     """Return which objectives no interval was judged by, and why."""
-    rows = []
+    rows: list[Row] = []
     for link in audit.links:
         for result in link.results:
             if result.total.meets(result.objective.target) is None:

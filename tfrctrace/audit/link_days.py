@@ -19,7 +19,7 @@ from tfrctrace.metrics.audit.incidents import (
     silences,
 )
 from tfrctrace.metrics.audit.regroup import near_side
-from tfrctrace.metrics.audit.silence_proofs import silence_facts
+from tfrctrace.metrics.audit.silence_proofs import edges_ns, silence_facts
 from tfrctrace.metrics.audit.states import split_stretches
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
 from tfrctrace.metrics.results.audit import AuditedLink, FoundIncident, Silence
@@ -137,7 +137,8 @@ class LinkDays:
         for gap in silences(self.name, starts["start_ns"].to_list(), every_ns, self.hours):
             others = [_has_packets(pieces, gap.begin_ns, gap.end_ns) for pieces in self.neighbours]
             facts = silence_facts(gap.begin_ns, gap.end_ns, files, others)
-            found.append(replace(gap, silence=facts))
+            begin_ns, end_ns = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
+            found.append(replace(gap, begin_ns=begin_ns, end_ns=end_ns, silence=facts))
         return found
 
     def _scan(self, table: str) -> pl.LazyFrame:

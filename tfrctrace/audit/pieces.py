@@ -18,7 +18,7 @@ from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.parsers.sources import natural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -190,7 +190,7 @@ def file_extents(pieces: Iterable[Piece]) -> list[FileExtent]:
     """Return the files of a link in the order of their names, with the times of their packets."""
     sources = {source["source"]: source for piece in pieces for source in piece.sources}
     names = sorted(sources, key=natural_key)
-    numbers = file_numbers(names) or [None] * len(names)
+    numbers: Sequence[int | None] = file_numbers(names) or [None] * len(names)
     times = [(sources[name]["start_ns"], sources[name]["end_ns"]) for name in names]
     return [FileExtent(number, *extent) for number, extent in zip(numbers, times, strict=True)]
 

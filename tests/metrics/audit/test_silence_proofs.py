@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfrctrace.metrics.audit.silence_proofs import FileExtent, silence_facts
+from tfrctrace.metrics.audit.silence_proofs import FileExtent, edges_ns, silence_facts
 
 HOUR = 3_600
 
@@ -40,3 +40,12 @@ def test_a_silence_is_what_its_proofs_say(given, others, kind, proofs):
     starts_ns = [file.start_ns for file in given if file.start_ns is not None and file.start_ns > 3 * HOUR]
     found = silence_facts(2 * HOUR, min(starts_ns, default=4 * HOUR), given, others)
     assert (found.kind, list(found.proofs)) == (kind, proofs)
+
+
+def test_a_silence_begins_and_ends_with_its_files():
+    given = [FileExtent(None, 0, 3_500), FileExtent(None, 3_500, 7_000), FileExtent(None, 9_100, 12_000)]
+    assert edges_ns(7_200, 9_000, 300, given) == (7_000, 9_100)
+    # a file that goes on does not show when its packets stopped
+    assert edges_ns(7_200, 9_000, 300, [*given[:2], FileExtent(None, 7_000, 12_000)]) == (7_200, 9_000)
+    # one that ends long before does not, either
+    assert edges_ns(7_200, 9_000, 100, given) == (7_200, 9_000)

@@ -10,12 +10,23 @@ from tfrctrace.metrics.audit.harm import harm_of
 from tfrctrace.metrics.audit.held_back import HeldBack
 from tfrctrace.metrics.audit.incidents import Incident, RaisedStretch
 from tfrctrace.metrics.results.audit import FoundIncident
+from tfrctrace.reports.audit.incident_tables import listed
 from tfrctrace.reports.audit.plain_words import plain_sentence
 
 HOUR_NS = 3_600 * 10**9
 MONDAY_NS = 1_767_571_200 * 10**9
 OBJECTIVES = [parse_objective({"require": "p95(rtt_ms) < 100 ms"})]
 NEAR = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
+
+
+def test_many_hosts_of_one_network_are_named_by_it():
+    hosts = [f"10.0.0.{number}" for number in range(1, 14)]
+    assert listed(hosts) == "13 of 10.0.0.0/24"
+    assert listed([*hosts, "192.0.2.1"]) == "13 of 10.0.0.0/24, 192.0.2.1"
+    assert listed(hosts[:3]) == "10.0.0.1, 10.0.0.2, 10.0.0.3"
+    assert listed([f"2001:db8::{number}" for number in range(1, 5)]) == "4 of 2001:db8::/64"
+    assert listed([f"10.0.{number}.1" for number in range(5)]) == "10.0.0.1, 10.0.1.1, 10.0.2.1 and 2 more"
+    assert listed(["a", "b", "c", "d"]) == "a, b, c and 1 more"
 
 
 def incident(place, scope, hosts=(), *, hours=2, value=300.0, is_silence=False) -> FoundIncident:

@@ -118,7 +118,8 @@ def test_a_silence_with_empty_files_is_of_the_link(captures, is_kept, run, tmp_p
     assert run("audit", own, "-o", "audit").status == 0
     found = document(tmp_path)
     (silence,) = found["links"][0]["silent"]
-    assert (silence["kind"], silence["end_ns"] - silence["begin_ns"]) == (kind, 3 * 3_600 * 10**9)
+    assert silence["kind"] == kind
+    assert silence["end_ns"] - silence["begin_ns"] == pytest.approx(3 * 3_600 * 10**9, rel=0.01)
     (incident,) = [one for one in found["incidents"] if not one["stretches"]]
     assert incident["place"] == place
     assert ("files without packets" in (tmp_path / "audit" / "index.html").read_text()) == is_kept
@@ -132,7 +133,7 @@ def test_hours_of_use_are_read_with_the_objectives(captures, run, tmp_path):
     (tmp_path / "limits.toml").write_text(f'hours = ["Mon-Fri 08:00-19:00"]\n{LIMITS}')
     assert run("audit", own, "-o", "audit", "--limits", "limits.toml").status == 0
     (silence,) = document(tmp_path)["links"][0]["silent"]
-    assert silence["end_ns"] - silence["begin_ns"] == 3_600 * 10**9
+    assert silence["end_ns"] - silence["begin_ns"] == pytest.approx(3_600 * 10**9, rel=0.02)
     (tmp_path / "limits.toml").write_text(f'hours = "8 to 7"\n{LIMITS}')
     outcome = run("audit", own, "-o", "audit", "--limits", "limits.toml")
     assert outcome.status == 2
