@@ -251,14 +251,19 @@ def _of_one_host(
 
     if trouble is None:
         return None
-    worst: tuple[float, str] | None = None
-    for definition in signals_about(trouble):
-        for host, signal in signals_of_hosts(definition.key, before, during).items():
-            if signal.has_changed:
-                worst = max(worst or (0.0, ""), (_weight(signal), host))
-    if worst is None:
+    worse = [
+        (_weight(signal), host, signal)
+        for definition in signals_about(trouble)
+        for host, signal in signals_of_hosts(definition.key, before, during).items()
+        if signal.has_changed
+    ]
+    if not worse:
         return None
-    _, name = worst
+    most, name, _ = max(worse, key=lambda one: one[0])
+    tied = [signal for weight, host, signal in worse if weight == most and host != name]
+    if tied:
+        signals = tuple(signal for weight, _, signal in worse if weight == most)
+        return _unknown(signals, words, Reason("several places", worse=signals))
     own = pl.col("group") == name
     signals = signals_between(before.filter(own), during.filter(own))
     relevant = _relevant(trouble, signals)
