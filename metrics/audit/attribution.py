@@ -182,26 +182,18 @@ def explained(
     unknown.
     """
     longest_first = sorted(parts, key=lambda part: (-part[0].lasted_ns, part[0].begin_ns))
-    kept: list[tuple[Incident, Attribution]] = []
+    kept: list[tuple[Incident, Attribution, set[Trouble | None]]] = []
     for part, where in longest_first:
-        troubles = _troubles(part, objectives)
-        for place, (whole, known) in enumerate(kept):
+        troubles = {trouble_of(objectives[stretch.objective]) for stretch in part.stretches}
+        for whole, known, of_whole in kept:
             is_within = whole.shared_ns(part.begin_ns, part.end_ns) >= _NEARLY_WITHIN * part.lasted_ns
             is_same = where.place == known.place and set(where.hosts) <= set(known.hosts)
-            if (
-                is_within
-                and troubles & _troubles(whole, objectives)
-                and (where.place == "unknown" or is_same)
-            ):
-                kept[place] = replace(whole, stretches=[*whole.stretches, *part.stretches]), known
+            if is_within and troubles & of_whole and (where.place == "unknown" or is_same):
+                whole.stretches += part.stretches
                 break
         else:
-            kept.append((part, where))
-    return kept
-
-
-def _troubles(incident: Incident, objectives: Sequence[Objective]) -> set[Trouble | None]:
-    return {trouble_of(objectives[stretch.objective]) for stretch in incident.stretches}
+            kept.append((replace(part, stretches=list(part.stretches)), where, troubles))
+    return [(whole, where) for whole, where, _ in kept]
 
 
 def _main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
@@ -260,10 +252,9 @@ def _of_one_host(
     if not worse:
         return None
     most, name, _ = max(worse, key=lambda one: one[0])
-    tied = [signal for weight, host, signal in worse if weight == most and host != name]
-    if tied:
-        signals = tuple(signal for weight, _, signal in worse if weight == most)
-        return _unknown(signals, words, Reason("several places", worse=signals))
+    tied = tuple(signal for weight, _, signal in worse if weight == most)
+    if len({host for weight, host, _ in worse if weight == most}) > 1:
+        return _unknown(tied, words, Reason("several places", worse=tied))
     own = pl.col("group") == name
     signals = signals_between(before.filter(own), during.filter(own))
     relevant = _relevant(trouble, signals)

@@ -308,12 +308,13 @@ def _silences_in_use(
     busy = sum(
         bisect_left(starts_ns, until_ns) - bisect_left(starts_ns, since_ns) for since_ns, until_ns in in_use
     )
+    whole = sum(until_ns - since_ns for since_ns, until_ns in in_use) // every_ns
     for before_ns, end_ns in pairwise(starts_ns):
         if end_ns - before_ns <= RAISE_AFTER * every_ns:
             continue
         for since_ns, until_ns in hours.within(before_ns + every_ns, end_ns):
             empty = (until_ns - since_ns) // every_ns
-            other = sum(until - since for since, until in in_use) // every_ns - empty
+            other = whole - empty
             # one empty interval more than there are, as in `_share_empty_around`
             share = min(max(other - busy + 1, 1) / (other + 2), 1.0)
             if empty >= RAISE_AFTER and -empty * math.log(share) > -math.log(SILENCE_CHANCE):

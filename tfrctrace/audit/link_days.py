@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, date_of, extent_of, file_extents, small_frame
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, BusyTimes, date_of, extent_of, file_extents, small_frame
 from tfrctrace.metrics.audit.attribution import attribution_of, explained, separated
 from tfrctrace.metrics.audit.courses import courses
 from tfrctrace.metrics.audit.held_back import held_back_within
@@ -71,8 +71,8 @@ class LinkDays:
     objectives: tuple[Objective, ...]
     folder: AuditFolder
     days: tuple[Day, ...]
-    neighbours: tuple[tuple[Piece, ...], ...] = ()
-    """Other links of the same capture point."""
+    neighbours: tuple[BusyTimes, ...] = ()
+    """Of other links of the same capture point."""
     hours: HoursOfUse | None = None
     """When somebody uses it, if that is declared."""
 
@@ -128,14 +128,11 @@ class LinkDays:
 
     def _silences(self) -> list[Incident]:
         """Return the times without packets, with what they were."""
-        import polars as pl
-
-        starts = self._scan("evidence").select(pl.col("start_ns").unique().sort()).collect()
         every_ns = self.grouping.every_ns or 1
         files = file_extents(self.pieces)
         found = []
-        for gap in silences(self.name, starts["start_ns"].to_list(), every_ns, self.hours):
-            others = [_has_packets(pieces, gap.begin_ns, gap.end_ns) for pieces in self.neighbours]
+        for gap in silences(self.name, BusyTimes(self.pieces).starts_ns, every_ns, self.hours):
+            others = [one.has_between(gap.begin_ns, gap.end_ns) for one in self.neighbours]
             facts = silence_facts(gap.begin_ns, gap.end_ns, files, others)
             begin_ns, end_ns = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
             found.append(replace(gap, begin_ns=begin_ns, end_ns=end_ns, silence=facts))
@@ -323,16 +320,3 @@ class LinkDays:
         )
         named = [host for incident in incidents for host in incident.where.hosts]
         return list(dict.fromkeys([*named, *ordered["group"].head(_SHOWN_HOSTS)]))[:_SHOWN_HOSTS]
-
-
-def _has_packets(pieces: Sequence[Piece], begin_ns: int, end_ns: int) -> bool:
-    """Return whether a link had packets of hosts within a time."""
-    import polars as pl
-
-    within = pl.col("start_ns").is_between(begin_ns, end_ns, closed="left")
-    tables = [
-        piece.tables["groups"]
-        for piece in pieces
-        if piece.tables and any(begin_ns // DAY_NS <= day <= end_ns // DAY_NS for day in piece.days)
-    ]
-    return any(not pl.scan_parquet(path).filter(within).head(1).collect().is_empty() for path in tables)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.audit.audit_folder import AuditFolder
 from tfrctrace.audit.day_task import DayTask, JudgingPlan
 from tfrctrace.audit.link_days import LinkDays
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, extent_of
+from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, BusyTimes, extent_of
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import InputError, UsageError, input_problem
@@ -88,6 +88,7 @@ def perform_audit(
     for task, key, record in zip(tasks, keys, measured.records, strict=True):
         days.setdefault(task.link, []).append((key, record))
     links: list[AuditedLink] = []
+    neighbours = _neighbours(by_link)
     for name, own in days.items():
         number = sum(len(one.incidents) for one in links)
         link = LinkDays(
@@ -97,7 +98,7 @@ def perform_audit(
             tuple(objectives),
             store,
             tuple(own),
-            neighbours=_neighbours(name, by_link),
+            neighbours=tuple(neighbours[name]),
             hours=hours,
         )
         links.append(link.scored(link.audited(number + 1), profiles))
@@ -112,11 +113,17 @@ def perform_audit(
     )
 
 
-def _neighbours(name: str, by_link: Mapping[str, Sequence[Piece]]) -> tuple[tuple[Piece, ...], ...]:
-    """Return the other links whose captures lie in the same folder: those of one capture point."""
-    folder = _folder_of(by_link[name])
-    others = (tuple(pieces) for link, pieces in sorted(by_link.items()) if link != name)
-    return tuple(pieces for pieces in others if folder is not None and _folder_of(pieces) == folder)
+def _neighbours(by_link: Mapping[str, Sequence[Piece]]) -> dict[str, list[BusyTimes]]:
+    """Return for each link the others whose captures lie in the same folder: those of one capture point."""
+    busy = {name: BusyTimes(tuple(pieces)) for name, pieces in by_link.items()}
+    by_folder: dict[str | None, list[str]] = {}
+    for name, pieces in by_link.items():
+        by_folder.setdefault(_folder_of(pieces), []).append(name)
+    return {
+        name: [busy[other] for other in names if other != name and folder is not None]
+        for folder, names in by_folder.items()
+        for name in names
+    }
 
 
 def _folder_of(pieces: Sequence[Piece]) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import duration_text
@@ -71,6 +73,29 @@ class Piece:
         return max(
             (source["end_ns"] for source in self.sources if source["end_ns"] is not None), default=None
         )
+
+
+@dataclass(frozen=True)
+class BusyTimes:
+    """The intervals in which a link had packets of hosts."""
+
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def starts_ns(self) -> list[int]:
+        """When they begin, in order."""
+        import polars as pl
+
+        tables = [piece.tables["groups"] for piece in self.pieces if piece.tables]
+        if not tables:
+            return []
+        starts = pl.scan_parquet(tables, hive_partitioning=False).select(pl.col("start_ns").unique().sort())
+        found: list[int] = starts.collect()["start_ns"].to_list()
+        return found
+
+    def has_between(self, begin_ns: int, end_ns: int) -> bool:
+        """Return whether one begins from one time to another."""
+        return bisect_left(self.starts_ns, begin_ns) < bisect_left(self.starts_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORM: Final = re.compile(
-    rf"({'|'.join(_DAYS)})(?:-({'|'.join(_DAYS)}))? +(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII | re.IGNORECASE
+    rf"({'|'.join(_DAYS)})(?:-({'|'.join(_DAYS)}))? +(\d\d):([0-5]\d)-(\d\d):([0-5]\d)",
+    re.ASCII | re.IGNORECASE,
 )
 _DAY_MINUTES: Final = 24 * 60
 _DAY: Final = timedelta(days=1)

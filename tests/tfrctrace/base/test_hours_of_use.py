@@ -51,7 +51,9 @@ def test_hours_are_those_that_clocks_of_the_zone_show_also_when_they_are_set():
     assert times[1][0] - times[0][0] == 23 * HOUR_NS
 
 
-@pytest.mark.parametrize("text", ["08:00-18:00", "Mon 8-18", "Mon 18:00-08:00", "Mon 08:00-25:00", "Mon"])
+@pytest.mark.parametrize(
+    "text", ["08:00-18:00", "Mon 8-18", "Mon 18:00-08:00", "Mon 08:00-25:00", "Mon 08:60-18:00", "Mon"]
+)
 def test_what_is_no_hours_of_use_is_refused(text):
     with pytest.raises(UsageError):
         parse_hours((text,))
