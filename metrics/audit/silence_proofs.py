@@ -50,8 +50,8 @@ def silence_facts(
 ) -> SilenceFacts:
     """Return what a silence of a link was.
 
-    `files` are those of its capture in the order of their names, `others` says of each other link of the
-    same capture point whether it had packets meanwhile.
+    `files` are those of its capture in the order of their names, `others` says of each other
+    link of the same capture point whether it had packets meanwhile.
     """
     proofs = list(_proofs_of_files(begin_ns, end_ns, files))
     if others:

@@ -211,11 +211,18 @@ def extent_of(pieces: Iterable[Piece]) -> Extent:
     return Extent(min(starts, default=0), max(ends, default=0))
 
 
-def file_extents(pieces: Iterable[Piece]) -> list[FileExtent]:
-    """Return the files of a link in the order of their names, with the times of their packets."""
+def file_extents(pieces: Sequence[Piece]) -> list[FileExtent]:
+    """Return the files of a link in the order of their names, with the times of their packets.
+
+    Where names are replaced, it is not known when files without packets were written: they are left out.
+    """
     sources = {source["source"]: source for piece in pieces for source in piece.sources}
     names = sorted(sources, key=natural_key)
     numbers: Sequence[int | None] = file_numbers(names) or [None] * len(names)
+    if any(piece.is_anonymous for piece in pieces):
+        timed = [source for source in sources.values() if source["start_ns"] is not None]
+        names = [source["source"] for source in sorted(timed, key=lambda source: source["start_ns"])]
+        numbers = [None] * len(names)
     times = [(sources[name]["start_ns"], sources[name]["end_ns"]) for name in names]
     return [FileExtent(number, *extent) for number, extent in zip(numbers, times, strict=True)]
 

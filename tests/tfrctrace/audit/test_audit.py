@@ -104,25 +104,44 @@ def test_an_incident_lasts_no_longer_than_the_capture(run, tmp_path):
     assert "(9.38 s in all)" in (tmp_path / "audit" / "summary.md").read_text()
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_a_silence_with_empty_files_is_of_the_link(captures, is_kept, run, tmp_path):
-    kind, place = ("link dead", "link") if is_kept else ("unknown", "capture")
+@pytest.mark.parametrize(
+    ("left", "facts"),
+    [
+        ("headers", ("link dead", ["empty files"], "link")),
+        ("requests of ARP", ("link dead", ["other packets"], "link")),
+        ("nothing", ("unknown", [], "capture")),
+    ],
+)
+def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run, tmp_path):
+    kind, proofs, place = facts
     own = tmp_path / "captures"
     shutil.copytree(captures, own)
     for hour in (18, 19, 20):
         path = own / f"link-20260105{hour}00.pcap"
-        # what is left of a file without packets: the header of pcap
-        path.write_bytes(path.read_bytes()[:24])
-        if not is_kept:
+        if left == "nothing":
             path.unlink()
+            continue
+        # who-has (RFC 826), which no host answers; times of this file are in nanoseconds
+        arp = bytes.fromhex(
+            "ffffffffffff020000000002080600010800060400010200000000020a1400010000000000000a140002"
+        )
+        record = struct.pack("<IIII", 1_767_571_200 + 3_600 * hour + 900, 0, len(arp), len(arp)) + arp
+        path.write_bytes(path.read_bytes()[:24] + (record if left == "requests of ARP" else b""))
     assert run("audit", own, "-o", "audit").status == 0
     found = document(tmp_path)
     (silence,) = found["links"][0]["silent"]
-    assert silence["kind"] == kind
+    assert (silence["kind"], silence["proofs"]) == (kind, proofs)
     assert silence["end_ns"] - silence["begin_ns"] == pytest.approx(3 * 3_600 * 10**9, rel=0.01)
     (incident,) = [one for one in found["incidents"] if not one["stretches"]]
     assert incident["place"] == place
-    assert ("files without packets" in (tmp_path / "audit" / "index.html").read_text()) == is_kept
+    assert ("the capture ran" in (tmp_path / "audit" / "index.html").read_text()) == (place == "link")
+    # where names are replaced, nobody knows when files without packets were written
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    assert run("audit", own, "-o", "hidden", "--anonymize-key", "key").status == 0
+    (hidden,) = json.loads((tmp_path / "hidden" / "audit.json").read_text())["links"][0]["silent"]
+    if left != "headers":
+        assert hidden == silence
+    assert (hidden["begin_ns"], hidden["end_ns"]) == (silence["begin_ns"], silence["end_ns"])
 
 
 def test_hours_of_use_are_read_with_the_objectives(captures, run, tmp_path):
