@@ -184,7 +184,9 @@ def explained(
     longest_first = sorted(parts, key=lambda part: (-part[0].lasted_ns, part[0].begin_ns))
     kept: list[tuple[Incident, Attribution, set[Trouble | None]]] = []
     for part, where in longest_first:
-        troubles = {trouble_of(objectives[stretch.objective]) for stretch in part.stretches}
+        troubles: set[Trouble | None] = {
+            trouble_of(objectives[stretch.objective]) for stretch in part.stretches
+        }
         for whole, known, of_whole in kept:
             is_within = whole.shared_ns(part.begin_ns, part.end_ns) >= _NEARLY_WITHIN * part.lasted_ns
             is_same = where.place == known.place and set(where.hosts) <= set(known.hosts)
