@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from weakref import proxy
 
@@ -287,12 +288,30 @@ class Trace(Tables):
         Each has the congestion control that sent it, where the windows show it.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
-        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
+
+        return list(flow_causes(self.why_rows()))
+
+    def why_rows(self) -> pl.DataFrame:
+        """Return what `why` returns as a frame, which takes less memory for many flows."""
+        from tfrctrace.metrics.flow.causes import OF_TOLD, rows_of_causes
+        from tfrctrace.parsers.frames import joined_frame, parts_by_flows
+        from tfrctrace.replay.naming.of_trace import (
+            OF_FLOWS,
+            OF_ROUNDS,
+            OF_STRETCHES,
+            congestion_controls,
+        )
 
         self.read("flows", "causes", "cause_sums", "rounds")
-        sums, flows = self.cause_sums, self.flows
+        sums, flows = self.table("cause_sums"), self.table("flows")
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        return list(flow_causes(sums, flows, congestion_controls(rounds, stretches, sums, flows)))
+        controls = congestion_controls(
+            rounds, stretches, parts_by_flows(sums.frames(), flows.frames(OF_FLOWS))
+        )
+        parts = parts_by_flows(sums.frames(), flows.frames(OF_TOLD))
+        rows = (rows_of_causes(own_sums, own_flows, controls) for own_sums, own_flows in parts)
+        first = next(rows)
+        return joined_frame(chain([first], rows), first.clear())
 
     def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Give columns of a table, which is only made if they are asked for."""
@@ -300,10 +319,11 @@ class Trace(Tables):
 
     def untold(self) -> list[UntoldFlow]:
         """Return the flows with data of which `why` tells nothing."""
-        from tfrctrace.metrics.flow.causes import untold_flows
+        from tfrctrace.metrics.flow.causes import OF_UNTOLD, untold_flows
 
         self.read("flows", "cause_sums")
-        return untold_flows(self.cause_sums, self.flows)
+        told = self.table("cause_sums").frame(("flow",))
+        return untold_flows(told, self.table("flows").frame(OF_UNTOLD))
 
     def report(
         self,

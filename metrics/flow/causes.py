@@ -41,6 +41,12 @@ _OF_FLOWS: Final = (
     "rtt_p95_ms",
 )
 
+OF_TOLD: Final = (*_OF_DIRECTION, *_OF_FLOWS)
+"""Columns of the table of flows that say of which direction a row of causes is."""
+
+OF_UNTOLD: Final = ("flow", "transport", "payload_bytes", "packets")
+"""Those that tell which flows have data."""
+
 
 def cause_shares(sums: pl.DataFrame) -> pl.DataFrame:
     """Return a share for each cause, of each flow and direction of a table of sums of causes.
@@ -102,20 +108,24 @@ def no_data_shares(sums: pl.DataFrame) -> dict[tuple[int, str], float]:
     return {(flow, way): value for flow, way, value in known.select(*_OF_DIRECTION, share).iter_rows()}
 
 
-def flow_causes(
+def rows_of_causes(
     sums: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
-) -> Iterator[FlowCauses]:
-    """Give why each direction with data of a table of flows was no faster, in order.
+) -> pl.DataFrame:
+    """Return why each direction with data of a table of flows was no faster, as rows of `FlowCauses`.
 
     `controls` has the congestion control of each, if it was looked for.
     """
-    import msgspec
-
     found = causes_of_directions(sums)
     if controls is not None:
         found = found.join(controls, on=_OF_DIRECTION, how="left")
-    rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
-    for row in rows.sort(_OF_DIRECTION).iter_rows(named=True):
+    return found.join(flows.select(OF_TOLD), on=_OF_DIRECTION).sort(_OF_DIRECTION)
+
+
+def flow_causes(rows: pl.DataFrame) -> Iterator[FlowCauses]:
+    """Give rows as objects."""
+    import msgspec
+
+    for row in rows.iter_rows(named=True):
         yield msgspec.convert(row, FlowCauses)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final, TextIO
 
-import msgspec
-
 from tfrctrace.base.errors import printable
 from tfrctrace.metrics.flow.causes import CAUSES
 from tfrctrace.reports.units import (
@@ -75,8 +73,8 @@ def _bars(flow: FlowCauses) -> Iterable[str]:
             yield f"{cause:17} {format_share(round(share, 3)):>7}  {'█' * max(round(share * _BAR), 1)}"
 
 
-def why_frame(flows: Sequence[FlowCauses]) -> pl.DataFrame:
-    """Return the rows as a frame, with all columns even without rows."""
+def why_frame(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of causes with the columns of `FlowCauses`, in its order."""
     import polars as pl
 
     from tfrctrace.metrics.results.why import FlowCauses
@@ -90,4 +88,4 @@ def why_frame(flows: Sequence[FlowCauses]) -> pl.DataFrame:
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
     types |= dict.fromkeys(("congestion_control", "congestion_control_reason"), pl.String)
     types |= {"flow": pl.UInt32, "start_ns": pl.Int64}
-    return pl.DataFrame([msgspec.to_builtins(flow) for flow in flows], schema=types)
+    return rows.select(pl.col(name).cast(kind) for name, kind in types.items())

@@ -16,8 +16,10 @@ from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import BinaryIO, Literal, TextIO
+
+    import polars as pl
 
     from tfrctrace.api import Trace
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
@@ -55,7 +57,7 @@ def why(
     names the flows of which nothing tells; the other formats have all TCP flows, with the share of their time
     by cause.
     """
-    from tfrctrace.metrics.flow.causes import CAUSES
+    from tfrctrace.metrics.flow.causes import CAUSES, flow_causes
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or rows is not None):
@@ -67,36 +69,41 @@ def why(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    every, others = trace.why(), trace.untold()
-    found, untold = _of_flows(every, others, flow)
+    causes = trace.why_rows()
+    found, untold = _of_flows(causes, trace.untold(), flow)
 
     def write_text(file: TextIO) -> None:
         from tfrctrace.reports.printers.why import write_why
 
         key = sort or "goodput"
-        shown = found if flow else _in_order(found, key, DEFAULT_ROWS if rows is None else rows)
+        every = list(flow_causes(causes))
+        shown = (
+            list(flow_causes(found))
+            if flow
+            else _in_order(every, key, DEFAULT_ROWS if rows is None else rows)
+        )
         order = "slowest first" if key == "goodput" else f"by {key}, largest first"
         write_why(file, shown, every, untold, order="" if flow else order, width=terminal_width(file))
 
     result.write(
         table=write_text,
-        json=lambda file: _write_json(file, found, untold, trace),
+        json=lambda file: _write_json(file, flow_causes(found), untold, trace),
         rows=lambda file, form: _write_rows(file, found, form, raw=result.raw),
     )
     return console.exit_status
 
 
 def _of_flows(
-    found: Sequence[FlowCauses], others: Sequence[UntoldFlow], numbers: list[int] | None
-) -> tuple[Sequence[FlowCauses], Sequence[UntoldFlow]]:
+    found: pl.DataFrame, others: Sequence[UntoldFlow], numbers: list[int] | None
+) -> tuple[pl.DataFrame, Sequence[UntoldFlow]]:
     """Return what is wanted; raise for a flow without data."""
     if not numbers:
         return found, others
-    known = {one.flow for one in found} | {one.flow for one in others}
+    known = {*found["flow"], *(one.flow for one in others)}
     missing = sorted(set(numbers) - known)
     if missing:
         raise UsageError(f"no flow {missing[0]} has data", hint="`tfrctrace flows` numbers all flows")
-    return [one for one in found if one.flow in numbers], [one for one in others if one.flow in numbers]
+    return found.filter(found["flow"].is_in(numbers)), [one for one in others if one.flow in numbers]
 
 
 def _in_order(found: Sequence[FlowCauses], key: str, limit: int) -> Sequence[FlowCauses]:
@@ -117,7 +124,7 @@ def _in_order(found: Sequence[FlowCauses], key: str, limit: int) -> Sequence[Flo
 
 
 def _write_json(
-    file: TextIO, found: Sequence[FlowCauses], untold: Sequence[UntoldFlow], trace: Trace
+    file: TextIO, found: Iterable[FlowCauses], untold: Sequence[UntoldFlow], trace: Trace
 ) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
@@ -126,9 +133,7 @@ def _write_json(
     write_why_json(file, found, untold, trace.warnings, schema_version=SCHEMA_VERSION, version=__version__)
 
 
-def _write_rows(
-    file: BinaryIO, found: Sequence[FlowCauses], form: Literal["csv", "parquet"], *, raw: bool
-) -> None:
+def _write_rows(file: BinaryIO, found: pl.DataFrame, form: Literal["csv", "parquet"], *, raw: bool) -> None:
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.why import why_frame
 

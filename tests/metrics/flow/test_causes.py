@@ -16,6 +16,7 @@ from tfrctrace.metrics.flow.causes import (
     flow_causes,
     main_causes,
     no_data_shares,
+    rows_of_causes,
     untold_flows,
 )
 from tfrctrace.metrics.results.why import UntoldFlow
@@ -61,7 +62,7 @@ FLOWS = [
 
 @pytest.fixture
 def receiver_limited():
-    (flow,) = flow_causes(table_of("cause_sums", ROWS), table_of("flows", FLOWS))
+    (flow,) = flow_causes(rows_of_causes(table_of("cause_sums", ROWS), table_of("flows", FLOWS)))
     return flow
 
 

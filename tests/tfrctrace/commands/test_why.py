@@ -11,6 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
+from polars.testing import assert_frame_equal
+
+import tfrctrace
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = ROOT / "tests" / "data" / "causes"
@@ -124,3 +127,11 @@ def test_flows_names_the_command_when_asked_why(run):
     asked = run("flows", RECEIVER, "--why")
     assert asked.status == 2
     assert "tfrctrace why" in asked.err
+
+
+def test_rows_are_the_same_in_parts_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = ROOT / "sample_traces" / "two-flows.pcapng.gz"
+    whole = tfrctrace.open([capture, capture]).why_rows()
+    monkeypatch.setattr("tfrctrace.parsers.reading.FRAME_ROWS", 2)
+    assert_frame_equal(tfrctrace.open([capture, capture]).why_rows(), whole)
+    assert len(whole) > 2

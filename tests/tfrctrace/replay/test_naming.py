@@ -291,12 +291,12 @@ def test_every_candidate_takes_a_report_and_begins_anew() -> None:
 def test_what_a_damaged_capture_does_not_show_is_not_needed(name: str) -> None:
     trace = tfrctrace.open(DATA / "congestion_controls" / "38-0013-scalable" / "sender.pcap.gz")
     unknown = trace.flows.with_columns(pl.lit(None, trace.flows.schema[name]).alias(name))
-    found = congestion_controls([trace.rounds], [trace.causes], trace.cause_sums, unknown)
+    found = congestion_controls([trace.rounds], [trace.causes], [(trace.cause_sums, unknown)])
     assert set(found["congestion_control"]) <= {"scalable", None}
 
 
 def test_a_trace_without_connections_has_no_rows() -> None:
     trace = tfrctrace.open(ROOT / "sample_traces" / "dumbbell.tr.xz")
-    found = congestion_controls([trace.rounds], [trace.causes], trace.cause_sums, trace.flows)
+    found = congestion_controls([trace.rounds], [trace.causes], [(trace.cause_sums, trace.flows)])
     assert found.is_empty()
     assert found.schema["congestion_control"] == pl.String

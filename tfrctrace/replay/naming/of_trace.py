@@ -34,6 +34,9 @@ _FACTS: Final = (
     "ecn_mode",
 )
 
+OF_FLOWS: Final = (*_FACTS, "vantage", "vantage_confidence", "reported_ce_packets")
+"""Columns of the table of flows that tell where a direction was captured, and what it sent."""
+
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
     *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
@@ -77,18 +80,26 @@ NOT_AT_SENDER: Final = "not_at_sender"
 def congestion_controls(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
-    cause_sums: pl.DataFrame,
-    flows: pl.DataFrame,
+    parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
 ) -> pl.DataFrame:
-    """Return the congestion control of each direction of a table of sums of causes, or why it is not known.
+    """Return the congestion control of each direction with sums of causes, or why it is not known.
 
     `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
-    the path limited a direction.
+    the path limited a direction. `parts` are sums of causes, and the columns `OF_FLOWS` of the same flows.
     """
     import polars as pl
 
-    reasons = _reasons(cause_sums, flows)
-    answers = _answers(rounds, stretches, reasons, flows)
+    # a paced sender may look as if its application were slow
+    is_open = pl.col("reason").is_null() | pl.col("may_be_paced")
+    reasons = list[pl.DataFrame]()
+    facts = dict[tuple[int, str], dict[str, Any]]()
+    for cause_sums, flows in parts:
+        own = _reasons(cause_sums, flows)
+        of_open = flows.select(_FACTS).join(own.filter(is_open), on="flow", how="semi")
+        facts |= {(row["flow"], row["direction"]): row for row in of_open.iter_rows(named=True)}
+        reasons.append(own)
+    every = pl.concat(reasons)
+    answers = _answers(rounds, stretches, every.filter(is_open), facts)
     rows = [
         {
             "flow": flow,
@@ -112,22 +123,29 @@ def congestion_controls(
         "window_left": pl.Float64,
         "rtt_probes": pl.UInt64,
     }
-    return pl.DataFrame(rows, schema=types)
+    named = pl.DataFrame(rows, schema=types)
+    return (
+        every.join(named, on=_OF_DIRECTION, how="left", maintain_order="left")
+        .with_columns(
+            pl.coalesce("congestion_control_reason", pl.when(~is_open).then("reason")),
+            pl.col("compared_rounds", "predicted_rounds").fill_null(0),
+        )
+        .select(*types)
+    )
 
 
 def _answers(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
-    reasons: pl.DataFrame,
-    flows: pl.DataFrame,
+    open_ones: pl.DataFrame,
+    facts: Mapping[tuple[int, str], Mapping[str, Any]],
 ) -> dict[tuple[int, str], Answer]:
+    """Return what is known of the directions `open_ones`, which have no other reason or may be paced."""
     import polars as pl
 
-    known = {(flow, direction): reason for flow, direction, reason, _ in reasons.iter_rows()}
-    answers = {direction: Answer((), reason or FEW_ROUNDS) for direction, reason in known.items()}
-    # a paced sender may look as if its application were slow
-    open_ones = reasons.filter(pl.col("reason").is_null() | pl.col("may_be_paced"))
-    if open_ones.is_empty():
+    reasons = {(flow, direction): reason for flow, direction, reason, _ in open_ones.iter_rows()}
+    answers = {direction: Answer((), reason or FEW_ROUNDS) for direction, reason in reasons.items()}
+    if not answers:
         return answers
     own_rounds, own_stretches = (
         [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in frames]
@@ -135,15 +153,11 @@ def _answers(
     )
     if not own_rounds:
         return answers
-    facts = {
-        (row["flow"], row["direction"]): row
-        for row in flows.select(_FACTS).join(open_ones, on="flow", how="semi").iter_rows(named=True)
-    }
     first = pl.concat(own_rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
     windows = _windows(first, pl.concat(own_stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         other = facts.get((flow, _OTHER_WAY[direction]))
-        answers[flow, direction] = _answer(group, facts[flow, direction], other, known[flow, direction])
+        answers[flow, direction] = _answer(group, facts[flow, direction], other, reasons[flow, direction])
     return answers
 
 
