@@ -1,8 +1,8 @@
 """Gather the results that a report shows, within limits of time and memory.
 
 One pass collects the tables that grow with the flows. Another one collects rounds, causes and samples, which
-are reduced to what is drawn, and let go. Metrics and packets need passes of their own, which are made only if
-they are short.
+are reduced to what is drawn, and let go, and the bins of metrics. Packets need a pass of their own, which is
+made only if it is short.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.base.version import VERSION
@@ -18,6 +19,7 @@ from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.report_data.shared_names import without_folders
 from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
+from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +52,9 @@ _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
 
 _WINDOW: Final = "1s"
 """Window of the metrics, the default of `tfrctrace metrics`."""
+
+_BIN_NS: Final = base_width_ns(parse_duration_ns(_WINDOW))
+"""Width of the bins that these windows are made of."""
 
 _MOST_MEASURED_FLOWS: Final = 2_000
 """Most flows for which metrics are computed; each has a dozen."""
@@ -102,7 +107,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     may_sample = _may_sample(trace, reading)
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     replayed = _replayable(trace, flows, reading)
-    sampled = _sampled(trace, reading, flows, replayed, may_sample=may_sample)
+    bin_ns = None if flow is not None or _are_many(flows) else _BIN_NS
+    sampled = _sampled(trace, reading, flows, replayed, bin_ns, may_sample=may_sample)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
@@ -196,7 +202,7 @@ def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
 
 def _measured(trace: Tables, flows: pl.DataFrame) -> TraceMetrics | None:
     """Return the metrics of `trace`; None if they would take longer than everything else."""
-    if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
+    if _are_many(flows):
         return None
     try:
         return trace.measure(window=_WINDOW, columns=()).result()
@@ -204,6 +210,11 @@ def _measured(trace: Tables, flows: pl.DataFrame) -> TraceMetrics | None:
         if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
             return None
         raise
+
+
+def _are_many(flows: pl.DataFrame) -> bool:
+    """Return whether metrics of these flows would take longer than everything else."""
+    return flows["flow"].n_unique() > _MOST_MEASURED_FLOWS
 
 
 def _replayable(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
@@ -264,12 +275,19 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
 
 
 def _sampled(
-    trace: Tables, reading: PassResult, flows: pl.DataFrame, replayed: pl.Series, *, may_sample: bool
+    trace: Tables,
+    reading: PassResult,
+    flows: pl.DataFrame,
+    replayed: pl.Series,
+    bin_ns: int | None,
+    *,
+    may_sample: bool,
 ) -> PassResult:
     """Return a pass with rounds and causes, if there may be any, and samples, if they may be taken.
 
     If flows are replayed, it keeps what that needs; else it has causes only of flows that a page shows, and
-    other rows, but losses, only of those that are drawn. It is `reading` if nothing more can be read.
+    other rows, but losses, only of those that are drawn, and all bins of `bin_ns`. It is `reading` if nothing
+    more can be read.
     """
     has_rounds = not flows.filter(transport="tcp").is_empty()
     wanted = (*(_OF_ROUNDS if has_rounds else ()), *(_SAMPLES if may_sample else ()))
@@ -287,7 +305,8 @@ def _sampled(
         *_with_most_rtts(flows)["flow"],
         *largest_flows(flows, _MOST_NAMED)["flow"],
     }
-    return trace.read_of_flows(drawn, largest_flows(flows, MOST_FLOWS)["flow"], *wanted)
+    explained = largest_flows(flows, MOST_FLOWS)["flow"]
+    return trace.read_of_flows(drawn, explained, *wanted, bin_ns=bin_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +355,7 @@ def _congestion_controls(flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled:
     return congestion_controls(
         sampled.table("rounds").frames(OF_ROUNDS),
         sampled.table("causes").frames(OF_STRETCHES),
-        cause_sums.join(named, on="flow", how="semi", maintain_order="left"),
-        flows,
+        [(cause_sums.join(named, on="flow", how="semi", maintain_order="left"), flows)],
     )
 
 

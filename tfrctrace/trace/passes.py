@@ -208,18 +208,27 @@ class Passes:
         return reading
 
     def read_of_flows(
-        self, sampled: Iterable[int], explained: Iterable[int], *tables: TableName
+        self,
+        sampled: Iterable[int],
+        explained: Iterable[int],
+        *tables: TableName,
+        bin_ns: int | None = None,
     ) -> PassResult:
         """Return a reading whose round-trip times and rounds, and whose causes, are those of some flows.
 
-        It is not kept. If a trace could not be read before, they are those of all flows.
+        If a trace could not be read before, they are those of all flows. Only the bins of `bin_ns` are kept,
+        which are of all flows.
         """
         before = self._any_reading()
         self._refuse_second_reading(" and ".join(sorted(tables)))
         chosen = before.chosen(sampled, explained)
         is_whole = before.trace_count == (1 if self.is_joined or self.is_pair else len(self._inputs.names))
         settings = replace(self._settings, chosen=chosen) if is_whole else None
-        return self._pass(frozenset(tables), self._bin_ns, settings=settings)
+        if bin_ns is None:
+            return self._pass(frozenset(tables), self._bin_ns, settings=settings)
+        reading = self._pass(frozenset({*tables, "bins"}), bin_ns, settings=settings)
+        self._bins[bin_ns] = reading.table("bins")
+        return reading
 
     def read_spooled(self, *tables: TableName) -> PassResult:
         """Return a reading with `tables`, and with what a replay needs of each direction (`spool_of`)."""
