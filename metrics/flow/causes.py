@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, get_args
 
 from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
@@ -27,6 +28,7 @@ MOST_UNKNOWN: Final = 0.05
 _SMALL: Final = 0.01
 """Share of all payload below which a direction is not described."""
 
+_STRETCHES_AT_ONCE: Final = 16_384
 _MOST_BINS: Final = 1_000
 """Bins of a flow in a figure, at most."""
 
@@ -173,6 +175,17 @@ def cause_bins(causes: pl.DataFrame, widths: pl.DataFrame) -> pl.DataFrame:
 
     `widths` has these of each flow. Bins in which no cause held have no row.
     """
+    import polars as pl
+
+    from tfrctrace.parsers.frames import parts_by_flows
+
+    # stretches of a few flows at a time: each may reach across many bins
+    slices = chain([causes.clear()], causes.iter_slices(_STRETCHES_AT_ONCE))
+    parts = parts_by_flows(slices, [widths.sort("flow")])
+    return pl.concat(_bins_of_stretches(stretches, own) for stretches, own in parts)
+
+
+def _bins_of_stretches(causes: pl.DataFrame, widths: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     begin, width = pl.col("first_ns"), pl.col("width_ns")

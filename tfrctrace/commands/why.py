@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces, check_order, rows_option
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.api import Trace
+    from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
 
 DEFAULT_ROWS: Final = 3
@@ -71,6 +72,10 @@ def why(
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     causes = trace.why_rows()
     found, untold = _of_flows(causes, trace.untold(), flow)
+    warnings = trace.warnings
+    # its tables are several times as large as the rows
+    del trace
+    trim_heap()
 
     def write_text(file: TextIO) -> None:
         from tfrctrace.reports.printers.why import write_why
@@ -87,7 +92,7 @@ def why(
 
     result.write(
         table=write_text,
-        json=lambda file: _write_json(file, flow_causes(found), untold, trace),
+        json=lambda file: _write_json(file, flow_causes(found), untold, warnings),
         rows=lambda file, form: _write_rows(file, found, form, raw=result.raw),
     )
     return console.exit_status
@@ -124,13 +129,13 @@ def _in_order(found: Sequence[FlowCauses], key: str, limit: int) -> Sequence[Flo
 
 
 def _write_json(
-    file: TextIO, found: Iterable[FlowCauses], untold: Sequence[UntoldFlow], trace: Trace
+    file: TextIO, found: Iterable[FlowCauses], untold: Sequence[UntoldFlow], warnings: Sequence[Problem]
 ) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_why_json
 
-    write_why_json(file, found, untold, trace.warnings, schema_version=SCHEMA_VERSION, version=__version__)
+    write_why_json(file, found, untold, warnings, schema_version=SCHEMA_VERSION, version=__version__)
 
 
 def _write_rows(file: BinaryIO, found: pl.DataFrame, form: Literal["csv", "parquet"], *, raw: bool) -> None:
