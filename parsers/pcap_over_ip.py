@@ -6,10 +6,12 @@ protocol but TCP: https://www.netresec.com/?page=Blog&month=2022-08&post=What-is
 
 from __future__ import annotations
 
-import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
+
+if TYPE_CHECKING:
+    import socket
 
 _SCHEME: Final = "tcp://"
 
@@ -56,6 +58,8 @@ class CaptureServer:
             return b""
         try:
             if self._socket is None:
+                import socket
+
                 self._socket = socket.create_connection(self._address, timeout=_CONNECT_TIMEOUT_S)
                 self._socket.settimeout(None)
                 # a server whose machine is gone closes nothing

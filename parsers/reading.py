@@ -12,7 +12,6 @@ from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
-from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tfrctrace.base.errors import STANDARD_INPUT, FilterError, SpoolError, input_problem
@@ -193,6 +192,13 @@ class StackedTable:
                 yield table, start, min(start + most, len(table))
 
 
+def _spool_folder() -> str:
+    """Return the folder of temporary files; what finds it is not imported by those who need none."""
+    from tempfile import gettempdir
+
+    return gettempdir()
+
+
 def _return_memory() -> None:
     """Give memory that a pass has freed back to the system, where the C library keeps it."""
     import ctypes
@@ -225,7 +231,7 @@ class Pass:
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
         most_buffered = _SPOOL_BUFFER_BYTES // len(self._traces)
-        self._spool = SpoolFile(gettempdir(), most_buffered) if is_spooled else None
+        self._spool = SpoolFile(_spool_folder(), most_buffered) if is_spooled else None
         self._progress = [Progress() for _ in self._traces]
         self._results: list[Analysis | None] = [None] * len(self._traces)
         self._refusals: dict[int, Problem] = {}
@@ -333,7 +339,7 @@ class Pass:
             if self._spool is None:
                 raise  # by a filter or reader in Python
             # the core's words end in the number of the error
-            raise SpoolError(gettempdir(), str(error).partition(" (os error")[0].lower()) from error
+            raise SpoolError(_spool_folder(), str(error).partition(" (os error")[0].lower()) from error
 
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
         return analyse_pair(
