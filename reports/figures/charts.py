@@ -44,7 +44,7 @@ _HEADROOM: Final = 1.05
 _SWATCH_CHARACTERS: Final = 8
 """Width, in characters, of the line and the gap of a legend entry."""
 
-_GROUP_SHARE: Final = 0.8
+GROUP_SHARE: Final = 0.8
 """Share of the width of a category that its bars or boxes fill."""
 
 
@@ -112,7 +112,7 @@ class ChartStyle:
 def draw(axes: Axes, chart: Chart, look: ChartStyle) -> None:
     """Draw a chart on empty axes."""
     chart = _with_plain_texts(chart)
-    scale, unit = _scale(chart)
+    scale, unit = chart_scale(chart)
     _style_axes(axes, look)
     _DRAWN[chart.kind](axes, chart, look, scale)
     label = f"{chart.y_label} ({unit})" if unit else chart.y_label
@@ -213,12 +213,12 @@ def _draw_lines(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> Non
 
 def _offset(place: int, of: int) -> float:
     """Return the offset of the bar or box at `place` from the middle of its category."""
-    return (place - (of - 1) / 2) * _GROUP_SHARE / of
+    return (place - (of - 1) / 2) * GROUP_SHARE / of
 
 
 def _draw_bars(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     bars = [series for series in chart.series if series.reference_of is None]
-    width = _GROUP_SHARE / max(len(bars), 1)
+    width = GROUP_SHARE / max(len(bars), 1)
     for place, series in enumerate(bars):
         offset = _offset(place, len(bars))
         axes.bar(
@@ -244,12 +244,12 @@ def _draw_stacks(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> No
     base = [0.0] * len(chart.categories)
     for place, series in enumerate(chart.series):
         number = place if series.colour is None else series.colour
-        values = [value or 0.0 for value in _scaled(series.values, scale)]
+        values = heights(series, scale)
         axes.bar(
             series.x,
             values,
             bottom=base,
-            width=_GROUP_SHARE,
+            width=GROUP_SHARE,
             label=series.label,
             color=_colour_number(number, look),
             edgecolor=look.paper,
@@ -257,6 +257,11 @@ def _draw_stacks(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> No
             linewidth=0.4,
         )
         base = [before + value for before, value in zip(base, values, strict=True)]
+
+
+def heights(series: Series, scale: float) -> list[float]:
+    """Return how high the bars of a stack are; what is unknown takes no room."""
+    return [(value or 0.0) / scale for value in series.values]
 
 
 def _mark_references(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
@@ -280,7 +285,7 @@ def _mark_references(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -
 
 def _draw_boxes(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     boxes = [series for series in chart.series if series.reference_of is None]
-    width = _GROUP_SHARE / max(len(boxes), 1)
+    width = GROUP_SHARE / max(len(boxes), 1)
     for place, series in enumerate(boxes):
         colour = _colour(chart, place, look)
         offset = _offset(place, len(boxes))
@@ -394,7 +399,7 @@ def _errors(series: Series, scale: float) -> list[list[float]] | None:
     return [below, above]
 
 
-def _scale(chart: Chart) -> tuple[float, str]:
+def chart_scale(chart: Chart) -> tuple[float, str]:
     """Return what values are divided by, and the unit they then have."""
     if chart.unit not in _PREFIXED:
         return 1.0, chart.unit

@@ -1,6 +1,7 @@
-"""Figures as SVG for a page, drawn by matplotlib in the colours of `svg.py`.
+"""Figures and charts drawn by matplotlib, and what a figure's axes are, however it is drawn.
 
-The same figure gives the same bytes: no date, no random identifiers, no settings of the user.
+A chart on a page has the colours of `svg.py`. The same chart gives the same bytes: no date, no random
+identifiers, no settings of the user.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.elements import OTHER
 from tfrctrace.reports.figures.charts import draw
-from tfrctrace.reports.figures.svg import PAGE, ROLES, page_element
+from tfrctrace.reports.figures.svg import PAGE, page_element
 from tfrctrace.reports.safe_text import plain_text
 from tfrctrace.reports.time_axis import ticks
 
@@ -55,15 +56,10 @@ _SHARES_END: Final = 1.05
 _MOST_DIVIDED: Final = 1e4
 """Ratio of the ends of a logarithmic axis up to which decades are divided."""
 
-_CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
-"""Margins left, right, above and below the axes: room for numbers of seven digits; equal to `plot.js`."""
+BAD_ALPHA: Final = 0.16
+"""How opaque stretches are in which an objective was violated; equal to `plot.js` and the overview."""
 
-_SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
-
-_BAD_ALPHA: Final = 0.16
-"""Of stretches in which an objective was violated; equal to `plot.js` and the overview."""
-
-_MOST_TIMES: Final = 8
+MOST_TIMES: Final = 8
 """Times of day below an axis."""
 
 _SETTINGS: Final[dict[RcKeyType, Any]] = {
@@ -77,20 +73,6 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "hatch.color": PAGE.paper,
     "hatch.linewidth": 0.8,
 }
-
-
-def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
-    """Return `figure` as one `<svg>` element for each of `places`."""
-    with _page() as page:
-        # drawn once for all places: drawing takes as long as writing
-        axes = page.add_axes((0.0, 0.0, 1.0, 1.0))
-        draw_figure(axes, figure, PAGE)
-        elements = []
-        for place in places:
-            _resize(page, place)
-            _fit(axes, figure, place)
-            elements.append(page_element(_document(page), figure, place))
-        return elements
 
 
 def chart_svg(chart: Chart, place: Place) -> str:
@@ -136,31 +118,6 @@ def _resize(canvas: Canvas, place: Place) -> None:
     canvas.set_size_inches(place.width_px * _POINTS_PER_PIXEL / 72, place.height_px * _POINTS_PER_PIXEL / 72)
 
 
-def _fit(axes: Axes, figure: Figure, place: Place) -> None:
-    """Give all axes the same margins, so that the time axes of all figures are aligned.
-
-    Measuring the text around a drawing would take longer than drawing it.
-    """
-    left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
-    wide, high = place.width_px - left - right, place.height_px - top - bottom
-    axes.set_position(
-        (left / place.width_px, bottom / place.height_px, wide / place.width_px, high / place.height_px)
-    )
-    middle_of_text = PAGE.text_pt / _POINTS_PER_PIXEL / 2
-    axes.xaxis.set_label_coords(0.5, (2 * middle_of_text - bottom) / high)
-    axes.yaxis.set_label_coords((2 * middle_of_text - left) / wide, 0.5)
-
-
-def swatch_svg(style: int) -> str:
-    """Return a piece of the line that is drawn in `style`, for a legend."""
-    dashes = f' stroke-dasharray="{" ".join(map(str, DASHES[style]))}"' if style in DASHES else ""
-    role = ROLES[colour_of(style, PAGE)]
-    return (
-        '<svg viewBox="0 0 24 10" aria-hidden="true">'
-        f'<path class="s-{role}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
-    )
-
-
 def draw_figure(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     """Draw a figure on empty axes; curves and their marks are as wide as `look` says."""
     _style_axes(axes, look)
@@ -182,11 +139,8 @@ def _style_axes(axes: Axes, look: ChartStyle) -> None:
 
 def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     scale, unit = value_scale(figure)
-    # many bands overlap
-    band_alpha = max(0.3 / len(figure.curves), 0.07)
-    # the largest last: it must not hide the smaller ones under its band
-    for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
-        _draw_curve(axes, curve, scale, band_alpha, look)
+    for curve in in_order(figure.curves):
+        _draw_curve(axes, curve, scale, band_alpha(figure), look)
     axes.set_xlabel(figure.axis.label, color=look.ink, fontsize=look.text_pt)
     axes.set_ylabel(unit or figure.value_label, color=look.ink, fontsize=look.text_pt)
     _limit_x(axes, figure)
@@ -194,7 +148,7 @@ def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     for begin_s, end_s in figure.bad_s:
         if begin_s < high and end_s > low:
             span = (max(begin_s, low), min(end_s, high))
-            axes.axvspan(*span, color=look.bad, alpha=_BAD_ALPHA, linewidth=0, zorder=0)
+            axes.axvspan(*span, color=look.bad, alpha=BAD_ALPHA, linewidth=0, zorder=0)
     if has_logarithmic_values(figure):
         _logarithmic(axes, "y")
     elif (ends := value_range(figure)) is not None:
@@ -206,12 +160,22 @@ def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
         axes.set_ylim(bottom=0)
 
 
+def in_order(curves: Iterable[Curve]) -> list[Curve]:
+    """Return curves as they are drawn: the largest last, which must not hide smaller ones under its band."""
+    return sorted(curves, key=lambda curve: -curve.style if curve.style else -math.inf)
+
+
+def band_alpha(figure: Figure) -> float:
+    """Return how opaque bands are: many overlap."""
+    return max(0.3 / len(figure.curves), 0.07)
+
+
 def _limit_x(axes: Axes, figure: Figure) -> None:
     axes.set_xlim(*x_range(figure))
     if figure.axis.logarithmic:
         _logarithmic(axes, "x")
     elif figure.axis.clock is not None:
-        marks = ticks(figure.axis.clock, *x_range(figure), _MOST_TIMES)
+        marks = ticks(figure.axis.clock, *x_range(figure), MOST_TIMES)
         axes.set_xticks([at_s for at_s, _ in marks], [words for _, words in marks])
 
 
@@ -238,18 +202,18 @@ def value_range(figure: Figure) -> tuple[float, float] | None:
         return 0.0, _SHARES_END
     if figure.unit != "dBm":
         return None
-    values = _drawn_values(figure.curves)
+    values = drawn_values(figure.curves)
     low, high = min(values), max(values)
     room = max((high - low) * _ROOM, _LEAST_ROOM)
     return low - room, high + room
 
 
-def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: ChartStyle) -> None:
+def _draw_curve(axes: Axes, curve: Curve, scale: float, alpha: float, look: ChartStyle) -> None:
     colour = colour_of(curve.style, look)
     values = _scaled(curve.values, scale)
     if curve.low:
         low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
-        axes.fill_between(curve.x, low, high, color=colour, alpha=band_alpha, linewidth=0)
+        axes.fill_between(curve.x, low, high, color=colour, alpha=alpha, linewidth=0)
     if curve.form != "dots":
         stepping = "steps-post" if curve.form == "steps" else "default"
         (line,) = axes.plot(
@@ -257,7 +221,7 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look:
         )
         if curve.style in DASHES:
             line.set_dashes(DASHES[curve.style])
-    lone = _lone_points(curve)
+    lone = lone_points(curve)
     marks = look.line_pt / PAGE.line_pt
     for points, size, face in (
         (lone, 2.6 if curve.form == "dots" else 3.4, colour),
@@ -276,7 +240,7 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look:
             )
 
 
-def _lone_points(curve: Curve) -> list[int]:
+def lone_points(curve: Curve) -> list[int]:
     """Return the indices of values through which no line goes, and that have no ring."""
     padded = (None, *curve.values, None)
     return [
@@ -335,12 +299,13 @@ def value_scale(figure: Figure) -> tuple[float, str]:
     """Return what values are divided by, and the unit they then have."""
     if figure.unit not in _PREFIXED:
         return 1.0, figure.unit
-    largest = max(_drawn_values(figure.curves), default=0.0)
+    largest = max(drawn_values(figure.curves), default=0.0)
     scale, prefix = next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])
     return scale, f"{prefix}{figure.unit}"
 
 
-def _drawn_values(curves: Iterable[Curve]) -> list[float]:
+def drawn_values(curves: Iterable[Curve]) -> list[float]:
+    """Return the values of lines and of the ends of bands."""
     series = (column for curve in curves for column in (curve.values, curve.low, curve.high))
     return [value for column in series for value in column if value is not None]
 

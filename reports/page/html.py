@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from tfrctrace.reports.elements import Name
-from tfrctrace.reports.figures.drawing import chart_svg, figure_svgs, swatch_svg
+from tfrctrace.reports.figures.drawing import chart_svg
 from tfrctrace.reports.figures.overview_svg import OVERVIEW_PX, overview_svg
+from tfrctrace.reports.figures.page_figures import figure_svgs, swatch_svg
+from tfrctrace.reports.figures.page_stacks import stacks_svg
 from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.page.plot_data import library, overview_data, packed, plot_data
@@ -299,7 +301,8 @@ def _places(key: str, heights_px: Mapping[int, int]) -> Iterator[Place]:
 
 
 def _study_chart(chart: Chart) -> str:
-    drawn = _joined(partial(chart_svg, chart), _places(chart.key, _CURVES_HEIGHT_PX))
+    draw = stacks_svg if chart.kind == "stacks" else chart_svg
+    drawn = _joined(partial(draw, chart), _places(chart.key, _CURVES_HEIGHT_PX))
     return (
         f'<figure id="{_text(chart.key)}"><h3><bdi>{_text(chart.title)}</bdi></h3>'
         f"{drawn}<figcaption>{_prose(chart.caption)}</figcaption></figure>"

@@ -1,5 +1,7 @@
 """`tfrctrace report`: where the page goes and what it is about."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -149,3 +151,15 @@ def test_a_figure_of_a_layer_that_a_trace_lacks_is_refused_or_empty(run, kind):
     outcome = run("plot", SAMPLES / "dumbbell.tr.xz", "--layer", "phy", "--kind", kind, "-o", "x.svg")
     assert outcome.status in {0, 2}
     assert "no packet is seen at the layer `phy`" in outcome.err
+
+
+def test_a_report_does_not_load_what_draws_for_papers(tmp_path):
+    program = (
+        "import sys\n"
+        "from tfrctrace.cli import run\n"
+        f"run(['report', {str(SAMPLES / 'two-flows.pcapng.gz')!r}, '-o', {str(tmp_path / 'page.html')!r}])\n"
+        "assert not {'matplotlib', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'id="ledgers"' in (tmp_path / "page.html").read_text()
