@@ -294,7 +294,8 @@ class Trace(Tables):
     def why_rows(self) -> pl.DataFrame:
         """Return what `why` returns as a frame, which takes less memory for many flows."""
         from tfrctrace.metrics.flow.causes import OF_TOLD, rows_of_causes
-        from tfrctrace.parsers.frames import joined_frame, parts_by_flows
+        from tfrctrace.metrics.parts import parts_by_flows
+        from tfrctrace.parsers.frames import joined_frame
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
             OF_ROUNDS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final, get_args
 
+from tfrctrace.metrics.parts import parts_by_flows
 from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
 
 if TYPE_CHECKING:
@@ -176,8 +177,6 @@ def cause_bins(causes: pl.DataFrame, widths: pl.DataFrame) -> pl.DataFrame:
     `widths` has these of each flow. Bins in which no cause held have no row.
     """
     import polars as pl
-
-    from tfrctrace.parsers.frames import parts_by_flows
 
     # stretches of a few flows at a time: each may reach across many bins
     slices = chain([causes.clear()], causes.iter_slices(_STRETCHES_AT_ONCE))

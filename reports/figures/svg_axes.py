@@ -91,7 +91,8 @@ class Scale:
 
     def _decades(self) -> Ticks:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        factors, stride = (1, 2, 5), 1
+        factors: tuple[int, ...] = (1, 2, 5)
+        stride = 1
         if self.high > _MOST_DIVIDED * self.low:
             factors, stride = (1,), (last - first) // _MOST_TICKS + 1
         powers = range(first // stride * stride, last + 1, stride)

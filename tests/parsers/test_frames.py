@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import tfrctrace
-from tfrctrace.parsers.frames import joined_frame, parts_by_flows
+from tfrctrace.parsers.frames import joined_frame
 
 TRACES = Path(__file__).parents[2] / "sample_traces"
 SCHEMA = {"number": pl.UInt64, "text": pl.String, "real": pl.Float64}
@@ -29,30 +29,6 @@ def test_joined_frames_are_the_same_rows(parts):
     frames = [pl.DataFrame(rows, schema=SCHEMA, orient="row") for rows in parts]
     empty = pl.DataFrame(schema=SCHEMA)
     assert_frame_equal(joined_frame(iter(frames), empty), pl.concat([empty, *frames]))
-
-
-FLOWS = st.lists(st.lists(st.integers(1, 6)), min_size=1)
-
-
-@given(FLOWS, FLOWS)
-def test_parts_by_flows_have_all_rows_of_their_flows(first, second):
-    """Witness: the rows of each flow, counted in the whole tables."""
-
-    def in_order(parts: list[list[int]]) -> list[pl.DataFrame]:
-        rest = iter(sorted(flow for part in parts for flow in part))
-        numbered = enumerate([[next(rest) for _ in part] for part in parts])
-        schema = {"flow": pl.UInt32, "frame": pl.Int64}
-        return [pl.DataFrame({"flow": flows, "frame": place}, schema=schema) for place, flows in numbered]
-
-    frames, others = in_order(first), in_order(second)
-    parts = list(parts_by_flows(frames, others))
-    for place, whole in enumerate((frames, others)):
-        assert_frame_equal(pl.concat(part[place] for part in parts), pl.concat(whole))
-    of_frames = [set(rows["flow"]) for rows, _ in parts]
-    of_others = [set(rows["flow"]) for _, rows in parts]
-    for number, flows in enumerate(of_frames):
-        for other, own in enumerate(of_others):
-            assert number == other or not flows & own
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
 
 from tfrctrace.reports.figures.charts import REST, Chart, Series, draw
 from tfrctrace.reports.figures.page_stacks import stacks_svg
@@ -51,7 +52,7 @@ def test_bars_are_as_high_and_as_wide_as_those_of_matplotlib(width_px: int) -> N
     canvas = Canvas()
     axes = canvas.add_subplot()
     draw(axes, stacks(), PAGE)
-    theirs = [bar for bar in axes.patches if bar.get_height()]
+    theirs = [bar for bar in axes.patches if isinstance(bar, Rectangle) and bar.get_height()]
     own = bars(root)
     assert len(own) == len(theirs)
     per_share = own[0][3] / theirs[0].get_height()
