@@ -294,6 +294,25 @@ class Trace(Tables):
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
         return list(flow_causes(sums, flows, congestion_controls(rounds, stretches, sums, flows)))
 
+    @property
+    def findings(self) -> pl.DataFrame:
+        """One row for each rule that a packet of TFRC or DCCP, or a sender of TCP, broke."""
+        import polars as pl
+
+        from tfrctrace.replay.conformance.tcp_findings import OF_LOSSES, tcp_findings
+        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES
+
+        self.read("findings", "flows", "tcp", "losses", "rounds", "causes", "cause_sums")
+        of_tcp = tcp_findings(
+            self._frames("rounds", OF_ROUNDS),
+            self._frames("causes", OF_STRETCHES),
+            self._frames("losses", OF_LOSSES),
+            tcp=self.tcp,
+            cause_sums=self.cause_sums,
+            flows=self.flows,
+        )
+        return pl.concat([self.table("findings").frame(), of_tcp])
+
     def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Give columns of a table, which is only made if they are asked for."""
         yield from self.table(name).frames(columns)

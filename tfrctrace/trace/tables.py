@@ -86,11 +86,6 @@ class Tables(Passes):
         return self.table("loss_intervals").frame()
 
     @property
-    def findings(self) -> pl.DataFrame:
-        """One row for each thing that is wrong with a packet of TFRC or with what an end does."""
-        return self.table("findings").frame()
-
-    @property
     def rtp_sources(self) -> pl.DataFrame:
         """One row for each source of RTP in each direction: losses, jitter, and what receivers report."""
         return self.table("rtp_sources").frame()

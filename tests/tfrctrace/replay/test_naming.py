@@ -173,6 +173,7 @@ def rounds_of(control: WindowControl, cwnd: float, rounds: int, *, lost_every: i
         found.append(
             {
                 "time_ns": number * 60_000_000,
+                "packet": number,
                 "duration_ms": 60.0,
                 "flight_bytes": seen * 1448,
                 "cwnd_bytes": (math.floor(control.cwnd) if is_loss else seen) * 1448,
@@ -250,6 +251,7 @@ def test_every_reason_and_answer_has_words() -> None:
 a_row = st.fixed_dictionaries(
     {
         "time_ns": st.integers(0, 2**62),
+        "packet": st.integers(0, 2**40),
         "duration_ms": st.floats(0, 1e9),
         "flight_bytes": st.integers(0, 2**40),
         "cwnd_bytes": st.none() | st.integers(0, 2**40),

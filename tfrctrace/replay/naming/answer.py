@@ -77,8 +77,8 @@ def answer(
         return Answer((), FEW_ROUNDS)
     left = [cut.after[0] / cut.before[0] for cut in cuts if not cut.is_mark]
     possible = [candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn]
-    found = _predicted(possible, observed, start, segments_per_ack)
-    best = max(found.values(), key=_likelihood)
+    found = predicted_by(possible, observed, start, segments_per_ack)
+    best = max(found.values(), key=likelihood)
     known = Answer(
         (),
         rounds=sum(one.rounds for one in best),
@@ -87,21 +87,19 @@ def answer(
     )
     likely = [one.log_likelihood for one in best]
     smooth = smooth_log_likelihoods(observed)
-    if _beats(smooth, likely):
+    if beats(smooth, likely):
         return replace(known, names=(OTHER,))
-    gain = sum(likely) - sum(smooth)
-    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(likely) else _LEAST_RIGHT
-    if gain < _LEAST_DIFFERENCE or known.predicted_rounds < least * known.rounds:
+    if not explains(best, smooth):
         return replace(known, reason=NOT_PREDICTED)
     if median(one.before for one in best) < _LEAST_WINDOW:
         return replace(known, reason=ALIKE)
-    equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
+    equal = [name for name, made in found.items() if not beats(likely, [one.log_likelihood for one in made])]
     if len(equal) > _MOST_NAMES:
         return replace(known, reason=ALIKE)
     return replace(known, names=tuple(sorted(equal)))
 
 
-def _predicted(
+def predicted_by(
     candidates: Iterable[Candidate],
     observed: Sequence[Observation],
     start: Start,
@@ -111,18 +109,29 @@ def _predicted(
     found: dict[str, list[Prediction]] = {}
     for candidate in candidates:
         made = list(predictions(candidate.begin(start, segments_per_ack), observed))
-        if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
+        if candidate.name not in found or likelihood(made) > likelihood(found[candidate.name]):
             found[candidate.name] = made
     return found
 
 
-def _likelihood(made: Sequence[Prediction]) -> float:
+def explains(made: Sequence[Prediction], smooth: Sequence[float]) -> bool:
+    """Return whether predictions are right, and better than those without any rule."""
+    gain = likelihood(made) - sum(smooth)
+    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(made) else _LEAST_RIGHT
+    right = sum(one.rounds for one in made if one.is_right)
+    return gain >= _LEAST_DIFFERENCE and right >= least * sum(one.rounds for one in made)
+
+
+def likelihood(made: Sequence[Prediction]) -> float:
+    """Return the logarithm of the likelihood of all that was observed."""
     return sum(one.log_likelihood for one in made)
 
 
-def _beats(better: Sequence[float], worse: Sequence[float]) -> bool:
+def beats(
+    better: Sequence[float], worse: Sequence[float], *, least_deviations: float = _LEAST_DEVIATIONS
+) -> bool:
     """Return whether one explains the observations so much better that the other did not send them."""
     differences = [one - other for one, other in zip(better, worse, strict=True)]
     total = sum(differences)
     deviation = math.sqrt(sum(difference**2 for difference in differences))
-    return total >= _LEAST_DIFFERENCE and total >= _LEAST_DEVIATIONS * deviation
+    return total >= _LEAST_DIFFERENCE and total >= least_deviations * deviation

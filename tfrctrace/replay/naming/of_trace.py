@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.sets.up_down import BELIEVED
@@ -14,9 +15,11 @@ from tfrctrace.replay.naming.rtt_probes import rtt_probes
 from tfrctrace.replay.tcp.bbr import BASE_RTT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
+
+    from tfrctrace.replay.naming.observations import Observation
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
@@ -36,7 +39,7 @@ _FACTS: Final = (
 
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
-    *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
+    *("time_ns", "packet", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
     *("ece_packets", "repair"),
 )
 """Columns of the table of rounds that show windows and their cuts."""
@@ -74,6 +77,37 @@ MARKS: Final = "marks"
 NOT_AT_SENDER: Final = "not_at_sender"
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a trace shows of the windows of a direction that the path limited."""
+
+    rounds: Sequence[Mapping[str, Any]]
+    """`OF_ROUNDS`, with `cwnd_bytes` only where the window was the limit; `any_cwnd_bytes` has every one."""
+    segment_bytes: float
+    segments_per_ack: float
+    has_ecn: bool
+
+    def observed(self) -> list[Observation]:
+        """Return what its rounds show of the window."""
+        return list(observations(self.rounds, self.segment_bytes, self.segments_per_ack))
+
+    @property
+    def start(self) -> Start:
+        """The facts with which a congestion control begins."""
+        return Start(segment_bytes=self.segment_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The congestion control of a direction, and of what that was seen."""
+
+    key: tuple[int, str]
+    """Number of the flow, and direction."""
+    answer: Answer
+    seen: Seen | None
+    """None where too little was seen, or the path did not limit it."""
+
+
 def congestion_controls(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
@@ -87,20 +121,18 @@ def congestion_controls(
     """
     import polars as pl
 
-    reasons = _reasons(cause_sums, flows)
-    answers = _answers(rounds, stretches, reasons, flows)
     rows = [
         {
-            "flow": flow,
-            "direction": direction,
-            "congestion_control": "|".join(found.names) or None,
-            "congestion_control_reason": found.reason,
-            "compared_rounds": found.rounds,
-            "predicted_rounds": found.predicted_rounds,
-            "window_left": found.kept,
-            "rtt_probes": found.rtt_probes,
+            "flow": named.key[0],
+            "direction": named.key[1],
+            "congestion_control": "|".join(named.answer.names) or None,
+            "congestion_control_reason": named.answer.reason,
+            "compared_rounds": named.answer.rounds,
+            "predicted_rounds": named.answer.predicted_rounds,
+            "window_left": named.answer.kept,
+            "rtt_probes": named.answer.rtt_probes,
         }
-        for (flow, direction), found in answers.items()
+        for named in named_directions(rounds, stretches, cause_sums, flows)
     ]
     types = {
         "flow": pl.UInt32,
@@ -115,40 +147,65 @@ def congestion_controls(
     return pl.DataFrame(rows, schema=types)
 
 
-def _answers(
+def named_directions(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
-    reasons: pl.DataFrame,
+    cause_sums: pl.DataFrame,
     flows: pl.DataFrame,
-) -> dict[tuple[int, str], Answer]:
+    *,
+    with_others: bool = False,
+) -> Iterator[Named]:
+    """Give the congestion control of each direction of a table of sums of causes; the rest is as above.
+
+    The windows of those that the path did not limit are seen `with_others` only.
+    """
     import polars as pl
 
-    known = {(flow, direction): reason for flow, direction, reason, _ in reasons.iter_rows()}
-    answers = {direction: Answer((), reason or FEW_ROUNDS) for direction, reason in known.items()}
-    # a paced sender may look as if its application were slow
-    open_ones = reasons.filter(pl.col("reason").is_null() | pl.col("may_be_paced"))
-    if open_ones.is_empty():
-        return answers
-    own_rounds, own_stretches = (
-        [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in frames]
-        for frames in (rounds, stretches)
-    )
-    if not own_rounds:
-        return answers
+    reasons = _reasons(cause_sums, flows)
+    seen: dict[tuple[int, str], Seen] = {}
+    wanted = pl.col("is_at_sender") if with_others else pl.col("may_be_named")
+    wanted_ones = reasons.filter(wanted)
+    if not wanted_ones.is_empty():
+        own_rounds, own_stretches = (
+            [one.join(wanted_ones, on=_OF_DIRECTION, how="semi") for one in frames]
+            for frames in (rounds, stretches)
+        )
+        seen = dict(_seen(own_rounds, own_stretches, flows, least=1 if with_others else LEAST_CUTS))
+    for row in reasons.iter_rows(named=True):
+        key = (row["flow"], row["direction"])
+        shown = seen.get(key)
+        if shown is None or not row["may_be_named"]:
+            yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), shown)
+        else:
+            yield Named(key, _answer(shown, row["reason"]), shown)
+
+
+def _seen(
+    rounds: Sequence[pl.DataFrame],
+    stretches: Sequence[pl.DataFrame],
+    flows: pl.DataFrame,
+    *,
+    least: int,
+) -> Iterator[tuple[tuple[int, str], Seen]]:
+    """Give what is seen of the windows of directions with so many rounds at least."""
+    import polars as pl
+
+    if not rounds:
+        return
+    first = pl.concat(rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
     facts = {
         (row["flow"], row["direction"]): row
-        for row in flows.select(_FACTS).join(open_ones, on="flow", how="semi").iter_rows(named=True)
+        for row in flows.select(_FACTS).join(first, on="flow", how="semi").iter_rows(named=True)
     }
-    first = pl.concat(own_rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
-    windows = _windows(first, pl.concat(own_stretches))
+    windows = _windows(first, pl.concat(stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
-        other = facts.get((flow, _OTHER_WAY[direction]))
-        answers[flow, direction] = _answer(group, facts[flow, direction], other, known[flow, direction])
-    return answers
+        own, other = facts[flow, direction], facts.get((flow, _OTHER_WAY[direction]))
+        if group.height >= least and other is not None and own["data_segments"]:
+            yield (flow, direction), _seen_of(group, own, other)
 
 
 def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return each direction with the reason why it is not looked at, null if it is."""
+    """Return each direction with the reason why it is not named, null if it is, and whether it may be."""
     import polars as pl
 
     length = pl.col("duration_ns").cast(pl.Float64)
@@ -171,11 +228,11 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         away=pl.when(~is_at_sender.fill_null(value=False)).then(pl.lit(NOT_AT_SENDER)),
     )
     rows = found.join(signs, on=_OF_DIRECTION, how="left", maintain_order="left")
-    return rows.select(
-        *_OF_DIRECTION,
-        pl.coalesce("reason", "away", "marks").alias("reason"),
-        may_be_paced=pl.col("may_be_paced") & pl.col("away").is_null(),
-    )
+    reason = pl.coalesce("reason", "away", "marks").alias("reason")
+    # a paced sender may look as if its application were slow
+    may_be_named = reason.is_null() | (pl.col("may_be_paced") & pl.col("away").is_null())
+    is_at_sender = pl.col("away").is_null()
+    return rows.select(*_OF_DIRECTION, reason, may_be_named=may_be_named, is_at_sender=is_at_sender)
 
 
 def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
@@ -195,26 +252,26 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _answer(
-    rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None, reason: str | None
-) -> Answer:
-    if rounds.height < LEAST_CUTS or other is None or not facts["data_segments"]:
-        return Answer((), reason or FEW_ROUNDS)
-    segment_bytes = _segment_bytes(facts, other)
+def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:
     # duplicates acknowledge nothing
     not_counted = (other["data_packets"] or 0) + (other["duplicate_acks"] or 0)
     acknowledgements = (other["packets"] or 0) - not_counted
     segments_per_ack = facts["data_segments"] / max(acknowledgements, 1)
-    rows = rounds.rows(named=True)
-    probes = rtt_probes(rows, segment_bytes)
+    return Seen(
+        rounds.rows(named=True),
+        _segment_bytes(facts, other),
+        max(segments_per_ack, 1.0),
+        has_ecn=facts["ecn_mode"] in _ECN,
+    )
+
+
+def _answer(seen: Seen, reason: str | None) -> Answer:
+    probes = rtt_probes(seen.rounds, seen.segment_bytes)
     if probes:
         return Answer((BBR,), rtt_probes=probes)
     if reason is not None:
         return Answer((), reason)
-    segments_per_ack = max(segments_per_ack, 1.0)
-    observed = list(observations(rows, segment_bytes, segments_per_ack))
-    start = Start(segment_bytes=segment_bytes)
-    return answer(observed, start, segments_per_ack, has_ecn=facts["ecn_mode"] in _ECN)
+    return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -1,0 +1,58 @@
+"""Rules for TCP senders, and where they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.replay.naming.observations import At
+
+Level = Literal["MUST", "SHOULD", "paper"]
+"""How the source requires it; papers and Experimental RFCs describe it only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that a sender may break."""
+
+    finding: str
+    """Name of a departure from it."""
+    rule: str
+    """Source."""
+    level: Level
+    unit: str
+    """Unit of the value that is found, and of that allowed."""
+
+
+class Departure(NamedTuple):
+    """What a packet shows of a sender that departs from a rule."""
+
+    rule: Rule
+    at: At
+    value: float
+    limit: float
+
+
+_LEFT: Final = "of the window"
+
+WINDOW_LEFT: Final[Mapping[str, Rule]] = {
+    "bic": Rule("window_left", "Xu et al. 2004, section III", "paper", _LEFT),
+    "cubic": Rule("window_left", "RFC 9438 section 4.6", "SHOULD", _LEFT),
+}
+
+CUBIC_C: Final = Rule("window_growth", "RFC 9438 section 5.1", "SHOULD", "segments/s³")
+BIC_LOW_WINDOW: Final = Rule("low_window", "Xu et al. 2004, section III", "paper", "segments")
+FAST_CONVERGENCE: Final[Mapping[str, Rule]] = {
+    "bic": Rule("no_fast_convergence", "Xu et al. 2004, section III", "paper", "of W_max"),
+    "cubic": Rule("no_fast_convergence", "RFC 9438 section 4.7", "SHOULD", "of W_max"),
+}
+
+REDUCED_TWICE: Final = Rule("reduced_twice", "RFC 3168 section 6.1.2", "SHOULD", _LEFT)
+GROWTH_WITHOUT_DATA: Final = Rule("growth_without_data", "RFC 7661 section 4.3", "paper", "bytes")
+CUBIC_WITHOUT_DATA: Final = Rule("growth_without_data", "RFC 9438 section 4.6", "MUST", "bytes")
+INITIAL_WINDOW: Final = Rule("initial_window", "RFC 6928 section 2", "MUST", "segments")
+NO_BACKOFF: Final = Rule("no_backoff", "RFC 6298 section 5.5", "MUST", "s")
+MARKS_IGNORED: Final = Rule("marks_ignored", "RFC 3168 section 5", "MUST", _LEFT)
