@@ -13,6 +13,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
 from tfrctrace.metrics.thresholds import LEAST_PACKETS
+from tfrctrace.trace.labels import OF_CONTROLS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
@@ -287,12 +288,18 @@ class Trace(Tables):
         Each has the congestion control that sent it, where the windows show it.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
+
+        self.read("flows", *OF_CONTROLS)
+        return list(flow_causes(self.cause_sums, self.flows, self.congestion_controls))
+
+    @cached_property
+    def congestion_controls(self) -> pl.DataFrame:
+        """The congestion control of each direction with data, or why it is not known."""
         from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
 
-        self.read("flows", "causes", "cause_sums", "rounds")
-        sums, flows = self.cause_sums, self.flows
+        self.read("flows", *OF_CONTROLS)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        return list(flow_causes(sums, flows, congestion_controls(rounds, stretches, sums, flows)))
+        return congestion_controls(rounds, stretches, self.cause_sums, self.flows)
 
     @property
     def findings(self) -> pl.DataFrame:

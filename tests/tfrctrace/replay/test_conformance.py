@@ -63,9 +63,7 @@ def test_a_kernel_without_fast_convergence_is_found() -> None:
 def test_a_kernel_with_another_c_is_found() -> None:
     # run.py --parameter tcp_cubic.bic_scale=164: C is 0.4 times 164 / 41
     found = found_in(DATA / "conformance" / "scale" / "sender.pcap.gz")
-    assert found.select("finding", "rule", "limit").rows() == [
-        ("window_growth", "RFC 9438 section 5.1", 0.4)
-    ]
+    assert found.select("finding", "rule", "limit").rows() == [("window_growth", "RFC 9438 section 5.1", 0.4)]
     assert found["value"][0] == pytest.approx(1.6)
 
 

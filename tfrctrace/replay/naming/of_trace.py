@@ -228,11 +228,12 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         away=pl.when(~is_at_sender.fill_null(value=False)).then(pl.lit(NOT_AT_SENDER)),
     )
     rows = found.join(signs, on=_OF_DIRECTION, how="left", maintain_order="left")
-    reason = pl.coalesce("reason", "away", "marks").alias("reason")
+    told = pl.coalesce("reason", "away", "marks")
     # a paced sender may look as if its application were slow
-    may_be_named = reason.is_null() | (pl.col("may_be_paced") & pl.col("away").is_null())
-    is_at_sender = pl.col("away").is_null()
-    return rows.select(*_OF_DIRECTION, reason, may_be_named=may_be_named, is_at_sender=is_at_sender)
+    may_be_named = told.is_null() | (pl.col("may_be_paced") & pl.col("away").is_null())
+    return rows.select(
+        *_OF_DIRECTION, reason=told, may_be_named=may_be_named, is_at_sender=pl.col("away").is_null()
+    )
 
 
 def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
