@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tfrctrace.trace.conditions import Beyond
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
-    from tfrctrace.trace.passes import TableName
 
 
 class Tables(Passes, ABC):

@@ -112,7 +112,7 @@ def test_rounds_with_marks_are_a_cut_of_which_the_round_after_shows_the_window()
 @pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
 def test_one_that_is_left_out_is_not_taken_for_another(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [one for one in CANDIDATES if one.name != run.rsplit("-", 1)[1]]
-    monkeypatch.setattr("tfrctrace.replay.naming.answer.CANDIDATES", others)
+    monkeypatch.setattr("tfrctrace.replay.naming.candidates.CANDIDATES", others)
     found = largest(DATA / "congestion_controls" / run / "sender.pcap.gz")
     assert found.congestion_control in {None, "other"}
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tfrctrace.replay.naming.observations import At
 
 Level = Literal["MUST", "SHOULD", "paper"]
-"""How the source requires it; papers and Experimental RFCs describe it only."""
+"""How the source requires it; Experimental RFCs only describe it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +36,9 @@ class Departure(NamedTuple):
 
 _LEFT: Final = "of the window"
 
-WINDOW_LEFT: Final[Mapping[str, Rule]] = {
-    "bic": Rule("window_left", "Xu et al. 2004, section III", "paper", _LEFT),
-    "cubic": Rule("window_left", "RFC 9438 section 4.6", "SHOULD", _LEFT),
-}
-
-CUBIC_C: Final = Rule("window_growth", "RFC 9438 section 5.1", "SHOULD", "segments/s³")
-BIC_LOW_WINDOW: Final = Rule("low_window", "Xu et al. 2004, section III", "paper", "segments")
-FAST_CONVERGENCE: Final[Mapping[str, Rule]] = {
-    "bic": Rule("no_fast_convergence", "Xu et al. 2004, section III", "paper", "of W_max"),
-    "cubic": Rule("no_fast_convergence", "RFC 9438 section 4.7", "SHOULD", "of W_max"),
-}
+WINDOW_LEFT: Final = Rule("window_left", "RFC 9438 section 4.6", "SHOULD", _LEFT)
+WINDOW_GROWTH: Final = Rule("window_growth", "RFC 9438 section 5.1", "SHOULD", "segments/s³")
+FAST_CONVERGENCE: Final = Rule("no_fast_convergence", "RFC 9438 section 4.7", "SHOULD", "of W_max")
 
 REDUCED_TWICE: Final = Rule("reduced_twice", "RFC 3168 section 6.1.2", "SHOULD", _LEFT)
 GROWTH_WITHOUT_DATA: Final = Rule("growth_without_data", "RFC 7661 section 4.3", "paper", "bytes")

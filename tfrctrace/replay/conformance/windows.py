@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.conformance import rules
-from tfrctrace.replay.conformance.rules import FAST_CONVERGENCE, WINDOW_LEFT, Departure
+from tfrctrace.replay.conformance.rules import Departure
 from tfrctrace.replay.naming.answer import LEAST_CUTS, beats, explains, likelihood, predicted_by
-from tfrctrace.replay.naming.candidates import CANDIDATES
-from tfrctrace.replay.naming.observations import Cut, Growth, Settled
+from tfrctrace.replay.naming.candidates import CANDIDATES, possible_candidates
+from tfrctrace.replay.naming.observations import Cut, shows_window
 from tfrctrace.replay.naming.predict import smooth_log_likelihoods
 from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
 
@@ -23,15 +23,10 @@ if TYPE_CHECKING:
     from tfrctrace.replay.naming.of_trace import Seen
     from tfrctrace.replay.naming.predict import Prediction
 
-_BIC_BETA: Final = 0.8
-_BIC_LOW_WINDOW: Final = 14.0
-"""Segments."""
+_CUBIC: Final = "cubic"
 
 _GROWTHS: Final = (0.25, 0.5, 2.0, 4.0)
 """Multiples of C that are tried."""
-
-_MOST_LOW_WINDOWS: Final = 8
-"""Windows that losses reduced, up to which BIC may be Reno, that are tried."""
 
 _LEAST_CHANGE: Final = 0.04
 """Of what a loss leaves of a window: less is within what windows of whole segments show."""
@@ -51,7 +46,7 @@ _ROUNDS_OF_ONE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """A congestion control whose parameter has another value."""
+    """CUBIC with another value of a parameter."""
 
     rule: Rule
     candidate: Candidate
@@ -62,9 +57,9 @@ class _Changed:
 def window_departures(seen: Seen, names: Collection[str]) -> Iterator[Departure]:
     """Give where windows depart from the rules of the congestion control that was named, or was not."""
     observed = seen.observed()
-    possible = [one for one in CANDIDATES if seen.has_ecn or not one.needs_ecn]
+    possible = possible_candidates(has_ecn=seen.has_ecn)
     known = predicted_by(possible, observed, seen.start, seen.segments_per_ack)
-    shown = [one for one in observed if _shows_window(one)]
+    shown = [one for one in observed if shows_window(one)]
     changed = _likeliest_change(seen, observed, known)
     if changed is not None:
         yield from _by_change(changed, shown)
@@ -75,40 +70,26 @@ def window_departures(seen: Seen, names: Collection[str]) -> Iterator[Departure]
         yield from twice if len(twice) >= max(_LEAST_TWICE, _LEAST_SHARE_TWICE * cuts) else ()
 
 
-def _shows_window(seen: Observation) -> bool:
-    """Return whether there is a prediction for it."""
-    return isinstance(seen, Growth | Settled) or (
-        isinstance(seen, Cut) and bool(seen.before) and bool(seen.after)
-    )
-
-
 def _changes(observed: Sequence[Observation]) -> Iterator[_Changed]:
-    """Give congestion controls with other parameters, which these windows may show."""
+    """Give CUBIC with other parameters, which these windows may show."""
     cuts = [one for one in observed if isinstance(one, Cut) and one.before and one.after and not one.is_mark]
     if len(cuts) < LEAST_CUTS:
         return
-    betas = {median(cut.after[place] / cut.before[place] for cut in cuts) for place in (0, -1)}
-    for name, usual in (("cubic", CUBIC_BETA), ("bic", _BIC_BETA)):
-        for beta in betas:
-            if 0 < beta < 1 and abs(beta - usual) >= _LEAST_CHANGE:
-                yield from _changed(WINDOW_LEFT[name], name, ("beta", beta), beta, usual)
-        kept, lowered = 1.0, (1 + usual) / 2
-        yield from _changed(FAST_CONVERGENCE[name], name, ("fast_convergence", 0), kept, lowered)
+    for place in (0, -1):
+        beta = median(cut.after[place] / cut.before[place] for cut in cuts)
+        if 0 < beta < 1 and abs(beta - CUBIC_BETA) >= _LEAST_CHANGE:
+            yield from _changed(rules.WINDOW_LEFT, "beta", beta, (beta, CUBIC_BETA))
+    yield from _changed(rules.FAST_CONVERGENCE, "fast_convergence", 0, (1.0, (1 + CUBIC_BETA) / 2))
     for factor in _GROWTHS:
         c = factor * CUBIC_C
-        yield from _changed(rules.CUBIC_C, "cubic", ("c", c), c, CUBIC_C)
-    reduced = sorted({cut.before[0] for cut in cuts if cut.before[0] > _BIC_LOW_WINDOW})
-    for low in (0.0, *reduced[:: len(reduced) // _MOST_LOW_WINDOWS + 1]):
-        yield from _changed(rules.BIC_LOW_WINDOW, "bic", ("low_window", low), low, _BIC_LOW_WINDOW)
+        yield from _changed(rules.WINDOW_GROWTH, "c", c, (c, CUBIC_C))
 
 
-def _changed(
-    rule: Rule, name: str, setting: tuple[str, float], value: float, limit: float
-) -> Iterator[_Changed]:
-    """Give the candidates of a name with another setting."""
+def _changed(rule: Rule, name: str, setting: float, found: tuple[float, float]) -> Iterator[_Changed]:
+    """Give the candidates of CUBIC with another setting, which has a value instead of that allowed."""
     for one in CANDIDATES:
-        if one.name == name:
-            yield _Changed(rule, replace(one, settings={**one.settings, **dict([setting])}), value, limit)
+        if one.name == _CUBIC:
+            yield _Changed(rule, replace(one, settings={**one.settings, name: setting}), *found)
 
 
 def _likeliest_change(
@@ -116,16 +97,15 @@ def _likeliest_change(
 ) -> _Changed | None:
     """Return the change that explains the windows as nothing else does, None without one."""
     tried = [
-        (one, predicted_by([one.candidate], observed, seen.start, seen.segments_per_ack)[one.candidate.name])
+        (one, predicted_by([one.candidate], observed, seen.start, seen.segments_per_ack)[_CUBIC])
         for one in _changes(observed)
     ]
     if not tried:
         return None
     best, made = max(tried, key=lambda one: likelihood(one[1]))
     likely = _log_likelihoods(made)
-    of_others = [other for name, other in known.items() if name != best.candidate.name]
-    of_changes = [other for one, other in tried if one.rule != best.rule]
-    alike = [*of_changes, *(other for name, other in known.items() if name == best.candidate.name)]
+    of_others = [other for name, other in known.items() if name != _CUBIC]
+    alike = [known[_CUBIC], *(other for one, other in tried if one.rule != best.rule)]
     wins = all(beats(likely, _log_likelihoods(other)) for other in of_others) and all(
         beats(likely, _log_likelihoods(other), least_deviations=_LEAST_DEVIATIONS) for other in alike
     )
@@ -139,7 +119,7 @@ def _log_likelihoods(made: Sequence[Prediction]) -> list[float]:
 def _by_change(changed: _Changed, shown: Sequence[Observation]) -> Iterator[Departure]:
     """Give the losses that left another share of the window, or once what else is changed."""
     cuts = [one for one in shown if isinstance(one, Cut) and not one.is_mark]
-    if changed.rule not in WINDOW_LEFT.values():
+    if changed.rule != rules.WINDOW_LEFT:
         yield Departure(changed.rule, cuts[0].at, changed.value, changed.limit)
         return
     for cut in cuts:

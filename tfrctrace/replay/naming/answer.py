@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.naming.candidates import CANDIDATES
+from tfrctrace.replay.naming.candidates import possible_candidates
 from tfrctrace.replay.naming.observations import Cut, Growth
 from tfrctrace.replay.naming.predict import predictions, smooth_log_likelihoods
 
@@ -76,8 +76,7 @@ def answer(
     if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
         return Answer((), FEW_ROUNDS)
     left = [cut.after[0] / cut.before[0] for cut in cuts if not cut.is_mark]
-    possible = [candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn]
-    found = predicted_by(possible, observed, start, segments_per_ack)
+    found = predicted_by(possible_candidates(has_ecn=has_ecn), observed, start, segments_per_ack)
     best = max(found.values(), key=likelihood)
     known = Answer(
         (),

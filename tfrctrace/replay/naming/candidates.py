@@ -69,3 +69,8 @@ CANDIDATES: Final = (
     Candidate("scalable", Scalable),
     Candidate("highspeed", HighSpeed, by_acks={"segments_per_ack": 1}),
 )
+
+
+def possible_candidates(*, has_ecn: bool) -> list[Candidate]:
+    """Return those that may have sent a direction of a connection with or without ECN."""
+    return [candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn]

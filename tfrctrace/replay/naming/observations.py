@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from tfrctrace.replay.controller import Report
 
@@ -82,6 +82,13 @@ class Cut:
 
 
 Observation = Measured | Growth | Settled | Cut
+
+
+def shows_window(seen: Observation) -> TypeGuard[Growth | Settled | Cut]:
+    """Return whether it shows a window that can be predicted."""
+    return isinstance(seen, Growth | Settled) or (
+        isinstance(seen, Cut) and bool(seen.before) and bool(seen.after)
+    )
 
 
 def observations(

@@ -119,6 +119,11 @@ def congestion_controls(
     `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
     the path limited a direction.
     """
+    return controls_frame(named_directions(rounds, stretches, cause_sums, flows))
+
+
+def controls_frame(directions: Iterable[Named]) -> pl.DataFrame:
+    """Return a row for each direction."""
     import polars as pl
 
     rows = [
@@ -132,7 +137,7 @@ def congestion_controls(
             "window_left": named.answer.kept,
             "rtt_probes": named.answer.rtt_probes,
         }
-        for named in named_directions(rounds, stretches, cause_sums, flows)
+        for named in directions
     ]
     types = {
         "flow": pl.UInt32,

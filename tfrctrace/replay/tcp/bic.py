@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Start
     from tfrctrace.replay.tcp.window import WindowParameters
 
+_LOW_WINDOW: Final = 14.0
+"""Segments up to which it is Reno."""
+
 _DIVISOR: Final = 4.0
 """B of Linux: a round goes this part of the way to the window of the last loss."""
 
@@ -32,15 +35,13 @@ class Bic(WindowControl):
         s_max: float = 16,
         beta: float = 0.8,
         fast_convergence: float = 1,
-        low_window: float = 14,
         segments_per_ack: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set the largest growth in segments per round (S_max), and the factor of the window after a loss.
 
-        Up to `low_window` segments it is Reno. The paper has S_max = 32, Linux 16; both keep 0.8 (819/1024)
-        after a loss. Linux multiplies the growth by the segments of an acknowledgement, as if it counted
-        acknowledgements.
+        The paper has S_max = 32, Linux 16; both keep 0.8 (819/1024) after a loss. Linux multiplies the
+        growth by the segments of an acknowledgement, as if it counted acknowledgements.
         """
         super().__init__(start, **window)
         if fast_convergence not in (0, 1):
@@ -48,7 +49,6 @@ class Bic(WindowControl):
         self._s_max = at_least("s_max", s_max, 1.0)
         self._beta = share_kept("beta", beta)
         self._converges_fast = bool(fast_convergence)
-        self._low_window = at_least("low_window", low_window, 0.0)
         self._segments_per_ack = at_least("segments_per_ack", segments_per_ack, 1.0)
         self._last_max = 0.0
 
@@ -57,7 +57,7 @@ class Bic(WindowControl):
 
     def _increase(self) -> float:
         """Return the growth in segments per round."""
-        if self.cwnd <= self._low_window:
+        if self.cwnd <= _LOW_WINDOW:
             return 1.0
         below = self._last_max - self.cwnd
         if below > 0:
@@ -74,7 +74,7 @@ class Bic(WindowControl):
         """Return beta times the window, half of a small one; lower the aim if it was not reached again."""
         falls = self._converges_fast and self.cwnd < self._last_max
         self._last_max = self.cwnd * (1 + self._beta) / 2 if falls else self.cwnd
-        return self.cwnd * (0.5 if self.cwnd <= self._low_window else self._beta)
+        return self.cwnd * (0.5 if self.cwnd <= _LOW_WINDOW else self._beta)
 
     def after_timeout(self) -> float:
         """Return what a loss leaves."""
