@@ -282,24 +282,31 @@ class Trace(Tables):
         """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
         return self.closed_loops(*names, **options).frame
 
-    def why(self) -> list[FlowCauses]:
+    def why(self, algorithms: Iterable[str] = ()) -> list[FlowCauses]:
         """Return why each direction with data of a TCP connection was no faster, by shares of its time.
 
-        Each has the congestion control that sent it, where the windows show it.
+        Each has the congestion control that sent it, where the windows show it. Your own may be among them:
+        `algorithms` name them as `"mymodule:MyControl"`.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
 
         self.read("flows", *OF_CONTROLS)
-        return list(flow_causes(self.cause_sums, self.flows, self.congestion_controls))
+        controls = self._controls(algorithms) if algorithms else self.congestion_controls
+        return list(flow_causes(self.cause_sums, self.flows, controls))
 
     @cached_property
     def congestion_controls(self) -> pl.DataFrame:
         """The congestion control of each direction with data, or why it is not known."""
+        return self._controls(())
+
+    def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
+        from tfrctrace.replay.naming.candidates import own_candidate
         from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
 
+        own = [own_candidate(name) for name in algorithms]
         self.read("flows", *OF_CONTROLS)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        return congestion_controls(rounds, stretches, self.cause_sums, self.flows)
+        return congestion_controls(rounds, stretches, self.cause_sums, self.flows, own=own)
 
     @property
     def findings(self) -> pl.DataFrame:

@@ -44,6 +44,15 @@ def why(
             "cause, such as receiver.",
         ),
     ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="MODULE:CLASS",
+            help="A congestion control of your own that may have sent a flow; repeatable.",
+        ),
+    ] = None,
     rows: Annotated[int | None, rows_option("directions that are described", DEFAULT_ROWS)] = None,
     result: OutputOptions,
     reading: ReadingOptions,
@@ -67,7 +76,7 @@ def why(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    every, others = trace.why(), trace.untold()
+    every, others = trace.why(algorithm or ()), trace.untold()
     found, untold = _of_flows(every, others, flow)
 
     def write_text(file: TextIO) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.naming.candidates import possible_candidates
 from tfrctrace.replay.naming.observations import Cut, Growth
 from tfrctrace.replay.naming.predict import predictions, smooth_log_likelihoods
@@ -68,15 +69,20 @@ class Answer:
 
 
 def answer(
-    observed: Sequence[Observation], start: Start, segments_per_ack: float, *, has_ecn: bool = False
+    observed: Sequence[Observation],
+    start: Start,
+    segments_per_ack: float,
+    *,
+    has_ecn: bool = False,
+    own: Iterable[Candidate] = (),
 ) -> Answer:
-    """Name what may have sent the observed windows."""
+    """Name what may have sent the observed windows; the user's `own` take part."""
     cuts = [seen for seen in observed if isinstance(seen, Cut) and seen.before and seen.after]
     rounds = sum(len(seen.rounds) for seen in observed if isinstance(seen, Growth))
     if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
         return Answer((), FEW_ROUNDS)
     left = [cut.after[0] / cut.before[0] for cut in cuts if not cut.is_mark]
-    found = predicted_by(possible_candidates(has_ecn=has_ecn), observed, start, segments_per_ack)
+    found = predicted_by(possible_candidates(own, has_ecn=has_ecn), observed, start, segments_per_ack)
     best = max(found.values(), key=likelihood)
     known = Answer(
         (),
@@ -107,10 +113,24 @@ def predicted_by(
     """Return the predictions of each name, by the likeliest of its candidates."""
     found: dict[str, list[Prediction]] = {}
     for candidate in candidates:
-        made = list(predictions(candidate.begin(start, segments_per_ack), observed))
+        made = _made_by(candidate, observed, start, segments_per_ack)
         if candidate.name not in found or likelihood(made) > likelihood(found[candidate.name]):
             found[candidate.name] = made
     return found
+
+
+def _made_by(
+    candidate: Candidate, observed: Sequence[Observation], start: Start, segments_per_ack: float
+) -> list[Prediction]:
+    try:
+        made = list(predictions(candidate.begin(start, segments_per_ack), observed))
+        if not all(math.isfinite(one.predicted) for one in made):
+            raise ValueError("a window is not finite")
+    except Exception as error:
+        if not candidate.is_own:
+            raise
+        raise UsageError(f"`{candidate.name}` failed: {error}") from error
+    return made
 
 
 def explains(made: Sequence[Prediction], smooth: Sequence[float]) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.replay.naming.candidates import Candidate
     from tfrctrace.replay.naming.observations import Observation
 
 _OF_DIRECTION: Final = ("flow", "direction")
@@ -113,13 +114,15 @@ def congestion_controls(
     stretches: Iterable[pl.DataFrame],
     cause_sums: pl.DataFrame,
     flows: pl.DataFrame,
+    *,
+    own: Sequence[Candidate] = (),
 ) -> pl.DataFrame:
     """Return the congestion control of each direction of a table of sums of causes, or why it is not known.
 
     `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
     the path limited a direction.
     """
-    return controls_frame(named_directions(rounds, stretches, cause_sums, flows))
+    return controls_frame(named_directions(rounds, stretches, cause_sums, flows, own=own))
 
 
 def controls_frame(directions: Iterable[Named]) -> pl.DataFrame:
@@ -158,6 +161,7 @@ def named_directions(
     cause_sums: pl.DataFrame,
     flows: pl.DataFrame,
     *,
+    own: Sequence[Candidate] = (),
     with_others: bool = False,
 ) -> Iterator[Named]:
     """Give the congestion control of each direction of a table of sums of causes; the rest is as above.
@@ -182,7 +186,7 @@ def named_directions(
         if shown is None or not row["may_be_named"]:
             yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), shown)
         else:
-            yield Named(key, _answer(shown, row["reason"]), shown)
+            yield Named(key, _answer(shown, row["reason"], own), shown)
 
 
 def _seen(
@@ -271,13 +275,13 @@ def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str,
     )
 
 
-def _answer(seen: Seen, reason: str | None) -> Answer:
+def _answer(seen: Seen, reason: str | None, own: Sequence[Candidate]) -> Answer:
     probes = rtt_probes(seen.rounds, seen.segment_bytes)
     if probes:
         return Answer((BBR,), rtt_probes=probes)
     if reason is not None:
         return Answer((), reason)
-    return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn)
+    return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn, own=own)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:
