@@ -105,6 +105,13 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
             "null if it was not named by that"
         ),
     ] = None
+    delay_backoffs: Annotated[
+        Count | None,
+        Meta(
+            description="times that its window fell to 0.7 without a loss or a mark; null if it was not "
+            "named by that"
+        ),
+    ] = None
 
 
 class UntoldFlow(Struct, frozen=True, forbid_unknown_fields=True):

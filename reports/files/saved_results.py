@@ -54,6 +54,7 @@ _DERIVED: Final = {
         "predicted_rounds": "uint64",
         "window_left": "float64",
         "rtt_probes": "uint64",
+        "delay_backoffs": "uint64",
     },
     "predicted_windows": {
         "flow": "uint32",

@@ -12,7 +12,7 @@ from tfrctrace.replay.conformance.limits import (
     missing_backoff,
 )
 from tfrctrace.replay.conformance.windows import window_departures
-from tfrctrace.replay.naming.candidates import BBR
+from tfrctrace.replay.naming.candidates import BBR, CDG
 from tfrctrace.replay.naming.of_trace import NOT_LIMITED_BY_PATH, named_directions
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def _departures(own: _Direction, losses: Iterable[Mapping[str, Any]]) -> Iterato
     # BBR's flight is not a window, and Linux lets it ignore marks
     if names != (BBR,):
         found += ignored_marks(seen.rounds, own.flow.get("cwr_packets"))
-        if own.named.answer.reason != NOT_LIMITED_BY_PATH:
-            found += window_departures(seen, names)
+    if own.named.answer.reason != NOT_LIMITED_BY_PATH and names not in {(BBR,), (CDG,)}:
+        found += window_departures(seen, names)
     yield from sorted(found, key=lambda one: one.at)
 
 

@@ -66,6 +66,8 @@ class Answer:
     """Median share of the window that a loss left; None with fewer than three."""
     rtt_probes: int | None = None
     """Times that the base round-trip time was measured with four segments in flight, if that is the sign."""
+    delay_backoffs: int | None = None
+    """Times that the window fell to 0.7 without a loss, if that is the sign."""
 
 
 def answer(

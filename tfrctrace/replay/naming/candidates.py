@@ -52,6 +52,9 @@ class Candidate:
 BBR: Final = "bbr"
 """By its sign (`rtt_probes`): what it has in flight is not a window."""
 
+CDG: Final = "cdg"
+"""By its sign (`delay_backoffs`): when it backs off is drawn."""
+
 CANDIDATES: Final = (
     Candidate("reno", Sack),
     Candidate("reno", Sack, by_acks={"segments_per_ack": 1}),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
-from tfrctrace.replay.naming.candidates import BBR
+from tfrctrace.replay.naming.candidates import BBR, CDG
+from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import observations
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
 from tfrctrace.replay.tcp.bbr import BASE_RTT_S
@@ -139,6 +140,7 @@ def controls_frame(directions: Iterable[Named]) -> pl.DataFrame:
             "predicted_rounds": named.answer.predicted_rounds,
             "window_left": named.answer.kept,
             "rtt_probes": named.answer.rtt_probes,
+            "delay_backoffs": named.answer.delay_backoffs,
         }
         for named in directions
     ]
@@ -151,6 +153,7 @@ def controls_frame(directions: Iterable[Named]) -> pl.DataFrame:
         "predicted_rounds": pl.UInt64,
         "window_left": pl.Float64,
         "rtt_probes": pl.UInt64,
+        "delay_backoffs": pl.UInt64,
     }
     return pl.DataFrame(rows, schema=types)
 
@@ -279,6 +282,9 @@ def _answer(seen: Seen, reason: str | None, own: Sequence[Candidate]) -> Answer:
     probes = rtt_probes(seen.rounds, seen.segment_bytes)
     if probes:
         return Answer((BBR,), rtt_probes=probes)
+    backoffs = delay_backoffs(seen.rounds)
+    if backoffs:
+        return Answer((CDG,), delay_backoffs=backoffs)
     if reason is not None:
         return Answer((), reason)
     return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn, own=own)
