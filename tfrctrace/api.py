@@ -72,6 +72,7 @@ class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
 
     _gathered: FlowRecordings | None = None
+    _named: pl.DataFrame | None = None
 
     def __repr__(self) -> str:
         names = self.names
@@ -294,10 +295,12 @@ class Trace(Tables):
         controls = self._controls(algorithms) if algorithms else self.congestion_controls
         return list(flow_causes(self.cause_sums, self.flows, controls))
 
-    @cached_property
+    @property
     def congestion_controls(self) -> pl.DataFrame:
         """The congestion control of each direction with data, or why it is not known."""
-        return self._controls(())
+        if self._named is None:
+            self._named = self._controls(())
+        return self._named
 
     def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
         from tfrctrace.replay.naming.candidates import own_candidate

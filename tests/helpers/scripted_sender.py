@@ -48,7 +48,7 @@ class Sender:
 
 
 @dataclass
-class Path:
+class Bottleneck:
     """A bottleneck with a queue that drops, or marks, and a fixed delay."""
 
     rate_bps: float = 8e6
@@ -75,7 +75,7 @@ class Connection:
     """Runs a sender; `frames` has what its capture shows."""
 
     sender: Sender
-    path: Path
+    path: Bottleneck
     available: Iterable[tuple[float, int]] = ((0.0, 1 << 30),)
     """When the application writes how many segments."""
     frames: list[tuple[float, bytes]] = field(default_factory=list)

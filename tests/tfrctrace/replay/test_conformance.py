@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import scripted_sender
-from scripted_sender import Connection, Sender
+from scripted_sender import Bottleneck, Connection, Sender, write
 
 import tfrctrace
 from tfrctrace.replay.conformance.limits import missing_backoff
@@ -30,14 +29,14 @@ def found_in(capture: Path) -> pl.DataFrame:
 def sent_by(
     folder: Path,
     sender: Sender,
-    path: scripted_sender.Path,
+    path: Bottleneck,
     *,
     duration_s: float = 20.0,
     available: Iterable[tuple[float, int]] = ((0.0, 1 << 30),),
 ) -> pl.DataFrame:
     """Return the findings about a scripted sender."""
     made = Connection(sender, path, available).run(duration_s)
-    return found_in(scripted_sender.write(folder / "sender.pcap", made.frames))
+    return found_in(write(folder / "sender.pcap", made.frames))
 
 
 def test_a_kernel_that_halves_as_cubic_departs_from_beta() -> None:
@@ -93,17 +92,17 @@ def test_stock_kernels_depart_from_nothing(capture: Path) -> None:
 
 
 def test_reno_departs_from_nothing(tmp_path: Path) -> None:
-    assert sent_by(tmp_path, Sender(), scripted_sender.Path()).is_empty()
-    marking = scripted_sender.Path(marks_above=10, buffer=100)
+    assert sent_by(tmp_path, Sender(), Bottleneck()).is_empty()
+    marking = Bottleneck(marks_above=10, buffer=100)
     assert sent_by(tmp_path, Sender(), marking).is_empty()
 
 
 def test_an_initial_window_of_twenty_segments_is_found(tmp_path: Path) -> None:
-    found = sent_by(tmp_path, Sender(cwnd=20.0), scripted_sender.Path(), duration_s=1.0)
+    found = sent_by(tmp_path, Sender(cwnd=20.0), Bottleneck(), duration_s=1.0)
     assert found.select("finding", "rule", "level", "value", "limit").rows() == [
         ("initial_window", "RFC 6928 section 2", "MUST", 20.0, 10.0)
     ]
-    assert sent_by(tmp_path, Sender(cwnd=10.0), scripted_sender.Path(), duration_s=1.0).is_empty()
+    assert sent_by(tmp_path, Sender(cwnd=10.0), Bottleneck(), duration_s=1.0).is_empty()
 
 
 @dataclass
@@ -121,7 +120,7 @@ class Repeating(Sender):
 
 def test_two_reductions_for_one_loss_are_found(tmp_path: Path) -> None:
     sender = Repeating()
-    found = sent_by(tmp_path, sender, scripted_sender.Path(), duration_s=40.0)
+    found = sent_by(tmp_path, sender, Bottleneck(), duration_s=40.0)
     assert found.select("finding", "level").unique().rows() == [("reduced_twice", "SHOULD")]
     assert found.height == sender.losses // 3
     assert found["value"].to_list() == pytest.approx([0.25] * found.height, abs=0.02)
@@ -129,7 +128,7 @@ def test_two_reductions_for_one_loss_are_found(tmp_path: Path) -> None:
 
 
 def test_a_sender_that_ignores_marks_is_found(tmp_path: Path) -> None:
-    path = scripted_sender.Path(marks_above=10, buffer=100)
+    path = Bottleneck(marks_above=10, buffer=100)
     found = sent_by(tmp_path, Sender(reacts_to_marks=False), path)
     assert found.select("finding", "rule", "level").rows() == [
         ("marks_ignored", "RFC 3168 section 5", "MUST")
@@ -150,7 +149,7 @@ class Careless(Sender):
 def test_growth_without_data_is_found(tmp_path: Path, sender: type[Sender]) -> None:
     few = [(5.0 + place * 0.05, 10) for place in range(200)]
     written = [(0.0, 3000), *few, (15.2, 4000)]
-    path = scripted_sender.Path(buffer=200)
+    path = Bottleneck(buffer=200)
     found = sent_by(tmp_path, sender(), path, available=written)
     assert found["finding"].to_list() == (["growth_without_data"] if sender is Careless else [])
 

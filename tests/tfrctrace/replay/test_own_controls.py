@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import scripted_sender
-from scripted_sender import Connection, Sender
+from scripted_sender import Bottleneck, Connection, Sender, write
 
 import tfrctrace
 from tfrctrace.base.errors import UsageError
@@ -63,8 +62,8 @@ def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a capture of a sender with the rules of `MyControl`, in a folder that has that."""
     (tmp_path / "own_control.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
-    made = Connection(Two(), scripted_sender.Path()).run(40.0)
-    return scripted_sender.write(tmp_path / "sender.pcap", made.frames)
+    made = Connection(Two(), Bottleneck()).run(40.0)
+    return write(tmp_path / "sender.pcap", made.frames)
 
 
 def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., object]) -> None:
