@@ -44,9 +44,9 @@ _IN_SLOW_START: Final = 2.0
 """Flights to which a window that they fill in part may grow, as in Linux, before the first reduction."""
 
 
-def initial_window(tcp: Mapping[str, Any], first: Round, segment_bytes: float) -> Iterator[Departure]:
+def initial_window(window_bytes: int | None, first: Round, segment_bytes: float) -> Iterator[Departure]:
     """Give an initial window of more than ten full segments; `first` is the first round."""
-    segments = (tcp["initial_window_bytes"] or 0) / segment_bytes
+    segments = (window_bytes or 0) / segment_bytes
     if segments >= _INITIAL_SEGMENTS + _ROUNDING:
         yield Departure(rules.INITIAL_WINDOW, at(first), segments, _INITIAL_SEGMENTS)
 

@@ -16,16 +16,16 @@ from tfrctrace.replay.naming.candidates import BBR, CDG
 from tfrctrace.replay.naming.of_trace import NOT_LIMITED_BY_PATH, named_directions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.replay.conformance.rules import Departure
-    from tfrctrace.replay.naming.of_trace import Named
+    from tfrctrace.replay.naming.answer import Answer
+    from tfrctrace.replay.naming.of_trace import Seen
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
-OF_TCP: Final = (*_OF_DIRECTION, "initial_window_bytes")
 OF_LOSSES: Final = (*_OF_DIRECTION, "time_ns", "packet", "seq_rel", "class")
 
 
@@ -43,53 +43,56 @@ def tcp_findings(
 
     from tfrctrace.parsers.schema import polars_schema
 
-    own_losses = pl.concat(losses)
+    retransmitted = pl.concat(losses).partition_by(_OF_DIRECTION, as_dict=True, include_key=False)
+    initial = _by_direction(tcp, "initial_window_bytes")
+    reduced = _by_direction(flows, "cwr_packets")
     found = []
     for named in named_directions(rounds, stretches, cause_sums, flows, with_others=True):
         if named.seen is None:
             continue
-        own = _Direction(named, *(_row_of(table, named.key) for table in (tcp, flows)))
-        retransmissions = own_losses.filter(_is_of(named.key)).rows(named=True)
-        found += [_row(named.key, one) for one in _departures(own, retransmissions)]
-    return pl.DataFrame(found, schema=polars_schema("findings"), orient="row")
+        losses_of = retransmitted.get(named.key)
+        own = _Direction(
+            named.seen,
+            named.answer,
+            initial.get(named.key),
+            reduced.get(named.key),
+            [] if losses_of is None else losses_of.rows(named=True),
+        )
+        found += [_row(named.key, one) for one in _departures(own)]
+    # those of a direction are in order of time
+    return pl.DataFrame(found, schema=polars_schema("findings"), orient="row").sort(
+        _OF_DIRECTION, maintain_order=True
+    )
 
 
 class _Direction(NamedTuple):
-    """A direction with its windows, and its rows of the tables of connections and of flows."""
+    """What a trace shows of a direction, at its sender."""
 
-    named: Named
-    tcp: Mapping[str, Any]
-    flow: Mapping[str, Any]
-
-
-def _is_of(key: tuple[int, str]) -> pl.Expr:
-    import polars as pl
-
-    return (pl.col("flow") == key[0]) & (pl.col("direction") == key[1])
+    seen: Seen
+    answer: Answer
+    initial_window_bytes: int | None
+    cwr_packets: int | None
+    losses: Sequence[Mapping[str, Any]]
 
 
-def _row_of(table: pl.DataFrame, key: tuple[int, str]) -> Mapping[str, Any]:
-    return next(table.filter(_is_of(key)).iter_rows(named=True), {})
+def _by_direction(table: pl.DataFrame, column: str) -> dict[tuple[int, str], int | None]:
+    rows = table.select(*_OF_DIRECTION, column).iter_rows()
+    return {(flow, direction): value for flow, direction, value in rows}
 
 
-def _departures(own: _Direction, losses: Iterable[Mapping[str, Any]]) -> Iterator[Departure]:
+def _departures(own: _Direction) -> Iterator[Departure]:
     """Give all departures of a direction, in order of time."""
-    seen, names = own.named.seen, own.named.answer.names
-    if seen is None:
-        return
+    seen, names = own.seen, own.answer.names
+    rule = rules.CUBIC_WITHOUT_DATA if names == ("cubic",) else rules.GROWTH_WITHOUT_DATA
     found = [
-        *initial_window(own.tcp, seen.rounds[0], seen.segment_bytes),
-        *missing_backoff(losses),
-        *growth_without_data(
-            seen.rounds,
-            seen.segment_bytes,
-            rules.CUBIC_WITHOUT_DATA if names == ("cubic",) else rules.GROWTH_WITHOUT_DATA,
-        ),
+        *initial_window(own.initial_window_bytes, seen.rounds[0], seen.segment_bytes),
+        *missing_backoff(own.losses),
+        *growth_without_data(seen.rounds, seen.segment_bytes, rule),
     ]
     # BBR's flight is not a window, and Linux lets it ignore marks
     if names != (BBR,):
-        found += ignored_marks(seen.rounds, own.flow.get("cwr_packets"))
-    if own.named.answer.reason != NOT_LIMITED_BY_PATH and names not in {(BBR,), (CDG,)}:
+        found += ignored_marks(seen.rounds, own.cwr_packets)
+    if own.answer.reason != NOT_LIMITED_BY_PATH and names not in {(BBR,), (CDG,)}:
         found += window_departures(seen, names)
     yield from sorted(found, key=lambda one: one.at)
 

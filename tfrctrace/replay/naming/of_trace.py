@@ -155,7 +155,7 @@ def controls_frame(directions: Iterable[Named]) -> pl.DataFrame:
         "rtt_probes": pl.UInt64,
         "delay_backoffs": pl.UInt64,
     }
-    return pl.DataFrame(rows, schema=types)
+    return pl.DataFrame(rows, schema=types).sort("flow", "direction")
 
 
 def named_directions(
@@ -169,12 +169,12 @@ def named_directions(
 ) -> Iterator[Named]:
     """Give the congestion control of each direction of a table of sums of causes; the rest is as above.
 
-    The windows of those that the path did not limit are seen `with_others` only.
+    Those whose windows are seen come first. `with_others`, those that the path did not limit are seen, too.
     """
     import polars as pl
 
     reasons = _reasons(cause_sums, flows)
-    seen: dict[tuple[int, str], Seen] = {}
+    left = {(row["flow"], row["direction"]): row for row in reasons.iter_rows(named=True)}
     wanted = pl.col("is_at_sender") if with_others else pl.col("may_be_named")
     wanted_ones = reasons.filter(wanted)
     if not wanted_ones.is_empty():
@@ -182,14 +182,13 @@ def named_directions(
             [one.join(wanted_ones, on=_OF_DIRECTION, how="semi") for one in frames]
             for frames in (rounds, stretches)
         )
-        seen = dict(_seen(own_rounds, own_stretches, flows, least=1 if with_others else LEAST_CUTS))
-    for row in reasons.iter_rows(named=True):
-        key = (row["flow"], row["direction"])
-        shown = seen.get(key)
-        if shown is None or not row["may_be_named"]:
-            yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), shown)
-        else:
-            yield Named(key, _answer(shown, row["reason"], own), shown)
+        for key, seen in _seen(own_rounds, own_stretches, flows, least=1 if with_others else LEAST_CUTS):
+            row = left.pop(key)
+            may_be_named = row["may_be_named"]
+            found = _answer(seen, row["reason"], own) if may_be_named else Answer((), row["reason"])
+            yield Named(key, found, seen)
+    for key, row in left.items():
+        yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
 
 
 def _seen(
