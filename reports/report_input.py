@@ -42,6 +42,8 @@ class ReportInput:
     link_bins: pl.DataFrame | None = None
     congestion_controls: pl.DataFrame | None = None
     """The congestion control of each direction with data, as `why` has it; None if it was not looked for."""
+    predicted_windows: pl.DataFrame | None = None
+    """Observed windows of drawn directions, and those that the best two candidates predict."""
     loss_course: pl.DataFrame | None = None
     joined: bool = False
     clock: Clock | None = None

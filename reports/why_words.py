@@ -205,6 +205,11 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
             f"Its congestion control behaves like {flow.congestion_control}: to measure the round-trip time "
             f"it kept four segments in flight for 200 ms ({counted(flow.rtt_probes, 'time')})."
         ]
+    if flow.delay_backoffs:
+        return [
+            f"Its congestion control behaves like {flow.congestion_control}: its window fell to about 0.7 "
+            f"without a loss or a mark ({counted(flow.delay_backoffs, 'time')})."
+        ]
     names = flow.congestion_control.split("|")
     told = names[0] if len(names) == 1 else f"one of {', '.join(names)}, which are alike here"
     left = "" if flow.window_left is None else f"; losses left {format_share(flow.window_left)} of its window"

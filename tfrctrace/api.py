@@ -14,6 +14,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
 from tfrctrace.metrics.thresholds import LEAST_PACKETS
+from tfrctrace.trace.labels import OF_CONTROLS
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
@@ -72,6 +73,7 @@ class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
 
     _gathered: FlowRecordings | None = None
+    _named: pl.DataFrame | None = None
 
     def __repr__(self) -> str:
         names = self.names
@@ -282,20 +284,39 @@ class Trace(Tables):
         """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
         return self.closed_loops(*names, **options).frame
 
-    def why(self) -> list[FlowCauses]:
+    def why(self, algorithms: Iterable[str] = ()) -> list[FlowCauses]:
         """Return why each direction with data of a TCP connection was no faster, by shares of its time.
 
-        Each has the congestion control that sent it, where the windows show it.
+        Each has the congestion control that sent it, where the windows show it. Your own may be among them:
+        `algorithms` name them as `"mymodule:MyControl"`.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
 
-        return list(flow_causes(self.why_rows()))
+        return list(flow_causes(self.why_rows(algorithms)))
 
-    def why_rows(self) -> pl.DataFrame:
+    def why_rows(self, algorithms: Iterable[str] = ()) -> pl.DataFrame:
         """Return what `why` returns as a frame, which takes less memory for many flows."""
         from tfrctrace.metrics.flow.causes import OF_TOLD, rows_of_causes
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.parsers.frames import joined_frame
+
+        self.read("flows", *OF_CONTROLS)
+        controls = self._controls(algorithms) if algorithms else self.congestion_controls
+        parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_TOLD))
+        rows = (rows_of_causes(own_sums, own_flows, controls) for own_sums, own_flows in parts)
+        first = next(rows)
+        return joined_frame(chain([first], rows), first.clear())
+
+    @property
+    def congestion_controls(self) -> pl.DataFrame:
+        """The congestion control of each direction with data, or why it is not known."""
+        if self._named is None:
+            self._named = self._controls(())
+        return self._named
+
+    def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
+        from tfrctrace.metrics.parts import parts_by_flows
+        from tfrctrace.replay.naming.candidates import own_candidate
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
             OF_ROUNDS,
@@ -303,16 +324,30 @@ class Trace(Tables):
             congestion_controls,
         )
 
-        self.read("flows", "causes", "cause_sums", "rounds")
-        sums, flows = self.table("cause_sums"), self.table("flows")
+        own = [own_candidate(name) for name in algorithms]
+        self.read("flows", *OF_CONTROLS)
+        parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        controls = congestion_controls(
-            rounds, stretches, parts_by_flows(sums.frames(), flows.frames(OF_FLOWS))
+        return congestion_controls(rounds, stretches, parts, own=own)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """One row for each rule that a packet of TFRC or DCCP, or a sender of TCP, broke."""
+        import polars as pl
+
+        from tfrctrace.replay.conformance.tcp_findings import OF_LOSSES, tcp_findings
+        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES
+
+        self.read("findings", "flows", "tcp", "losses", "rounds", "causes", "cause_sums")
+        of_tcp = tcp_findings(
+            self._frames("rounds", OF_ROUNDS),
+            self._frames("causes", OF_STRETCHES),
+            self._frames("losses", OF_LOSSES),
+            tcp=self.tcp,
+            cause_sums=self.cause_sums,
+            flows=self.flows,
         )
-        parts = parts_by_flows(sums.frames(), flows.frames(OF_TOLD))
-        rows = (rows_of_causes(own_sums, own_flows, controls) for own_sums, own_flows in parts)
-        first = next(rows)
-        return joined_frame(chain([first], rows), first.clear())
+        return pl.concat([self.table("findings").frame(), of_tcp])
 
     def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Give columns of a table, which is only made if they are asked for."""

@@ -39,18 +39,20 @@ MODULES: Final = (
 )  # fmt: skip
 
 
-def load_modules(root: Path) -> None:
-    """Load modules and what they need, in the order of `modules.dep`."""
+def load_modules(root: Path, parameters: str) -> None:
+    """Load modules and what they need, in the order of `modules.dep`, with `MODULE.NAME=VALUE` of each."""
     system_call = ctypes.CDLL(None, use_errno=True).syscall
     needs: dict[str, list[str]] = {}
     for line in (root / "modules.dep").read_text().splitlines():
         path, _, others = line.partition(":")
         needs[path] = [path, *others.split()]
+    given = [word.partition(".") for word in parameters.split()]
     by_name = {Path(path).name.removesuffix(".ko"): files for path, files in needs.items()}
     for name in MODULES:
         for path in reversed(by_name[name]):
+            own = " ".join(rest for module, _, rest in given if module == Path(path).name.removesuffix(".ko"))
             with (root / path).open("rb") as file:
-                system_call(FINIT_MODULE, file.fileno(), b"", 0)
+                system_call(FINIT_MODULE, file.fileno(), own.encode(), 0)
 
 
 def mount(kind: str, place: str, options: str = "") -> None:
@@ -172,7 +174,7 @@ def main() -> None:
             ):
                 mount(kind, place)
         WORK.mkdir(parents=True, exist_ok=True)
-        load_modules(modules)
+        load_modules(modules, os.environ["FARM_PARAMETERS"])
         run(scenario_of(json.loads((folder / "scenario.json").read_text())))
         keep(folder)
         (folder / "done").touch()

@@ -59,18 +59,19 @@ def find_kernel(given: Path | None) -> tuple[Path, Path]:
     raise SystemExit(HOW_TO_GET_IT.format(cache=roots[0]))
 
 
-def boot(kernel: Path, modules: Path, folder: Path, timeout_s: float) -> None:
-    """Run the scenario in a folder to its end."""
+def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], timeout_s: float) -> None:
+    """Run the scenario in a folder to its end, with parameters such as `tcp_cubic.beta=512`."""
     init = folder / "init.sh"
     search = ":".join((str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"))
     init.write_text(
         f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{modules}'\n"
+        f"export FARM_PARAMETERS='{' '.join(parameters)}'\n"
         f"exec '{sys.executable}' '{HERE / 'guest.py'}'\n"
     )
     init.chmod(0o755)
     words = [
         str(kernel), "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
-        "con=null", "con0=null,fd:1", "quiet", f"umid=farm-{os.getpid()}-{folder.name}",
+        "con=null", "con0=null,fd:1", "quiet", f"umid=farm-{os.getpid()}-{folder.name}", *parameters,
     ]  # fmt: skip
     with (folder / "console.txt").open("wb") as console:
         process = subprocess.Popen(
@@ -88,7 +89,7 @@ def boot(kernel: Path, modules: Path, folder: Path, timeout_s: float) -> None:
         raise RunFailedError(f"the kernel ended early: see {folder / 'console.txt'}")
 
 
-def make(scenario: Scenario, runs: Path, kernel: Path, modules: Path) -> str:
+def make(scenario: Scenario, runs: Path, kernel: tuple[Path, Path], parameters: Sequence[str] = ()) -> str:
     """Make one run, unless it is there; return what was done."""
     folder = runs / scenario.name
     if (folder / "done").exists():
@@ -98,7 +99,7 @@ def make(scenario: Scenario, runs: Path, kernel: Path, modules: Path) -> str:
         folder.mkdir(parents=True)
         (folder / "scenario.json").write_text(json.dumps(scenario.as_dict(), indent=1))
         try:
-            boot(kernel, modules, folder, 4 * scenario.duration_s + 120)
+            boot(*kernel, folder, parameters, 4 * scenario.duration_s + 120)
         except RunFailedError as reason:
             if attempt == TRIES:
                 return f"failed: {reason}"
@@ -125,6 +126,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--duration", type=float, default=DURATION_S, metavar="SECONDS", help="of each run")
     parser.add_argument("--jobs", "-j", type=int, default=2 * (os.cpu_count() or 1), help="kernels at a time")
     parser.add_argument("--kernel", type=Path, metavar="ROOT", help="folder with usr/bin/linux.uml")
+    parser.add_argument(
+        "--parameter", action="append", default=[], metavar="MODULE.NAME=VALUE",
+        help="of a congestion control, such as tcp_cubic.beta=512; repeatable",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="print the scenarios and run none")
     asked = parser.parse_args(arguments)
     scenarios = [
@@ -142,11 +147,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             path = f"{scenario.rate_bps / 1e6:.1f} Mbit/s, {scenario.base_rtt_s * 1e3:.0f} ms"
             print(f"{scenario.name}: {path}, {scenario.queue} of {scenario.buffer_bytes} bytes")
         return 0
-    kernel, modules = find_kernel(asked.kernel)
+    kernel = find_kernel(asked.kernel)
     runs = asked.runs_folder.resolve()
     began, failed = time.monotonic(), 0
     with ThreadPoolExecutor(asked.jobs) as pool:
-        waiting = {pool.submit(make, scenario, runs, kernel, modules): scenario for scenario in scenarios}
+        waiting = {
+            pool.submit(make, scenario, runs, kernel, asked.parameter): scenario for scenario in scenarios
+        }
         for done, future in enumerate(as_completed(waiting), 1):
             result = future.result()
             failed += result.startswith("failed")

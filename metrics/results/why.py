@@ -80,8 +80,9 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     congestion_control: Annotated[
         str | None,
         Meta(
-            description="name of its congestion control in Linux; several joined by `|` are equal in what "
-            "was seen; `other` is none of those known; null if it is not known"
+            description="name of its congestion control in Linux, or `module:Class` of one of the user's; "
+            "several joined by `|` are equal in what was seen; `other` is none of those known; null if it is "
+            "not known"
         ),
     ] = None
     congestion_control_reason: Annotated[
@@ -102,6 +103,13 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             description="times that it kept four segments in flight for 200 ms, and then as many as before; "
             "null if it was not named by that"
+        ),
+    ] = None
+    delay_backoffs: Annotated[
+        Count | None,
+        Meta(
+            description="times that its window fell to 0.7 without a loss or a mark; null if it was not "
+            "named by that"
         ),
     ] = None
 

@@ -54,6 +54,15 @@ _DERIVED: Final = {
         "predicted_rounds": "uint64",
         "window_left": "float64",
         "rtt_probes": "uint64",
+        "delay_backoffs": "uint64",
+    },
+    "predicted_windows": {
+        "flow": "uint32",
+        "direction": "string",
+        "congestion_control": "string",
+        "time_ns": "int64",
+        "cwnd_bytes": "float64",
+        "predicted_bytes": "float64",
     },
     "loss_course": LOSS_COURSE,
 }
@@ -159,6 +168,7 @@ def load(folder: str) -> tuple[Results, str]:
         sequence=frames.pop("sequence", None),
         link_bins=frames.pop("link_bins", None),
         congestion_controls=frames.pop("congestion_controls", None),
+        predicted_windows=frames.pop("predicted_windows", None),
         loss_course=frames.pop("loss_course", None),
         link=_link(frames),
         tables=frames,

@@ -84,7 +84,7 @@ def why_frame(rows: pl.DataFrame) -> pl.DataFrame:
     types |= dict.fromkeys(
         ("src_port", "dst_port", "payload_bytes", "changes", "flight_bytes", "window_bytes"), whole
     )
-    types |= dict.fromkeys(("compared_rounds", "predicted_rounds"), whole)
+    types |= dict.fromkeys(("compared_rounds", "predicted_rounds", "rtt_probes", "delay_backoffs"), whole)
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
     types |= dict.fromkeys(("congestion_control", "congestion_control_reason"), pl.String)
     types |= {"flow": pl.UInt32, "start_ns": pl.Int64}

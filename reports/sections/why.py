@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.flow.causes import CAUSES, without_small
 from tfrctrace.reports.elements import Cell, FlowProperty, Heading, Name, Section, Words
 from tfrctrace.reports.figures.causes import trace_causes_figure
 from tfrctrace.reports.figures.charts import REST, Chart, Series
+from tfrctrace.reports.figures.predicted_windows import predicted_windows_figure
 from tfrctrace.reports.flow_rows import endpoint, flow_name
 from tfrctrace.reports.units import MISSING, counted, format_duration_s, format_share
 from tfrctrace.reports.why_words import (
@@ -51,7 +53,10 @@ def why_section(content: ReportContent) -> Section:
     if not largest:
         return Section("why", "Why no faster", paragraphs=others)
     rows = content.results.table("causes")
-    figures = (trace_causes_figure(trace, rows, content.causes) for trace in content.traces)
+    figures = chain(
+        (trace_causes_figure(trace, rows, content.causes) for trace in content.traces),
+        (predicted_windows_figure(trace, content.results.predicted_windows) for trace in content.traces),
+    )
     return Section(
         "why",
         "Why no faster",

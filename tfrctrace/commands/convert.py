@@ -198,7 +198,8 @@ def _write_packets(
 
 
 def _parts(trace: Trace, table: TableName, columns: list[str] | None) -> Iterable[ArrowStream]:
-    if table == "variables":
-        # the rows of a log are assigned to flows of another input, so flows are needed too
-        return [trace.variables if columns is None else trace.variables.select(columns)]
+    if table in {"variables", "findings"}:
+        # rows that the core does not have: a log's with their flows, and findings about TCP's senders
+        whole = trace.variables if table == "variables" else trace.findings
+        return [whole if columns is None else whole.select(columns)]
     return trace.read(table).table(table).parts(columns)

@@ -47,6 +47,15 @@ def why(
             "cause, such as receiver.",
         ),
     ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="MODULE:CLASS",
+            help="A congestion control of your own that may have sent a flow; repeatable.",
+        ),
+    ] = None,
     rows: Annotated[int | None, rows_option("directions that are described", DEFAULT_ROWS)] = None,
     result: OutputOptions,
     reading: ReadingOptions,
@@ -70,7 +79,7 @@ def why(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    causes = trace.why_rows()
+    causes = trace.why_rows(algorithm or ())
     found, untold = _of_flows(causes, trace.untold(), flow)
     warnings = trace.warnings
     # its tables are several times as large as the rows

@@ -7,14 +7,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
-from tfrctrace.metrics.flow.causes import MOST_UNKNOWN, UNKNOWN_SHARE, with_causes
+from tfrctrace.metrics.flow.causes import MOST_UNKNOWN, UNKNOWN_SHARE
 from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
 from tfrctrace.reports.units import format_share
 from tfrctrace.reports.why_words import SIGN_WORDS
 from tfrctrace.runs.quantity import aggregate
 from tfrctrace.runs.quantity_values import aggregated, aggregated_column, divided, metric_value
-from tfrctrace.trace.conditions import CONDITION_COLUMNS, matching_rows, needs_causes
-from tfrctrace.trace.labels import name_causes
+from tfrctrace.trace.conditions import (
+    CONDITION_COLUMNS,
+    CONGESTION_CONTROL,
+    MAIN_CAUSE,
+    Beyond,
+    matching_rows,
+    needs,
+)
+from tfrctrace.trace.labels import OF_CONTROLS, name_causes, name_controls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,15 +76,21 @@ def needed_tables(quantities: Sequence[Quantity], rules: Sequence[Rule]) -> tupl
         return ("flows",)
     kinds = {term.kind for quantity in quantities for term in (quantity.term, quantity.over) if term}
     samples: tuple[TableName, ...] = ("rtt",) if "samples" in kinds else ()
-    causes: tuple[TableName, ...] = ("cause_sums",) if _name_causes(quantities) or name_causes(rules) else ()
-    return "flows", "bins", *samples, *causes
+    beyond: tuple[TableName, ...] = ("cause_sums",) if _name_causes(quantities) or name_causes(rules) else ()
+    if _name_controls(quantities) or name_controls(rules):
+        beyond = OF_CONTROLS
+    return "flows", "bins", *samples, *beyond
+
+
+def _name_controls(quantities: Sequence[Quantity]) -> bool:
+    return any(needs(quantity.conditions, CONGESTION_CONTROL) for quantity in quantities)
 
 
 def _name_causes(quantities: Sequence[Quantity]) -> bool:
     return any(
         quantity.term.kind == "cause"
         or (quantity.over is not None and quantity.over.kind == "cause")
-        or needs_causes(quantity.conditions)
+        or needs(quantity.conditions, MAIN_CAUSE)
         for quantity in quantities
     )
 
@@ -95,6 +108,7 @@ class _Source:
             if term and term.kind == "column"
         }
         self._has_causes = _name_causes(quantities)
+        self._has_controls = _name_controls(quantities)
         if any(quantity.conditions for quantity in quantities):
             self._columns |= {"start_ns", *CONDITION_COLUMNS}
 
@@ -165,7 +179,10 @@ class _Source:
     def _flows(self) -> pl.DataFrame:
         """Rows of all flows, with the columns that the quantities name."""
         flows = self._measured.asked.rows(*self._columns)
-        return with_causes(flows, self._trace.cause_sums) if self._has_causes else flows
+        return Beyond(
+            self._trace.cause_sums if self._has_causes else None,
+            self._trace.congestion_controls if self._has_controls else None,
+        ).joined(flows)
 
     @cached_property
     def _rtts(self) -> pl.DataFrame:

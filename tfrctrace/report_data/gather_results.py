@@ -116,7 +116,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     tables["rounds"] = _drawn_rounds(flows, sampled)
     for name in ("causes", "cause_sums"):
         tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
-    controls = _congestion_controls(flows, tables["cause_sums"], sampled)
+    controls, predicted = _congestion_controls(flows, tables["cause_sums"], sampled)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     if flow is not None:
         drawn = replace(drawn, link_bins=None)
@@ -138,6 +138,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         sequence=drawn.sequence,
         link_bins=drawn.link_bins,
         congestion_controls=controls,
+        predicted_windows=predicted,
         loss_course=drawn.loss_course,
         link=link,
         joined=trace.is_joined,
@@ -346,17 +347,32 @@ def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
     return joined_frame(own, first.clear())
 
 
-def _congestion_controls(flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
-    """Return the congestion controls of the largest flows."""
-    from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
+def _congestion_controls(
+    flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled: PassResult
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the congestion controls of the largest flows, and predicted windows of those that are drawn."""
+    from tfrctrace.replay.naming.of_trace import (
+        OF_ROUNDS,
+        OF_STRETCHES,
+        controls_frame,
+        directions_of,
+        named_directions,
+    )
+    from tfrctrace.replay.naming.predicted_windows import predicted_windows
     from tfrctrace.reports.conversations import largest_flows
 
-    named = largest_flows(flows, _MOST_NAMED)
-    return congestion_controls(
-        sampled.table("rounds").frames(OF_ROUNDS),
-        sampled.table("causes").frames(OF_STRETCHES),
-        [(cause_sums.join(named, on="flow", how="semi", maintain_order="left"), flows)],
+    largest = largest_flows(flows, _MOST_NAMED)
+    sums = cause_sums.join(largest, on="flow", how="semi", maintain_order="left")
+    directions = directions_of([(sums, flows)])
+    found = list(
+        named_directions(
+            sampled.table("rounds").frames(OF_ROUNDS),
+            sampled.table("causes").frames(OF_STRETCHES),
+            directions,
+        )
     )
+    drawn = set(_with_most_data(flows).select("flow", "direction").rows())
+    return controls_frame(directions, found), predicted_windows(one for one in found if one.key in drawn)
 
 
 def _with_most_data(flows: pl.DataFrame) -> pl.DataFrame:

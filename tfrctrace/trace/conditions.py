@@ -7,8 +7,8 @@
     flows     = condition {"and" condition}
     condition = ["src" | "dst"] "port" NUMBER | ["src" | "dst"] "host" ADDRESS
               | ("flow" | "flow_id" | "dscp" | "vni" | "teid") NUMBER
-              | ("agent" | "transport" | "interface" | "tunnel" | "mpls" | "vlan" | "main_cause" | "source"
-              | "label") NAME
+              | ("agent" | "transport" | "interface" | "tunnel" | "mpls" | "vlan" | "main_cause"
+              | "congestion_control" | "source" | "label") NAME
               | "starts" ("after" | "before") TIME
 
 This module has the scanner and the conditions on flows; labels, limits and claims stand in the modules that
@@ -18,12 +18,12 @@ use them (`trace/labels.py`, `gate/requirement.py`, `study/file/claims.py` with 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.nearest import proposal_or_all
-from tfrctrace.metrics.flow.causes import CAUSES
+from tfrctrace.metrics.flow.causes import CAUSES, with_causes
 from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
@@ -37,11 +37,14 @@ Condition = tuple[str, ...]
 CONDITIONS: Final = (
     "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
     "`vni N`, `teid N`, `agent NAME`, `transport NAME`, `tunnel NAME`, `mpls LABELS`, `vlan TAGS`, "
-    "`interface NAME`, `main_cause NAME`, `source FILE`"
+    "`interface NAME`, `main_cause NAME`, `congestion_control NAME`, `source FILE`"
 )
 
 MAIN_CAUSE: Final = "main_cause"
 """The condition on what held a direction back, for which causes have to be collected."""
+
+CONGESTION_CONTROL: Final = "congestion_control"
+"""The condition on what sent a direction: one of its names, for which rounds are needed, too."""
 
 _WORD: Final = r"\S+"
 _WHOLE: Final = r"[0-9]{1,10}(?![^\s<>=])"
@@ -60,13 +63,15 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "mpls": ("mpls_labels",),
     "vlan": ("vlans",),
     MAIN_CAUSE: (MAIN_CAUSE,),
+    CONGESTION_CONTROL: (CONGESTION_CONTROL,),
     "source": ("source",),
     "label": ("label",),
 }
 CONDITION_NAMES: Final = tuple(_COLUMNS)
 
 CONDITION_COLUMNS: Final = frozenset(column for columns in _COLUMNS.values() for column in columns) - {
-    MAIN_CAUSE
+    MAIN_CAUSE,
+    CONGESTION_CONTROL,
 }
 """Columns of the table of flows."""
 
@@ -146,9 +151,26 @@ def _condition(scanner: Scanner, *, has_labels: bool) -> Condition:
     return (side, name, value) if side else (name, value)
 
 
-def needs_causes(conditions: Iterable[Condition]) -> bool:
-    """Return whether a condition is on the main cause, which the table of flows does not have."""
-    return any(words[0] == MAIN_CAUSE for words in conditions)
+class Beyond(NamedTuple):
+    """What the table of flows does not have, None where nothing asks for it."""
+
+    cause_sums: pl.DataFrame | None = None
+    controls: pl.DataFrame | None = None
+    """The congestion control of each direction with data."""
+
+    def joined(self, flows: pl.DataFrame) -> pl.DataFrame:
+        """Return flows with it."""
+        if self.cause_sums is not None:
+            flows = with_causes(flows, self.cause_sums)
+        if self.controls is not None:
+            names = self.controls.select("flow", "direction", CONGESTION_CONTROL)
+            flows = flows.join(names, on=("flow", "direction"), how="left", maintain_order="left")
+        return flows
+
+
+def needs(conditions: Iterable[Condition], column: str) -> bool:
+    """Return whether a condition is on `MAIN_CAUSE` or `CONGESTION_CONTROL`."""
+    return any(words[0] == column for words in conditions)
 
 
 def matching_rows(flows: pl.DataFrame, conditions: Sequence[Condition]) -> pl.Series:
@@ -167,6 +189,9 @@ def _expression(words: Condition) -> pl.Expr:
     if name == "source":
         # with or without its folders
         return (pl.col("source") == text) | pl.col("source").str.ends_with(f"/{text}")
+    if name == CONGESTION_CONTROL:
+        # those that are equal in what was seen
+        return pl.col(name).str.split("|").list.contains(text)
     value = int(text) if name in _NUMBERS else text
     columns = [column for column in _COLUMNS[name] if not side or column.startswith(side[0])]
     return pl.any_horizontal(*(pl.col(column) == value for column in columns))

@@ -10,9 +10,12 @@ from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.trace.conditions import (
     CONDITION_COLUMNS,
     CONDITIONS,
+    CONGESTION_CONTROL,
+    MAIN_CAUSE,
+    Beyond,
     Scanner,
     matching_rows,
-    needs_causes,
+    needs,
     read_conditions,
 )
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.parsers.reading import StackedTable
     from tfrctrace.trace.conditions import Condition
+    from tfrctrace.trace.passes import TableName
 
 _AGENTS: Final = (
     "ns-2 calls the packets of every TCP agent `tcp`, Reno's as those of Vegas: `flow_id N` or `port N` "
@@ -38,7 +42,7 @@ UNUSED: Final = "unused_label"
 
 _SYNTAX: Final = (
     f"write NAME=CONDITION [and CONDITION], with conditions {CONDITIONS}, `starts after TIME` and "
-    "`starts before TIME`"
+    "`starts before TIME`, or `congestion_control` alone for the name that each flow's is found to have"
 )
 
 _COLUMNS: Final = (
@@ -51,13 +55,27 @@ _WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
 _MOST_WEIGHT: Final = 1e15
 
 
+OF_CONTROLS: Final[tuple[TableName, ...]] = ("cause_sums", "causes", "rounds")
+"""Tables by which congestion controls are found."""
+
+_NOTHING: Final = Beyond()
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One label, and the conditions that a flow must fulfil to have it."""
+    """One label, and the conditions that a flow must fulfil to have it.
+
+    The rule `congestion_control` labels all flows by the names of theirs.
+    """
 
     text: str
     label: str
     conditions: tuple[Condition, ...]
+
+    @property
+    def is_of_controls(self) -> bool:
+        """Whether it labels flows by the names of their congestion controls."""
+        return not self.conditions
 
 
 def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
@@ -65,6 +83,8 @@ def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
 
     `called` gives the name of a host in the tables, if that is not its address.
     """
+    if text.strip() == CONGESTION_CONTROL:
+        return Rule(text, CONGESTION_CONTROL, ())
     scanner = Scanner(text, "rule for a label", _SYNTAX)
     label = scanner.expect("[^=]+", "a name").strip()
     scanner.expect("=", "`=`")
@@ -79,7 +99,19 @@ def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
 
 def name_causes(rules: Iterable[Rule]) -> bool:
     """Return whether a rule is about causes, which are not in the table of flows."""
-    return any(needs_causes(rule.conditions) for rule in rules)
+    return any(needs(rule.conditions, MAIN_CAUSE) for rule in rules)
+
+
+def name_controls(rules: Iterable[Rule]) -> bool:
+    """Return whether a rule is about congestion controls, which are not in the table of flows."""
+    return any(rule.is_of_controls or needs(rule.conditions, CONGESTION_CONTROL) for rule in rules)
+
+
+def tables_beyond(rules: Sequence[Rule]) -> tuple[TableName, ...]:
+    """Return the tables that have to be collected beside flows for rules."""
+    if name_controls(rules):
+        return OF_CONTROLS
+    return ("cause_sums",) if name_causes(rules) else ()
 
 
 def parse_weights(texts: Iterable[str]) -> dict[str, float]:
@@ -102,22 +134,21 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 
 def with_labels(
-    flows: pl.DataFrame, rules: Sequence[Rule], cause_sums: pl.DataFrame | None = None
+    flows: pl.DataFrame, rules: Sequence[Rule], beyond: Beyond = _NOTHING
 ) -> tuple[pl.DataFrame, list[Problem]]:
     """Return `flows` with `label` set by the first rule that fits, and what is wrong with the rules.
 
     `src` and `dst` are those of the row. A rule that fits no flow, and one that fits a flow which has another
-    label already, are warnings. `cause_sums` are needed if a rule names a cause.
+    label already, are warnings. `beyond` has what rules ask for and the flows do not have.
     """
     import polars as pl
 
-    from tfrctrace.metrics.flow.causes import with_causes
-
-    known = flows if cause_sums is None else with_causes(flows, cause_sums)
+    known = beyond.joined(flows)
     problems: list[Problem] = []
     taken = flows["label"].is_not_null()
     for rule in rules:
-        fits = matching_rows(known, rule.conditions)
+        names = _controls(known) if rule.is_of_controls else None
+        fits = matching_rows(known, rule.conditions) if names is None else names.is_not_null()
         if not fits.any():
             hint = _AGENTS if any(words[0] == "agent" for words in rule.conditions) else None
             problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning", hint=hint))
@@ -131,9 +162,22 @@ def with_labels(
                     flows=flows.filter(fits & taken)["flow"].unique().sort().to_list(),
                 )
             )
-        label = pl.when(fits & ~taken).then(pl.lit(rule.label)).otherwise(pl.col("label")).alias("label")
+        label = (
+            pl.when(fits & ~taken)
+            .then(pl.lit(rule.label) if names is None else names)
+            .otherwise(pl.col("label"))
+            .alias("label")
+        )
         flows, taken = flows.with_columns(label), taken | fits
     return flows, problems
+
+
+def _controls(flows: pl.DataFrame) -> pl.Series:
+    """Return the names of the congestion control of each row; acknowledgements have those of the data."""
+    import polars as pl
+
+    own = pl.col(CONGESTION_CONTROL)
+    return flows.select(pl.coalesce(own, own.drop_nulls().first().over("flow"))).to_series()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +203,13 @@ class LabelledFlows:
 
 
 def read_labelled(
-    table: StackedTable, rules: Sequence[Rule], cause_sums: pl.DataFrame | None = None
+    table: StackedTable, rules: Sequence[Rule], beyond: Beyond = _NOTHING
 ) -> tuple[LabelledFlows, list[Problem]]:
     """Return the flows of `table` with the labels that `rules` give, and what is wrong with the rules."""
     from tfrctrace.parsers.frames import joined_frame
 
     if rules:
-        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules, cause_sums)
+        flows, problems = with_labels(table.frame({*_COLUMNS, *CONDITION_COLUMNS}), rules, beyond)
         labels = flows["label"]
         return LabelledFlows(_narrow(flows.with_row_index("row")), table, labels), problems
     before = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -10,19 +11,19 @@ from tfrctrace.metrics.thresholds import SPARSE_SHARE
 from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     import polars as pl
 
     from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.parsers.reading import StackedTable
+    from tfrctrace.trace.conditions import Beyond
     from tfrctrace.trace.labels import Rule
     from tfrctrace.trace.measuring import MeasuredMetrics
-    from tfrctrace.trace.passes import TableName
 
 
-class Tables(Passes):
+class Tables(Passes, ABC):
     """Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `Trace.to_pandas` converts one."""
 
     @property
@@ -86,11 +87,6 @@ class Tables(Passes):
         return self.table("loss_intervals").frame()
 
     @property
-    def findings(self) -> pl.DataFrame:
-        """One row for each thing that is wrong with a packet of TFRC or with what an end does."""
-        return self.table("findings").frame()
-
-    @property
     def rtp_sources(self) -> pl.DataFrame:
         """One row for each source of RTP in each direction: losses, jitter, and what receivers report."""
         return self.table("rtp_sources").frame()
@@ -127,6 +123,11 @@ class Tables(Passes):
     def hops(self) -> pl.DataFrame:
         """One row for each hop between more than two captures, of each direction of a flow."""
         return self.table("hops").frame()
+
+    @property
+    @abstractmethod
+    def congestion_controls(self) -> pl.DataFrame:
+        """The congestion control of each direction with data, or why it is not known."""
 
     def packets(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them.
@@ -244,7 +245,7 @@ class Tables(Passes):
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.metrics.assumptions import Assumptions
-        from tfrctrace.trace.labels import check_weights, name_causes, read_labelled
+        from tfrctrace.trace.labels import check_weights, read_labelled, tables_beyond
         from tfrctrace.trace.measuring import (
             base_width_ns,
             check_names,
@@ -265,11 +266,11 @@ class Tables(Passes):
         window_ns = parse_duration_ns(window, "window")
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup, "warmup")
         base_ns = base_width_ns(window_ns)
-        causes: tuple[TableName, ...] = ("cause_sums",) if name_causes(rules) or self.is_read_once else ()
+        beyond = tables_beyond(rules) or (("cause_sums",) if self.is_read_once else ())
         if self._bin_ns == base_ns:
-            self.read("flows", "bins", *causes)  # all from one pass
-        found = self.read("flows", *causes).table("cause_sums").frame() if name_causes(rules) else None
-        labelled, problems = read_labelled(self.table("flows"), rules, found)
+            self.read("flows", "bins", *beyond)  # all from one pass
+        self.read("flows", *beyond)
+        labelled, problems = read_labelled(self.table("flows"), rules, self._beyond(rules))
         self._report_problems_once(problems)
         measured = measure(
             labelled,
@@ -291,11 +292,11 @@ class Tables(Passes):
 
     def labelled_flows(self, labels: Iterable[str]) -> pl.DataFrame:
         """Return the flows with `label` set by rules such as `"reno=port 5201"`."""
-        from tfrctrace.trace.labels import name_causes, with_labels
+        from tfrctrace.trace.labels import tables_beyond, with_labels
 
         rules = self._rules(labels)
-        sums = self.read("flows", "cause_sums").table("cause_sums").frame() if name_causes(rules) else None
-        flows, problems = with_labels(self.flows, rules, sums)
+        self.read("flows", *tables_beyond(rules))
+        flows, problems = with_labels(self.flows, rules, self._beyond(rules))
         self._report_problems_once(problems)
         return flows
 
@@ -304,6 +305,16 @@ class Tables(Passes):
         from tfrctrace.metrics.flow.causes import no_data_shares
 
         return no_data_shares(self.cause_sums)
+
+    def _beyond(self, rules: Sequence[Rule]) -> Beyond:
+        """Return what rules ask for and the table of flows does not have."""
+        from tfrctrace.trace.conditions import Beyond
+        from tfrctrace.trace.labels import name_causes, name_controls
+
+        return Beyond(
+            self.cause_sums if name_causes(rules) else None,
+            self.congestion_controls if name_controls(rules) else None,
+        )
 
     def _rules(self, labels: Iterable[str]) -> list[Rule]:
         from tfrctrace.trace.labels import parse_rule

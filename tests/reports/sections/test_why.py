@@ -100,7 +100,7 @@ def test_bars_and_time_lines_have_the_time_that_the_kernel_counted(reports, trut
     assert bar_s == pytest.approx(application_s, **near)
     assert known.life_s * shares.get("receiver", 0) == pytest.approx(receiver_s, **near)
     assert sum(shares.values()) == pytest.approx(1, abs=0.03)
-    (over_time,) = why.figures
+    over_time = why.figures[0]
     assert held_s(over_time, "application", "server") == pytest.approx(application_s, **near)
     assert held_s(over_time, "receiver") == pytest.approx(receiver_s, **near)
     # within a row of the table of flows, in the bins of the throughput below it
@@ -190,3 +190,23 @@ def test_a_flow_without_data_fills_no_queue():
         [waiting, msgspec.structs.replace(filling, flow=9, src=waiting.src, start_ns=waiting.start_ns)],
     )
     assert "flow 9 filled it most, if it takes the same path" in words
+
+
+def test_a_figure_has_windows_as_the_kernel_had_them_and_as_predicted():
+    folder = RUNS / "0000-bottleneck-reno"
+    results = tfrctrace.open(folder / "sender.pcap.gz").results()
+    windows = results.predicted_windows.sort("time_ns")
+    best, second = windows["congestion_control"].unique(maintain_order=True).sort().to_list()
+    assert "reno" in {best, second}
+    # snd_cwnd of the sending kernel, which logged it every 20 ms; a recovery reduces it by and by (RFC 6937)
+    kernel = pl.read_csv(folder / "flow.tcp_info.csv.gz").select("time_ns", "snd_cwnd", "snd_mss")
+    known = windows.join_asof(kernel.sort("time_ns"), on="time_ns")
+    segments = known["cwnd_bytes"] / known["snd_mss"]
+    assert ((segments - known["snd_cwnd"]).abs() <= 2).mean() >= 0.85
+    reno = windows.filter(congestion_control="reno")
+    assert (reno["cwnd_bytes"] - reno["predicted_bytes"]).abs().median() <= 1448
+    figures = {one.key: one for one in section(build_report(results, title="t"), "why").figures}
+    figure = next(one for key, one in figures.items() if key.startswith("predicted-windows"))
+    assert figure.curves[0].label == "observed"
+    assert "as reno predicts" in [curve.label for curve in figure.curves]
+    assert len(figure.curves) == 3

@@ -18,6 +18,7 @@ import tfrctrace
 from tfrctrace.replay.controller import Report, Start
 from tfrctrace.replay.naming.answer import ALIKE, FEW_ROUNDS, NOT_PREDICTED, answer
 from tfrctrace.replay.naming.candidates import CANDIDATES
+from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, observations
 from tfrctrace.replay.naming.of_trace import (
     MARKS,
@@ -79,6 +80,39 @@ def test_bbr_is_named_by_its_probes_which_the_kernel_had() -> None:
     assert "it kept four segments in flight for 200 ms (1 time)" in sentences(found)[-1]
 
 
+def test_cdg_is_named_by_its_backoffs_which_the_kernel_had() -> None:
+    folder = DATA / "congestion_controls" / "4400-0001-cdg"
+    capture = tfrctrace.open(folder / "sender.pcap.gz")
+    found = max(capture.why(), key=lambda one: one.payload_bytes or 0)
+    assert (found.congestion_control, found.congestion_control_reason) == ("cdg", None)
+    # snd_cwnd of the sending kernel each 20 ms; nothing was retransmitted
+    known = pl.read_csv(folder / "flow.tcp_info.csv.gz")
+    falls = (known["snd_cwnd"] / known["snd_cwnd"].shift(1)) < 0.85
+    assert known["total_retrans"].max() == 0
+    assert found.delay_backoffs == pytest.approx(falls.sum(), rel=0.1)
+    assert "without a loss or a mark" in sentences(found)[-1]
+
+
+@pytest.mark.parametrize(
+    ("windows", "backoffs"),
+    [
+        ([12, 13, 14, 14, 12, 10, 11] * 8, 8),
+        # half of it, as TCP-LP leaves, and single ones
+        ([16, 17, 18, 18, 9, 9, 12] * 8, 0),
+        ([12, 13, 14, 14, 12, 10, 11] * 3, 0),
+        (list(range(10, 200)), 0),
+    ],
+)
+def test_windows_that_fall_to_seven_tenths_without_a_loss_are_backoffs(
+    windows: list[int], backoffs: int
+) -> None:
+    rows = [{"cwnd_bytes": 1448 * one, "repair": None, "ece_packets": 0} for one in windows]
+    assert delay_backoffs(rows) == backoffs
+    for row in rows:
+        row["repair"] = "recovery"
+    assert delay_backoffs(rows) == 0
+
+
 def test_marks_show_dctcp_by_their_share() -> None:
     trace = tfrctrace.open(DATA / "congestion_controls" / "4141-0000-dctcp" / "sender.pcap.gz")
     (found,) = trace.why()
@@ -112,7 +146,7 @@ def test_rounds_with_marks_are_a_cut_of_which_the_round_after_shows_the_window()
 @pytest.mark.parametrize("run", ["38-0002-vegas", "38-0013-scalable", "38-0021-htcp"])
 def test_one_that_is_left_out_is_not_taken_for_another(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [one for one in CANDIDATES if one.name != run.rsplit("-", 1)[1]]
-    monkeypatch.setattr("tfrctrace.replay.naming.answer.CANDIDATES", others)
+    monkeypatch.setattr("tfrctrace.replay.naming.candidates.CANDIDATES", others)
     found = largest(DATA / "congestion_controls" / run / "sender.pcap.gz")
     assert found.congestion_control in {None, "other"}
 
@@ -173,6 +207,7 @@ def rounds_of(control: WindowControl, cwnd: float, rounds: int, *, lost_every: i
         found.append(
             {
                 "time_ns": number * 60_000_000,
+                "packet": number,
                 "duration_ms": 60.0,
                 "flight_bytes": seen * 1448,
                 "cwnd_bytes": (math.floor(control.cwnd) if is_loss else seen) * 1448,
@@ -258,6 +293,7 @@ def test_every_reason_and_answer_has_words() -> None:
 a_row = st.fixed_dictionaries(
     {
         "time_ns": st.integers(0, 2**62),
+        "packet": st.integers(0, 2**40),
         "duration_ms": st.floats(0, 1e9),
         "flight_bytes": st.integers(0, 2**40),
         "cwnd_bytes": st.none() | st.integers(0, 2**40),

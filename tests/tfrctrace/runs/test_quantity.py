@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from tfrctrace.runs.quantity import COLUMNS, aggregate, parse_quantity
 from tfrctrace.trace.labels import parse_rule
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
+SAMPLES = Path(__file__).parents[3] / "sample_traces"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
 TRUTH = list(csv.DictReader((DATA / "truth.csv").read_text().splitlines()))
 
@@ -251,9 +253,46 @@ def test_main_cause_is_a_condition_and_chooses_a_label():
         parse_quantity("max(loss_share) where main_cause receivr")
 
 
+def test_congestion_control_is_a_condition_and_labels_flows():
+    # Linux 6.18, iperf3 -C cubic to port 5201 and -C reno to 5202 (sample_traces/make.py)
+    capture = SAMPLES / "two-flows.pcapng.gz"
+    cubic, reno, none = take(
+        capture,
+        "count(goodput_bps) where congestion_control cubic and dst port 5201",
+        "count(goodput_bps) where congestion_control reno and dst port 5202",
+        "count(goodput_bps) where congestion_control cubic and dst port 5202",
+    )
+    assert (cubic.values, reno.values, none.values) == ((1.0,), (1.0,), (0.0,))
+    trace = tfrctrace.open(capture)
+    labels = {
+        row["dst_port"]: row["label"]
+        for row in trace.labelled_flows(["congestion_control"]).iter_rows(named=True)
+        if row["payload_bytes"]
+    }
+    assert labels[5201] == "cubic"
+    assert "reno" in labels[5202].split("|")
+    # fairness between the names, and the bytes of each
+    between = trace.measure("inter_protocol_ratio", labels=["congestion_control"])
+    assert {metric.group for metric in between.named("inter_protocol_ratio")} == {"cubic", labels[5202]}
+    groups = trace.groups("label", labels=["congestion_control"]).rows.filter(direction="fwd")
+    assert {"cubic", labels[5202]} <= set(groups["group"])
+
+
+def test_labels_by_congestion_control_of_what_is_read_once(run):
+    capture = gzip.decompress((SAMPLES / "two-flows.pcapng.gz").read_bytes())
+    said = run("metrics", "--label", "congestion_control", "-", stdin=capture).out
+    assert "inter_protocol_ratio       cubic" in said
+
+
 @pytest.mark.parametrize(
     ("text", "rule", "tables"),
     [
+        ("goodput_bps", "congestion_control", ("flows", "bins", "cause_sums", "causes", "rounds")),
+        (
+            "goodput_bps where congestion_control reno",
+            "a=port 1",
+            ("flows", "bins", "cause_sums", "causes", "rounds"),
+        ),
         ("goodput_bps", "a=port 1", ("flows", "bins")),
         ("goodput_bps", "a=main_cause receiver", ("flows", "bins", "cause_sums")),
         ("max(loss_share)", "a=port 1", ("flows", "bins", "cause_sums")),

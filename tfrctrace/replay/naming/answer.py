@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.naming.candidates import CANDIDATES
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.naming.candidates import possible_candidates
 from tfrctrace.replay.naming.observations import Cut, Growth
 from tfrctrace.replay.naming.predict import predictions, smooth_log_likelihoods
 
@@ -65,20 +66,26 @@ class Answer:
     """Median share of the window that a loss left; None with fewer than three."""
     rtt_probes: int | None = None
     """Times that the base round-trip time was measured with four segments in flight, if that is the sign."""
+    delay_backoffs: int | None = None
+    """Times that the window fell to 0.7 without a loss, if that is the sign."""
 
 
 def answer(
-    observed: Sequence[Observation], start: Start, segments_per_ack: float, *, has_ecn: bool = False
+    observed: Sequence[Observation],
+    start: Start,
+    segments_per_ack: float,
+    *,
+    has_ecn: bool = False,
+    own: Iterable[Candidate] = (),
 ) -> Answer:
-    """Name what may have sent the observed windows."""
+    """Name what may have sent the observed windows; the user's `own` take part."""
     cuts = [seen for seen in observed if isinstance(seen, Cut) and seen.before and seen.after]
     rounds = sum(len(seen.rounds) for seen in observed if isinstance(seen, Growth))
     if len(cuts) < LEAST_CUTS and rounds < LEAST_ROUNDS:
         return Answer((), FEW_ROUNDS)
     left = [cut.after[0] / cut.before[0] for cut in cuts if not cut.is_mark]
-    possible = [candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn]
-    found = _predicted(possible, observed, start, segments_per_ack)
-    best = max(found.values(), key=_likelihood)
+    found = predicted_by(possible_candidates(own, has_ecn=has_ecn), observed, start, segments_per_ack)
+    best = max(found.values(), key=likelihood)
     known = Answer(
         (),
         rounds=sum(one.rounds for one in best),
@@ -87,22 +94,20 @@ def answer(
     )
     likely = [one.log_likelihood for one in best]
     smooth = smooth_log_likelihoods(observed)
-    if _beats(smooth, likely):
+    if beats(smooth, likely):
         is_other = known.predicted_rounds < _LEAST_RIGHT_IF_LIKELY * known.rounds and _moves(observed)
         return replace(known, names=(OTHER,)) if is_other else replace(known, reason=NOT_PREDICTED)
-    gain = sum(likely) - sum(smooth)
-    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(likely) else _LEAST_RIGHT
-    if gain < _LEAST_DIFFERENCE or known.predicted_rounds < least * known.rounds:
+    if not explains(best, smooth):
         return replace(known, reason=NOT_PREDICTED)
     if median(one.before for one in best) < _LEAST_WINDOW:
         return replace(known, reason=ALIKE)
-    equal = [name for name, made in found.items() if not _beats(likely, [one.log_likelihood for one in made])]
+    equal = [name for name, made in found.items() if not beats(likely, [one.log_likelihood for one in made])]
     if len(equal) > _MOST_NAMES:
         return replace(known, reason=ALIKE)
     return replace(known, names=tuple(sorted(equal)))
 
 
-def _predicted(
+def predicted_by(
     candidates: Iterable[Candidate],
     observed: Sequence[Observation],
     start: Start,
@@ -111,10 +116,24 @@ def _predicted(
     """Return the predictions of each name, by the likeliest of its candidates."""
     found: dict[str, list[Prediction]] = {}
     for candidate in candidates:
-        made = list(predictions(candidate.begin(start, segments_per_ack), observed))
-        if candidate.name not in found or _likelihood(made) > _likelihood(found[candidate.name]):
+        made = _made_by(candidate, observed, start, segments_per_ack)
+        if candidate.name not in found or likelihood(made) > likelihood(found[candidate.name]):
             found[candidate.name] = made
     return found
+
+
+def _made_by(
+    candidate: Candidate, observed: Sequence[Observation], start: Start, segments_per_ack: float
+) -> list[Prediction]:
+    try:
+        made = list(predictions(candidate.begin(start, segments_per_ack), observed))
+        if not all(math.isfinite(one.predicted) for one in made):
+            raise ValueError("a window is not finite")
+    except Exception as error:
+        if not candidate.is_own:
+            raise
+        raise UsageError(f"`{candidate.name}` failed: {error}") from error
+    return made
 
 
 def _moves(observed: Iterable[Observation]) -> bool:
@@ -126,13 +145,24 @@ def _moves(observed: Iterable[Observation]) -> bool:
     return 2 * sum(moves) >= len(moves)
 
 
-def _likelihood(made: Sequence[Prediction]) -> float:
+def explains(made: Sequence[Prediction], smooth: Sequence[float]) -> bool:
+    """Return whether predictions are right, and better than those without any rule."""
+    gain = likelihood(made) - sum(smooth)
+    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(made) else _LEAST_RIGHT
+    right = sum(one.rounds for one in made if one.is_right)
+    return gain >= _LEAST_DIFFERENCE and right >= least * sum(one.rounds for one in made)
+
+
+def likelihood(made: Sequence[Prediction]) -> float:
+    """Return the logarithm of the likelihood of all that was observed."""
     return sum(one.log_likelihood for one in made)
 
 
-def _beats(better: Sequence[float], worse: Sequence[float]) -> bool:
+def beats(
+    better: Sequence[float], worse: Sequence[float], *, least_deviations: float = _LEAST_DEVIATIONS
+) -> bool:
     """Return whether one explains the observations so much better that the other did not send them."""
     differences = [one - other for one, other in zip(better, worse, strict=True)]
     total = sum(differences)
     deviation = math.sqrt(sum(difference**2 for difference in differences))
-    return total >= _LEAST_DIFFERENCE and total >= _LEAST_DEVIATIONS * deviation
+    return total >= _LEAST_DIFFERENCE and total >= least_deviations * deviation

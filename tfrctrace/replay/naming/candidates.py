@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.user_code import load_class
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
 from tfrctrace.replay.tcp.dctcp import Dctcp
@@ -18,13 +20,13 @@ from tfrctrace.replay.tcp.scalable import Scalable
 from tfrctrace.replay.tcp.vegas import Vegas
 from tfrctrace.replay.tcp.veno import Veno
 from tfrctrace.replay.tcp.westwood import Westwood
+from tfrctrace.replay.tcp.window import WindowControl
 from tfrctrace.replay.tcp.yeah import Yeah
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tfrctrace.replay.controller import Start
-    from tfrctrace.replay.tcp.window import WindowControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Candidate:
     """Settings that are multiples of the segments that an acknowledgement is for."""
     needs_ecn: bool = False
     """Whether it is another one (Linux: Reno) if the connection has no ECN."""
+    is_own: bool = False
+    """Whether it is the user's own, which may fail."""
 
     def begin(self, start: Start, segments_per_ack: float) -> WindowControl:
         """Return its state at the start of a direction."""
@@ -47,6 +51,9 @@ class Candidate:
 
 BBR: Final = "bbr"
 """By its sign (`rtt_probes`): what it has in flight is not a window."""
+
+CDG: Final = "cdg"
+"""By its sign (`delay_backoffs`): when it backs off is drawn."""
 
 CANDIDATES: Final = (
     Candidate("reno", Sack),
@@ -70,3 +77,22 @@ CANDIDATES: Final = (
     Candidate("scalable", Scalable),
     Candidate("highspeed", HighSpeed, by_acks={"segments_per_ack": 1}),
 )
+
+
+def possible_candidates(own: Iterable[Candidate] = (), *, has_ecn: bool) -> list[Candidate]:
+    """Return those that may have sent a direction of a connection with or without ECN, and the user's own."""
+    return [*(candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn), *own]
+
+
+def own_candidate(path: str) -> Candidate:
+    """Return the congestion control of the user's own that `path` names as `module:Class`.
+
+    Raises `UsageError` if it is no `WindowControl`.
+    """
+    kind = load_class(path)
+    if not (isinstance(kind, type) and issubclass(kind, WindowControl)):
+        raise UsageError(
+            f"`{path}` is not a congestion control with a window",
+            hint="inherit from `tfrctrace.replay.tcp.window.WindowControl` (docs/why-is-it-slow.md#your-own)",
+        )
+    return Candidate(path, kind, is_own=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from tfrctrace.replay.controller import Report
 
@@ -30,6 +30,13 @@ _MOST_SHARE: Final = 1.5
 """Of a window that a round may acknowledge; more shows that it is no round."""
 
 
+class At(NamedTuple):
+    """The acknowledgement that ended a round."""
+
+    time_ns: int
+    packet: int
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A round that shows round-trip time and rate, but not how the window grew."""
@@ -45,6 +52,8 @@ class Growth:
     """With the share of a window that was acknowledged in each."""
     before: float
     after: float
+    at: At
+    """The end of the round that shows the window after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +73,22 @@ class Cut:
     after: tuple[float, ...]
     """By the flight at the end of the recovery, and by the round after it; empty if they do not show it."""
     is_timeout: bool
+    rounds: int
+    """Rounds that the repair took, or had marks."""
+    at: At
+    """The end of the first of them."""
     is_mark: bool = False
     """Whether congestion marks were echoed, and nothing was lost."""
 
 
 Observation = Measured | Growth | Settled | Cut
+
+
+def shows_window(seen: Observation) -> TypeGuard[Growth | Settled | Cut]:
+    """Return whether it shows a window that can be predicted."""
+    return isinstance(seen, Growth | Settled) or (
+        isinstance(seen, Cut) and bool(seen.before) and bool(seen.after)
+    )
 
 
 def observations(
@@ -124,7 +144,13 @@ def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_by
     left = [row["cwnd_bytes"] / segment_bytes for row in ends if row["cwnd_bytes"]]
     shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
     shown = tuple(left if shows else ())
-    return Cut(tuple(count / segment_bytes for count in known), shown, is_timeout, is_mark)
+    windows = tuple(count / segment_bytes for count in known)
+    return Cut(windows, shown, is_timeout, len(repair), at(repair[0]), is_mark)
+
+
+def at(row: Round) -> At:
+    """Return the end of a round."""
+    return At(row["time_ns"] + round(row["duration_ms"] * 1e6), row["packet"])
 
 
 def _rounds_of_start(run: Sequence[Round]) -> int:
@@ -143,7 +169,7 @@ def _growths(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
         part = run[start : start + _ROUNDS_OF_A_GROWTH + 1]
         windows = [row["cwnd_bytes"] / segment_bytes for row in part]
         rounds = [(_report(row, 0.0), _share(row)) for row in part[:-1]]
-        yield Growth(tuple(rounds), windows[0], windows[-1])
+        yield Growth(tuple(rounds), windows[0], windows[-1], at(part[-1]))
 
 
 def _share(row: Round) -> float:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
-from tfrctrace.replay.naming.candidates import BBR
+from tfrctrace.replay.naming.candidates import BBR, CDG
+from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import observations
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
 from tfrctrace.replay.tcp.bbr import BASE_RTT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
+
+    from tfrctrace.replay.naming.candidates import Candidate
+    from tfrctrace.replay.naming.observations import Observation
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
@@ -39,7 +44,7 @@ OF_FLOWS: Final = (*_FACTS, "vantage", "vantage_confidence", "reported_ce_packet
 
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
-    *("time_ns", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
+    *("time_ns", "packet", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
     *("ece_packets", "repair"),
 )
 """Columns of the table of rounds that show windows and their cuts."""
@@ -77,41 +82,101 @@ MARKS: Final = "marks"
 NOT_AT_SENDER: Final = "not_at_sender"
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a trace shows of the windows of a direction that the path limited."""
+
+    rounds: Sequence[Mapping[str, Any]]
+    """`OF_ROUNDS`, with `cwnd_bytes` only where the window was the limit; `any_cwnd_bytes` has every one."""
+    segment_bytes: float
+    segments_per_ack: float
+    has_ecn: bool
+
+    def observed(self) -> list[Observation]:
+        """Return what its rounds show of the window."""
+        return list(observations(self.rounds, self.segment_bytes, self.segments_per_ack))
+
+    @property
+    def start(self) -> Start:
+        """The facts with which a congestion control begins."""
+        return Start(segment_bytes=self.segment_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The congestion control of a direction, and of what that was seen."""
+
+    key: tuple[int, str]
+    """Number of the flow, and direction."""
+    answer: Answer
+    seen: Seen | None
+    """None where too little was seen, or the path did not limit it."""
+
+
+class Directions(NamedTuple):
+    """What tables tell of directions with sums of causes before their windows are looked at."""
+
+    reasons: pl.DataFrame
+    """The reason why each is not named, null if it is, whether it may be, and whether it is looked at."""
+    facts: Mapping[tuple[int, str], Mapping[str, Any]]
+    """`_FACTS` of those that are looked at, and of their other directions."""
+    least_rounds: int
+    """Rounds that one has to have to be looked at."""
+
+
 def congestion_controls(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
     parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
+    *,
+    own: Sequence[Candidate] = (),
 ) -> pl.DataFrame:
     """Return the congestion control of each direction with sums of causes, or why it is not known.
 
     `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
     the path limited a direction. `parts` are sums of causes, and the columns `OF_FLOWS` of the same flows.
     """
+    directions = directions_of(parts)
+    return controls_frame(directions, named_directions(rounds, stretches, directions, own=own))
+
+
+def directions_of(
+    parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]], *, with_others: bool = False
+) -> Directions:
+    """Return what is known of the directions in `parts`, of which those that may be named are looked at.
+
+    `with_others`, all that were captured at their sender are.
+    """
     import polars as pl
 
-    # a paced sender may look as if its application were slow
-    is_open = pl.col("reason").is_null() | pl.col("may_be_paced")
     reasons = list[pl.DataFrame]()
     facts = dict[tuple[int, str], dict[str, Any]]()
     for cause_sums, flows in parts:
-        own = _reasons(cause_sums, flows)
-        of_open = flows.select(_FACTS).join(own.filter(is_open), on="flow", how="semi")
-        facts |= {(row["flow"], row["direction"]): row for row in of_open.iter_rows(named=True)}
-        reasons.append(own)
-    every = pl.concat(reasons)
-    answers = _answers(rounds, stretches, every.filter(is_open), facts)
+        known = _reasons(cause_sums, flows)
+        known = known.with_columns(is_seen=pl.col("is_at_sender" if with_others else "may_be_named"))
+        seen = flows.select(_FACTS).join(known.filter("is_seen"), on="flow", how="semi")
+        facts |= {(row["flow"], row["direction"]): row for row in seen.iter_rows(named=True)}
+        reasons.append(known)
+    return Directions(pl.concat(reasons), facts, 1 if with_others else LEAST_CUTS)
+
+
+def controls_frame(directions: Directions, every_named: Iterable[Named]) -> pl.DataFrame:
+    """Return a row for each of the directions, in order."""
+    import polars as pl
+
     rows = [
         {
-            "flow": flow,
-            "direction": direction,
-            "congestion_control": "|".join(found.names) or None,
-            "congestion_control_reason": found.reason,
-            "compared_rounds": found.rounds,
-            "predicted_rounds": found.predicted_rounds,
-            "window_left": found.kept,
-            "rtt_probes": found.rtt_probes,
+            "flow": named.key[0],
+            "direction": named.key[1],
+            "congestion_control": "|".join(named.answer.names) or None,
+            "congestion_control_reason": named.answer.reason,
+            "compared_rounds": named.answer.rounds,
+            "predicted_rounds": named.answer.predicted_rounds,
+            "window_left": named.answer.kept,
+            "rtt_probes": named.answer.rtt_probes,
+            "delay_backoffs": named.answer.delay_backoffs,
         }
-        for (flow, direction), found in answers.items()
+        for named in every_named
     ]
     types = {
         "flow": pl.UInt32,
@@ -122,47 +187,65 @@ def congestion_controls(
         "predicted_rounds": pl.UInt64,
         "window_left": pl.Float64,
         "rtt_probes": pl.UInt64,
+        "delay_backoffs": pl.UInt64,
     }
     named = pl.DataFrame(rows, schema=types)
     return (
-        every.join(named, on=_OF_DIRECTION, how="left", maintain_order="left")
+        directions.reasons.join(named, on=_OF_DIRECTION, how="left", maintain_order="left")
         .with_columns(
-            pl.coalesce("congestion_control_reason", pl.when(~is_open).then("reason")),
+            # of others than those that may be named the reason is known without their windows
+            pl.coalesce("congestion_control_reason", pl.when(~pl.col("may_be_named")).then("reason")),
             pl.col("compared_rounds", "predicted_rounds").fill_null(0),
         )
         .select(*types)
     )
 
 
-def _answers(
+def named_directions(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
-    open_ones: pl.DataFrame,
-    facts: Mapping[tuple[int, str], Mapping[str, Any]],
-) -> dict[tuple[int, str], Answer]:
-    """Return what is known of the directions `open_ones`, which have no other reason or may be paced."""
-    import polars as pl
-
-    reasons = {(flow, direction): reason for flow, direction, reason, _ in open_ones.iter_rows()}
-    answers = {direction: Answer((), reason or FEW_ROUNDS) for direction, reason in reasons.items()}
-    if not answers:
-        return answers
+    directions: Directions,
+    *,
+    own: Sequence[Candidate] = (),
+) -> Iterator[Named]:
+    """Give the congestion control of each direction that is looked at; of others the reason is known."""
+    looked_at = directions.reasons.filter("is_seen")
+    left = {(row["flow"], row["direction"]): row for row in looked_at.iter_rows(named=True)}
+    if not left:
+        return
     own_rounds, own_stretches = (
-        [one.join(open_ones, on=_OF_DIRECTION, how="semi") for one in frames]
+        [one.join(looked_at, on=_OF_DIRECTION, how="semi") for one in frames]
         for frames in (rounds, stretches)
     )
-    if not own_rounds:
-        return answers
-    first = pl.concat(own_rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
-    windows = _windows(first, pl.concat(own_stretches))
+    for key, seen in _seen(own_rounds, own_stretches, directions):
+        row = left.pop(key)
+        may_be_named = row["may_be_named"]
+        found = _answer(seen, row["reason"], own) if may_be_named else Answer((), row["reason"])
+        yield Named(key, found, seen)
+    for key, row in left.items():
+        yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
+
+
+def _seen(
+    rounds: Sequence[pl.DataFrame], stretches: Sequence[pl.DataFrame], directions: Directions
+) -> Iterator[tuple[tuple[int, str], Seen]]:
+    """Give what is seen of the windows of directions with enough rounds."""
+    import polars as pl
+
+    if not rounds:
+        return
+    first = pl.concat(rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
+    windows = _windows(first, pl.concat(stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
-        other = facts.get((flow, _OTHER_WAY[direction]))
-        answers[flow, direction] = _answer(group, facts[flow, direction], other, reasons[flow, direction])
-    return answers
+        if group.height < directions.least_rounds:
+            continue
+        own, other = (directions.facts.get((flow, way)) for way in (direction, _OTHER_WAY[direction]))
+        if own is not None and other is not None and own["data_segments"]:
+            yield (flow, direction), _seen_of(group, own, other)
 
 
 def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return each direction with the reason why it is not looked at, null if it is."""
+    """Return each direction with the reason why it is not named, null if it is, and whether it may be."""
     import polars as pl
 
     length = pl.col("duration_ns").cast(pl.Float64)
@@ -185,10 +268,11 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         away=pl.when(~is_at_sender.fill_null(value=False)).then(pl.lit(NOT_AT_SENDER)),
     )
     rows = found.join(signs, on=_OF_DIRECTION, how="left", maintain_order="left")
+    told = pl.coalesce("reason", "away", "marks")
+    # a paced sender may look as if its application were slow
+    may_be_named = told.is_null() | (pl.col("may_be_paced") & pl.col("away").is_null())
     return rows.select(
-        *_OF_DIRECTION,
-        pl.coalesce("reason", "away", "marks").alias("reason"),
-        may_be_paced=pl.col("may_be_paced") & pl.col("away").is_null(),
+        *_OF_DIRECTION, reason=told, may_be_named=may_be_named, is_at_sender=pl.col("away").is_null()
     )
 
 
@@ -209,26 +293,29 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _answer(
-    rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any] | None, reason: str | None
-) -> Answer:
-    if rounds.height < LEAST_CUTS or other is None or not facts["data_segments"]:
-        return Answer((), reason or FEW_ROUNDS)
-    segment_bytes = _segment_bytes(facts, other)
+def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:
     # duplicates acknowledge nothing
     not_counted = (other["data_packets"] or 0) + (other["duplicate_acks"] or 0)
     acknowledgements = (other["packets"] or 0) - not_counted
     segments_per_ack = facts["data_segments"] / max(acknowledgements, 1)
-    rows = rounds.rows(named=True)
-    probes = rtt_probes(rows, segment_bytes)
+    return Seen(
+        rounds.rows(named=True),
+        _segment_bytes(facts, other),
+        max(segments_per_ack, 1.0),
+        has_ecn=facts["ecn_mode"] in _ECN,
+    )
+
+
+def _answer(seen: Seen, reason: str | None, own: Sequence[Candidate]) -> Answer:
+    probes = rtt_probes(seen.rounds, seen.segment_bytes)
     if probes:
         return Answer((BBR,), rtt_probes=probes)
+    backoffs = delay_backoffs(seen.rounds)
+    if backoffs:
+        return Answer((CDG,), delay_backoffs=backoffs)
     if reason is not None:
         return Answer((), reason)
-    segments_per_ack = max(segments_per_ack, 1.0)
-    observed = list(observations(rows, segment_bytes, segments_per_ack))
-    start = Start(segment_bytes=segment_bytes)
-    return answer(observed, start, segments_per_ack, has_ecn=facts["ecn_mode"] in _ECN)
+    return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn, own=own)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:

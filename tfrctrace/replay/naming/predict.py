@@ -124,7 +124,7 @@ def smooth_log_likelihoods(observed: Iterable[Observation]) -> list[float]:
     growth = 0.0
     for seen in observed:
         match seen:
-            case Growth(rounds, before, after):
+            case Growth(rounds, before, after, _):
                 shares = sum(share for _, share in rounds)
                 step = growth * shares
                 found.append(_prediction(before + step, after, before, step, len(rounds)).log_likelihood)

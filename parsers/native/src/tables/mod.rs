@@ -112,7 +112,7 @@ pub const TABLES: &[Table] = &[
     ),
     Table::of_pass::<Samples<FindingSample>>(
         "findings",
-        "each violation of TFRC's rules by a packet or by an end",
+        "each rule that a packet of TFRC or DCCP, or a sender of TCP, broke",
     ),
     Table::of_pass::<rtp::RtpSources>("rtp_sources", "each source of RTP"),
     Table::of_pass::<rtp::RtpIntervals>("rtp_intervals", "each second of a source of RTP"),

@@ -20,6 +20,8 @@ pub struct RoundSample {
     pub flow: u32,
     /// The side that sent the data.
     pub side: Side,
+    /// Number of the acknowledgement that ended it.
+    pub packet: u64,
     pub round: Round,
 }
 
@@ -29,9 +31,9 @@ impl PacketSample for RoundSample {
     const IS_OF_ALL_FLOWS: bool = false;
 
     #[inline(always)]
-    fn on_outcome(found: Found, _: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
+    fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
         if let Some(round) = outcome.round {
-            add(Self { flow: found.flow, side: found.side.other(), round });
+            add(Self { flow: found.flow, side: found.side.other(), packet: packet.number, round });
         }
     }
 
@@ -200,6 +202,8 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
         column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
         column("direction", "", "direction of the data").name(|row| Some(row.direction)),
         column("time_ns", "ns", "when the round began").i64(|row| Some(row.sample.round.start_ns)),
+        column("packet", "", "number in the source of the acknowledgement that ended it")
+            .u64(|row| Some(row.sample.packet)),
         column("duration_ms", "ms", "how long it lasted").f64(|row| Some(ms(row.sample.round.duration_ns))),
         column("flight_bytes", "bytes", "most data outstanding in it, as max_flight_bytes of the flow")
             .u64(|row| Some(row.sample.round.flight.into())),

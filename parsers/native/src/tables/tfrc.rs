@@ -351,11 +351,22 @@ impl<'a> Row<'a> for SampleRow<'a, FindingSample> {
         column("time_ns", "ns", "time of the packet that showed it").i64(|row| Some(row.sample.at.time_ns)),
         column("packet", "", "number in the source of the packet that showed it")
             .u64(|row| Some(row.sample.at.packet)),
-        column("finding", "", "rule that was broken, by name; listed in `docs/tfrc.md`")
-            .name(|row| Some(row.sample.finding.kind.facts().name)),
+        column(
+            "finding",
+            "",
+            "rule that was broken, by name; listed in `docs/tfrc.md` and `docs/conformance.md`",
+        )
+        .name(|row| Some(row.sample.finding.kind.facts().name)),
         column("end", "", "end that broke it: `sender`, `receiver`, or `path` if neither")
             .name(|row| Some(row.sample.finding.kind.facts().end)),
         column("rule", "", "source of the rule").name(|row| Some(row.sample.finding.kind.facts().rule)),
+        column(
+            "level",
+            "",
+            "how the source requires it: `MUST`, `SHOULD`, or `paper`, which describes it only",
+        )
+        .null_when("a rule of TFRC or DCCP")
+        .name(|_| None),
         column("value", "", "value found, in `unit`")
             .null_when("nothing to be measured")
             .f64(|row| row.sample.finding.value),

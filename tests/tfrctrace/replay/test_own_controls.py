@@ -1,0 +1,98 @@
+"""Congestion controls of the user's own among those that may have sent a flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scripted_sender import Bottleneck, Connection, Sender, write
+
+import tfrctrace
+from tfrctrace.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[3]
+
+OWN = """
+from tfrctrace.replay.tcp.window import WindowControl
+
+
+class MyControl(WindowControl):
+    def avoid_congestion(self, share):
+        self.cwnd += 2 * share
+
+    def after_loss(self):
+        return 0.6 * self.cwnd
+
+
+class Failing(MyControl):
+    def avoid_congestion(self, share):
+        raise RuntimeError("no window")
+
+
+class Endless(MyControl):
+    def avoid_congestion(self, share):
+        self.cwnd = float("nan")
+
+
+class Other:
+    pass
+"""
+
+
+@dataclass
+class Two(Sender):
+    """Grows by two segments in each round trip, and keeps 0.6 of its window."""
+
+    def on_acknowledged(self, time_s: float, flight: int) -> None:
+        for _ in range(1 if self.cwnd < self.ssthresh else 2):
+            super().on_acknowledged(time_s, flight)
+
+    def on_loss(self, time_s: float) -> None:
+        del time_s
+        self.cwnd = self.ssthresh = 0.6 * self.cwnd
+
+
+@pytest.fixture
+def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a capture of a sender with the rules of `MyControl`, in a folder that has that."""
+    (tmp_path / "own_control.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    made = Connection(Two(), Bottleneck()).run(40.0)
+    return write(tmp_path / "sender.pcap", made.frames)
+
+
+def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., object]) -> None:
+    (usual,) = tfrctrace.open(capture).why()
+    (found,) = tfrctrace.open(capture).why(["own_control:MyControl"])
+    assert usual.congestion_control in {None, "other"}
+    assert found.congestion_control == "own_control:MyControl"
+    assert found.window_left == pytest.approx(0.6, abs=0.02)
+    assert (found.predicted_rounds or 0) > 0.9 * (found.compared_rounds or 0)
+    said = run("why", "--algorithm", "own_control:MyControl", str(capture))
+    assert "behaves like own_control:MyControl" in " ".join(said.out.split())  # type: ignore[attr-defined]
+
+
+def test_other_senders_are_not_named_by_it(capture: Path) -> None:
+    del capture
+    trace = tfrctrace.open(ROOT / "sample_traces" / "two-flows.pcapng.gz")
+    named = {one.congestion_control for one in trace.why(["own_control:MyControl"]) if one.congestion_control}
+    assert named == {one.congestion_control for one in trace.why() if one.congestion_control}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("own_control:Other", "is not a congestion control with a window"),
+        ("own_control:Missing", "cannot be loaded"),
+        ("own_control:Failing", "failed: no window"),
+        ("own_control:Endless", "failed: "),
+    ],
+)
+def test_one_that_cannot_take_part_is_an_error(capture: Path, name: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        tfrctrace.open(capture).why([name])
