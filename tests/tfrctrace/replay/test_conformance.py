@@ -6,13 +6,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted_sender import Bottleneck, Connection, Sender, write
 
 import tfrctrace
-from tfrctrace.replay.conformance.limits import missing_backoff
+from tfrctrace.replay.conformance.limits import (
+    growth_without_data,
+    ignored_marks,
+    initial_window,
+    missing_backoff,
+)
+from tfrctrace.replay.conformance.rules import GROWTH_WITHOUT_DATA
+from tfrctrace.replay.conformance.windows import window_departures
+from tfrctrace.replay.naming.of_trace import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,6 +175,33 @@ def test_timers_of_a_minute_need_not_double() -> None:
     assert not list(missing_backoff(tries(0, 1, 3, 7)))
     assert [one.value for one in missing_backoff(tries(0, 1, 2, 3))] == [1.0, 1.0]
     assert not list(missing_backoff(tries(0, 1)))
+
+
+a_row = st.fixed_dictionaries(
+    {
+        "time_ns": st.integers(0, 2**62),
+        "packet": st.integers(0, 2**40),
+        "duration_ms": st.floats(0, 1e9),
+        "flight_bytes": st.integers(0, 2**40),
+        "cwnd_bytes": st.none() | st.integers(0, 2**40),
+        "delivered_bytes": st.integers(0, 2**40),
+        "rtt_ms": st.none() | st.floats(0, 1e9),
+        "ece_packets": st.sampled_from([None, 0, 0, 1, 9]),
+        "repair": st.sampled_from([None, None, None, "recovery", "timeout"]),
+    }
+)
+
+
+@given(rows=st.lists(a_row, min_size=1, max_size=60))
+def test_any_rounds_have_departures_with_numbers_or_none(rows: list[dict[str, Any]]) -> None:
+    seen = Seen(rows, 1448.0, 1.0, has_ecn=False)
+    found = [
+        *window_departures(seen, ("reno",)),
+        *growth_without_data(rows, 1448.0, GROWTH_WITHOUT_DATA),
+        *ignored_marks(rows, 0),
+        *initial_window(2**40, rows[0], 1448.0),
+    ]
+    assert all(math.isfinite(one.value) and math.isfinite(one.limit) for one in found)
 
 
 @pytest.mark.parametrize("vantage", ["middle", "receiver"])
