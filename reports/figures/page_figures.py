@@ -89,9 +89,10 @@ def _curves_svg(figure: Figure, place: Place) -> str:
 def _value_scale(figure: Figure, factor: float, box: Box) -> Scale:
     is_log = has_logarithmic_values(figure)
     ends = None if is_log else value_range(figure)
-    if ends is None:
+    # three dB more than a wrong number of a log may be the same number
+    if ends is None or ends[0] >= ends[1]:
         low, high = with_margin([value / factor for value in drawn_values(figure.curves)], is_log=is_log)
-        ends = (low if is_log else 0.0, high)
+        ends = (low if is_log or high <= 0 else 0.0, high)
     return Scale(*ends, box.bottom, box.top, is_log)
 
 

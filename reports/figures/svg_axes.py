@@ -39,6 +39,13 @@ _MOST_DIVIDED: Final = 1e4
 _WHOLE_BELOW: Final = 1e7
 """Values from which on numbers are shortened."""
 
+_LEAST_POWER: Final = -307.0
+_LARGEST_POWER: Final = 307.0
+"""Powers of ten that are numbers; what a log says may be anything."""
+
+_LEAST_SPAN: Final = 1e-300
+"""Span of values that can be divided into ticks."""
+
 _BELOW_AXIS: Final = -10.0
 """Where a logarithmic axis has what is not positive: far outside, as a share of its length."""
 
@@ -67,7 +74,8 @@ class Scale:
         if not self.is_log:
             share = (value - self.low) / (self.high - self.low)
         elif value > 0:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
+            low = math.log(self.low)
+            share = (math.log(value) - low) / (math.log(self.high) - low)
         else:
             share = _BELOW_AXIS
         return self.start + share * (self.end - self.start)
@@ -115,9 +123,10 @@ def with_margin(values: Iterable[float], *, is_log: bool = False) -> tuple[float
         if first == last:
             first, last = math.ceil(first) - 1.0, math.floor(last) + 1.0
         room = _MARGIN * (last - first)
-        return 10.0 ** (first - room), 10.0 ** (last + room)
-    if low == high:
-        around = _MARGIN * abs(low) or _MARGIN
+        return 10.0 ** max(first - room, _LEAST_POWER), 10.0 ** min(last + room, _LARGEST_POWER)
+    if high - low < _LEAST_SPAN:
+        around = _MARGIN * abs(low)
+        around = around if around > _LEAST_SPAN else _MARGIN
         low, high = low - around, high + around
     room = _MARGIN * (high - low)
     return low - room, high + room

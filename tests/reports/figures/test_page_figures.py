@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 
@@ -126,3 +128,19 @@ def test_words_and_lines_are_where_matplotlib_draws_them(name: str, width_px: in
         assert len(course) == len(theirs)
         for point, their in zip(course, theirs, strict=True):
             assert point == pytest.approx(their, abs=TENTH_PT)
+
+
+ANY = st.none() | st.sampled_from([0.0, 5e-324, 1e-12, 1e15, 1e306, -5.0]) | st.floats(-1e6, 1e6)
+
+
+@given(st.lists(ANY, min_size=1, max_size=6), st.sampled_from(["ms", "B", "dBm", ""]), st.booleans())
+def test_any_values_of_a_log_are_drawn(values: list[float | None], unit: str, has_band: bool) -> None:
+    assume(unit != "dBm" or any(value is not None for value in values))
+    band = tuple(values) if has_band else ()
+    curve = Curve("1", 1, tuple(map(float, range(len(values)))), tuple(values), band, band)
+    known = sorted(value for value in values if value is not None and value >= 0)
+    spans = (Span("1", 1, known[0], known[0], known[-1], known[-1]),) if known else ()
+    for figure in (of(curve, unit=unit), *([Figure("f", "t", "d", "c", "ms", spans=spans)] if spans else ())):
+        (svg,) = figure_svgs(figure, [Place(width_px=350, height_px=120, key="k")])
+        ElementTree.fromstring(svg)
+        assert not {"nan", "inf"} & set(re.findall("[a-z]+", svg.split("</desc>")[1]))
