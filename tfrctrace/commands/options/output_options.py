@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 ResultForm = Literal["table", "json", "csv", "parquet"]
+GroupForm = Literal[ResultForm, "openmetrics", "otlp", "ndjson"]
 
-_FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
+_FORM_OF_SUFFIX: Final[Mapping[str, str]] = {
     ".json": "json",
     ".csv": "csv",
     ".parquet": "parquet",
@@ -48,7 +49,7 @@ class OutputOptions:
     raw: RawText = False
 
     @property
-    def chosen(self) -> ResultForm:
+    def chosen(self) -> str:
         """The requested format, else that of the file's suffix, else the table."""
         return self.form or _FORM_OF_SUFFIX.get(os.path.splitext(self.output)[1].lower(), "table")
 
@@ -82,3 +83,27 @@ class OutputOptions:
             return
         with open_text_output(self.output) as file:
             (table if form == "table" else json)(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutputOptions(OutputOptions):
+    """The same with the forms that monitoring systems and pipelines read."""
+
+    form: Annotated[
+        GroupForm | None,  # type: ignore[assignment]  # it has more forms
+        output_option(
+            "--format",
+            help="Output format; default: from the suffix of -o, else a table. openmetrics and otlp are for "
+            "monitoring systems, ndjson is a line of JSON for each row.",
+        ),
+    ] = None
+
+    def write_text(self, writers: Mapping[str, Callable[[TextIO], None]]) -> bool:
+        """Write the result with the function for the chosen form; false if none of these is."""
+        from tfrctrace.reports.output import open_text_output
+
+        if self.chosen not in writers:
+            return False
+        with open_text_output(self.output) as file:
+            writers[self.chosen](file)
+        return True
