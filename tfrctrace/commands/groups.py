@@ -12,7 +12,7 @@ from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces, check_order, grouping_help, rows_option
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
-from tfrctrace.commands.options.output_options import GroupOutputOptions, OutputOptions
+from tfrctrace.commands.options.output_options import GroupOutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.terminal import terminal_width
 
@@ -255,7 +255,7 @@ def _write_of_rows(form: str, gather: Callable[[], Groups], file: TextIO) -> Non
 
 
 def _write_under_load(
-    result: OutputOptions, load: LinkLoad, rows: list[LoadedDelay], most: int | None
+    result: GroupOutputOptions, load: LinkLoad, rows: list[LoadedDelay], most: int | None
 ) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION

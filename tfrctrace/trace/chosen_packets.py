@@ -9,12 +9,18 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.nearest import proposal_or_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.parsers.copying import Wanted
-    from tfrctrace.trace.passes import Passes
+    from tfrctrace.trace.passes import Passes, TableName
+
+_OF_PACKETS: Final[Mapping[TableName, Sequence[str]]] = {
+    "losses": ("class", "evidence", "spurious"),
+    "rtt": ("rtt_ns", "method"),
+}
+"""Tables whose rows are of one packet, with the columns of which something is said."""
 
 _DIRECTIONS: Final = ("fwd", "rev")
 
@@ -63,27 +69,26 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
             "packets are chosen and described by two readings, and the input can be read only once",
             hint="save the capture to a file first",
         )
-    needs_losses = choice.loss_class is not None or choice.has_comments
-    needs_causes = choice.cause is not None or choice.has_comments
-    tables = [
-        *(["losses"] if needs_losses else []),
-        *(["rtt"] if choice.has_comments else []),
-        *(["causes"] if needs_causes else []),
-    ]
+    tables: list[TableName] = []
+    if choice.loss_class is not None or choice.has_comments:
+        tables.append("losses")
+    if choice.has_comments:
+        # with what the verdict is made of, in the same pass
+        tables += ["rtt", "cause_sums", "rounds"]
+    if choice.cause is not None or choice.has_comments:
+        tables.append("causes")
     if tables:
         trace.read("flows", *tables)
-    losses = _of_packets(trace, "losses", ["class", "evidence", "spurious"]) if needs_losses else None
-    samples = _of_packets(trace, "rtt", ["rtt_ns", "method"]) if choice.has_comments else None
-    causes = _causes(trace) if needs_causes else None
+    known = [_of_packets(trace, table, columns) for table, columns in _OF_PACKETS.items() if table in tables]
+    causes = _causes(trace) if "causes" in tables else None
     wanted = _wanted(choice)
     comment = _comment() if choice.has_comments else pl.lit(None, pl.String)
 
     def choose(packets: pl.DataFrame) -> Wanted:
         if choice.flows:
             packets = packets.filter(pl.col("flow").is_in(list(choice.flows)))
-        for known in (losses, samples):
-            if known is not None:
-                packets = packets.join(known, on=("flow", "packet"), how="left")
+        for frame in known:
+            packets = packets.join(frame, on=("flow", "packet"), how="left")
         if causes is not None:
             packets = _with_causes(packets, causes)
         found = packets.filter(wanted).sort("packet").select("packet", comment=comment)
@@ -92,7 +97,7 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
     return choose
 
 
-def _of_packets(trace: Passes, table: str, columns: list[str]) -> pl.DataFrame:
+def _of_packets(trace: Passes, table: TableName, columns: Sequence[str]) -> pl.DataFrame:
     """Return rows of a table that are of packets, one for each."""
     frame = trace.table(table).frame(["flow", "packet", *columns])
     return frame.unique(["flow", "packet"], keep="first")

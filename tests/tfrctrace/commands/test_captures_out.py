@@ -243,6 +243,30 @@ def test_unknown_blocks_options_and_sections_are_kept(run: Callable[..., Any], t
     assert not pcap.exists()
 
 
+def test_several_captures_follow_each_other_and_joined_ones_are_one(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    whole = gzip.decompress(TWO_FLOWS.read_bytes())
+    parts = [tmp_path / "link_1.pcapng", tmp_path / "link_2.pcapng"]
+    records_at, at = [], 0
+    while at < len(whole):
+        kind, length = struct.unpack_from("<II", whole, at)
+        records_at += [at] if kind == 6 else []
+        at += length
+    first, middle = records_at[0], records_at[7000]
+    parts[0].write_bytes(whole[:middle])
+    parts[1].write_bytes(whole[:first] + whole[middle:])
+    copy, joined = tmp_path / "copy.pcapng", tmp_path / "joined.pcapng"
+    assert run("convert", *parts, "-q", "-o", copy).status == 0
+    assert copy.read_bytes() == parts[0].read_bytes() + parts[1].read_bytes()
+    assert run("convert", "--join", *parts, "-q", "--flow", "2", "-o", joined).status == 0
+    if shutil.which("tshark"):
+        assert digests(joined) == digests(TWO_FLOWS, "-Y", "tcp.port == 35250")
+    done = run("convert", "--join", TWO_FLOWS, *parts, "-q", "-o", tmp_path / "overlap.pcapng")
+    assert done.status == 2
+    assert "the joined captures overlap" in done.err
+
+
 def test_what_comes_before_damage_is_copied(run: Callable[..., Any], tmp_path: Path) -> None:
     capture, copy = tmp_path / "cut.pcapng", tmp_path / "copy.pcapng"
     whole = section(101) + enhanced(0, IPV4_PACKET)
@@ -344,31 +368,53 @@ def test_no_address_and_no_content_is_left(run: Callable[..., Any], tmp_path: Pa
     assert not any(secret[at : at + 8] in copy.read_bytes() for at in range(len(secret) - 7))
 
 
+ADDRESSES = (
+    *("eth.addr", "wlan.addr", "sll.src.eth", "ip.addr", "ipv6.addr", "arp.src.proto_ipv4"),
+    "icmpv6.nd.ns.target_address",
+)
+CHECKSUMS = ("ip", "tcp", "udp", "icmp", "icmpv6")
+
+GUESSED = {"mpls-control-word.pcap", "mpls-ethernet.pcap"}
+"""Frames in MPLS, which tshark tells from IP by their first bits, and these are of an address."""
+
+
+def merged(captures: list[Path], place: Path) -> Path:
+    subprocess.run(["mergecap", "-a", "-F", "pcap", "-w", place, *captures], check=True)
+    return place
+
+
 @of_tshark
+@pytest.mark.parametrize(
+    "made_of",
+    [
+        "frames",
+        "tunnels",
+        "wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz",
+        "captures/linux-cooked-any-rtr-sll2.pcap.gz",
+    ],
+)
 def test_addresses_are_those_of_tables_and_checksums_are_right(
-    run: Callable[..., Any], tmp_path: Path
+    made_of: str, run: Callable[..., Any], tmp_path: Path
 ) -> None:
     capture, copy = tmp_path / "all.pcap", tmp_path / "copy.pcap"
-    capture.write_bytes(pcap(1, [data for data, _ in hostile_packets()]))
-    anonymised(run, capture, copy)
-    fields = ("eth.addr", "ip.addr", "ipv6.addr", "arp.src.proto_ipv4", "icmpv6.nd.ns.target_address")
-    chosen = ["-T", "fields", *(option for field in fields for option in ("-e", field))]
+    if made_of == "frames":
+        capture.write_bytes(pcap(1, [data for data, _ in hostile_packets()]))
+    elif made_of == "tunnels":
+        merged([one for one in sorted((DATA / made_of).glob("*.pcap")) if one.name not in GUESSED], capture)
+    else:
+        capture = DATA / made_of
+    assert anonymised(run, capture, copy).status == 0
+    chosen = ["-T", "fields", *(option for field in ADDRESSES for option in ("-e", field))]
     host = Anonymizer(KEY).host
     expected = [
         "\t".join(",".join(host(name) for name in cell.split(",") if name) for cell in line.split("\t"))
         for line in shown(capture, *chosen)
     ]
+    assert any("," in line for line in expected)
     assert shown(copy, *chosen) == expected
-    checks = [option for kind in ("ip", "tcp", "udp") for option in ("-o", f"{kind}.check_checksum:TRUE")]
-    statuses = (
-        "ip.checksum.status",
-        "tcp.checksum.status",
-        "udp.checksum.status",
-        "icmp.checksum.status",
-        "icmpv6.checksum.status",
-    )
-    bad = [line for status in statuses for line in shown(copy, *checks, "-Y", f'{status} == "Bad"')]
-    assert bad == []
+    checked = [option for kind in ("ip", "tcp", "udp") for option in ("-o", f"{kind}.check_checksum:TRUE")]
+    bad = " || ".join(f'{kind}.checksum.status == "Bad"' for kind in CHECKSUMS)
+    assert shown(copy, *checked, "-Y", bad) == []
 
 
 def test_an_anonymised_capture_has_the_same_flows_but_for_names(

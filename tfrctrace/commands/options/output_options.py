@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Generic, Literal, TypeVar
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.options.common import (
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 ResultForm = Literal["table", "json", "csv", "parquet"]
 GroupForm = Literal[ResultForm, "openmetrics", "otlp", "ndjson"]
+Form = TypeVar("Form", bound=str)
 
-_FORM_OF_SUFFIX: Final[Mapping[str, str]] = {
+_FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
     ".json": "json",
     ".csv": "csv",
     ".parquet": "parquet",
@@ -37,13 +38,10 @@ _SPREADSHEETS: Final = frozenset({".xls", ".xlsx", ".ods"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputOptions:
-    """Format and place of a result: a text table, JSON, or rows as CSV or Parquet."""
+class ResultOptions(Generic[Form]):
+    """Format and place of a result."""
 
-    form: Annotated[
-        ResultForm | None,
-        output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
-    ] = None
+    form: Form | None = None
     output: OutputFile = "-"
     force: Force = False
     raw: RawText = False
@@ -77,20 +75,30 @@ class OutputOptions:
         from tfrctrace.reports.output import open_output, open_text_output
 
         form = self.chosen
-        if form == "csv" or form == "parquet":  # noqa: PLR1714  types are narrowed by it
+        if form in {"csv", "parquet"}:
             with open_output(self.output) as binary:
-                rows(binary, form)
+                rows(binary, "csv" if form == "csv" else "parquet")
             return
         with open_text_output(self.output) as file:
             (table if form == "table" else json)(file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOutputOptions(OutputOptions):
+class OutputOptions(ResultOptions[ResultForm]):
+    """A text table, JSON, or rows as CSV or Parquet."""
+
+    form: Annotated[
+        ResultForm | None,
+        output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutputOptions(ResultOptions[GroupForm]):
     """The same with the forms that monitoring systems and pipelines read."""
 
     form: Annotated[
-        GroupForm | None,  # type: ignore[assignment]  # it has more forms
+        GroupForm | None,
         output_option(
             "--format",
             help="Output format; default: from the suffix of -o, else a table. openmetrics and otlp are for "

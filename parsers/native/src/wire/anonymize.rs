@@ -1,40 +1,13 @@
 //! Packets without addresses and content: what replaces addresses is given, and bytes that are not known to
 //! be harmless headers become zeros.
 
-use super::layers::Next;
-use super::layers::TunnelPorts;
 use super::layers::headers_only::HeadersOnly;
+pub use super::layers::headers_only::{Addresses, Unwritable};
+use super::layers::{Next, TunnelPorts};
 use super::{Bytes, link, radiotap, wifi};
 use crate::packet::frame::FrameKind;
 use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
-
-/// Replaces addresses: MACs of 6 bytes, IPv4's of 4 and IPv6's of 16.
-pub trait Addresses: Send {
-    /// Write the replacement of an address in its place.
-    fn replace(&mut self, address: &mut [u8]);
-}
-
-/// Why a packet cannot be anonymized.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwritable {
-    /// Its link header may name hosts, and is not rewritten.
-    LinkType(LinkType),
-    /// A routing header of IPv6 lists addresses.
-    RoutingHeader,
-    /// Teredo's indications have addresses.
-    Teredo,
-}
-
-impl Unwritable {
-    pub fn words(self) -> String {
-        match self {
-            Self::LinkType(link_type) => format!("link type {}", link_type.name()),
-            Self::RoutingHeader => "IPv6 routing header".into(),
-            Self::Teredo => "Teredo with an origin".into(),
-        }
-    }
-}
 
 /// The captured bytes of a packet with other addresses, zeros for its content, and right checksums.
 pub fn anonymized(

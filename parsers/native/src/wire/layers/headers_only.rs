@@ -4,19 +4,46 @@
 
 use std::ops::Range;
 
-use super::super::anonymize::{Addresses, Unwritable};
 use super::super::ether_type::{ARP, IPV4, IPV6, MACSEC, NSH};
 use super::super::icmp::Echo;
 use super::super::{Bytes, ip, u16_at, udp};
 use super::udp_port::{TunnelPorts, UdpTunnel};
 use super::{MOST_HEADERS, Next, Step, ether, ip_protocol, ppp};
 use crate::packet::event::{Layer, Network};
+use crate::packet::link_type::LinkType;
 use crate::packet::tunnel::Tunnel;
 
 const GRE: u8 = 47;
 const ESP: u8 = 50;
 const AH: u8 = 51;
 const SCTP: u8 = 132;
+
+/// Replaces addresses: MACs of 6 bytes, IPv4's of 4 and IPv6's of 16.
+pub trait Addresses: Send {
+    /// Write the replacement of an address in its place.
+    fn replace(&mut self, address: &mut [u8]);
+}
+
+/// Why a packet cannot be anonymized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwritable {
+    /// Its link header may name hosts, and is not rewritten.
+    LinkType(LinkType),
+    /// A routing header of IPv6 lists addresses.
+    RoutingHeader,
+    /// Teredo's indications have addresses.
+    Teredo,
+}
+
+impl Unwritable {
+    pub fn words(self) -> String {
+        match self {
+            Self::LinkType(link_type) => format!("link type {}", link_type.name()),
+            Self::RoutingHeader => "IPv6 routing header".into(),
+            Self::Teredo => "Teredo with an origin".into(),
+        }
+    }
+}
 
 /// A checksum that is computed once what it covers is written.
 struct Checksum {
@@ -36,8 +63,8 @@ pub struct HeadersOnly<'a> {
     network: Network,
     /// Sum over its addresses, in the copy.
     address_sum: u64,
-    /// Bytes after it, as it says.
-    payload_bytes: u32,
+    /// Where its packet ends, as it says.
+    end: usize,
     /// From the outside.
     checksums: Vec<Checksum>,
 }
@@ -51,7 +78,7 @@ impl<'a> HeadersOnly<'a> {
             addresses,
             network: Network::default(),
             address_sum: 0,
-            payload_bytes: 0,
+            end: 0,
             checksums: Vec::new(),
         }
     }
@@ -177,7 +204,7 @@ impl<'a> HeadersOnly<'a> {
         self.address_sum = ip::folded_sum(0, written).into();
         let said = ip::length(bytes).and_then(|total| total.checked_sub(length)).unwrap_or(0);
         let has_length = u16_at(bytes.captured, if ether_type == IPV4 { 2 } else { 4 }) != 0;
-        self.payload_bytes = if has_length { said as u32 } else { on_wire };
+        self.end = at + length + if has_length { said } else { on_wire as usize };
         let after = Bytes { on_wire, ..bytes.after(length) };
         Ok(Some((Next::Protocol(self.network.endpoints.protocol), after)))
     }
@@ -247,6 +274,11 @@ impl<'a> HeadersOnly<'a> {
         Ok(None)
     }
 
+    /// Bytes of the innermost IP packet from `at` on.
+    fn left(&self, at: usize) -> u32 {
+        self.end.saturating_sub(at) as u32
+    }
+
     /// Have a checksum computed over `length` bytes from `start`, and over a pseudo-header with a protocol.
     fn checksum(&mut self, at: usize, start: usize, length: u32, protocol: Option<u8>) {
         let pseudo =
@@ -260,7 +292,7 @@ impl<'a> HeadersOnly<'a> {
     /// Of a fragment the checksum is not known: it covers all fragments.
     fn checksum_of_whole(&mut self, at: usize, start: usize, protocol: u8) {
         match self.network.fragment {
-            None => self.checksum(at, start, self.payload_bytes, Some(protocol)),
+            None => self.checksum(at, start, self.left(start), Some(protocol)),
             Some(_) => self.copy.get_mut(at..at + 2).into_iter().for_each(|field| field.fill(0)),
         }
     }
@@ -312,7 +344,7 @@ impl<'a> HeadersOnly<'a> {
         {
             // That of a fragmented datagram is in its header, too.
             let length = match u32::from(u16_at(header, 4)) {
-                0 => self.payload_bytes,
+                0 => self.left(at),
                 length => length,
             };
             self.checksum(at + 6, at, length, Some(ip::UDP));
@@ -337,7 +369,7 @@ impl<'a> HeadersOnly<'a> {
         self.keep(at..at + 4);
         let pseudo = (protocol == ip::ICMPV6).then_some(protocol);
         match self.network.fragment {
-            None => self.checksum(at + 2, at, self.payload_bytes, pseudo),
+            None => self.checksum(at + 2, at, self.left(at), pseudo),
             Some(_) => self.copy[at + 2..at + 4].fill(0),
         }
         let quoted = match (protocol, kind) {
