@@ -74,7 +74,7 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
         tables.append("losses")
     if choice.has_comments:
         # with what the verdict is made of, in the same pass
-        tables += ["rtt", "cause_sums", "rounds"]
+        tables.extend(("rtt", "cause_sums", "rounds"))
     if choice.cause is not None or choice.has_comments:
         tables.append("causes")
     if tables:

@@ -186,7 +186,7 @@ def test_what_is_chosen_by_two_readings_is_refused_from_standard_input(
         (("--flow", "1", "-o", "x.csv"), "apply to captures only"),
         (("--columns", "flow", "-o", "x.pcapng"), "`--columns` does not apply to a capture"),
         (("--what", "rtt", "-o", "x.pcapng"), "`--what rtt` is a table"),
-        (("--format", "pcap", "-o", "x.pcapng"), "named as pcapng"),
+        (("--format", "pcap", "-o", "x.pcapng.gz"), "named as pcapng"),
         (("--flow", "99", "-o", "x.pcapng"), "no packet is of the chosen flow"),
     ],
 )

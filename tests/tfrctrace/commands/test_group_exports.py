@@ -16,6 +16,7 @@ TWO_FLOWS = SAMPLES / "two-flows.pcapng.gz"
 
 NAMES = {
     "tfrctrace_retransmitted_segments": "retransmitted_segments",
+    "tfrctrace_sack_retransmissions": "sack_retransmissions",
     "tfrctrace_zero_windows": "zero_windows",
     "tfrctrace_wire_bytes": "wire_bytes",
     "tfrctrace_connections_established": "connections_established",

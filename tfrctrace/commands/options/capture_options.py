@@ -76,10 +76,12 @@ def capture_form(output: str, given: str | None) -> tuple[str, str] | None:
     name, ending = os.path.splitext(output.lower())
     compression = COMPRESSION_OF_SUFFIX.get(ending, "")
     suffix = (os.path.splitext(name)[1] if compression else ending).removeprefix(".")
+    if given is not None and given not in CAPTURE_FORMS:
+        return None
     if suffix in CAPTURE_FORMS:
         if given not in {None, suffix}:
             raise UsageError(
                 f"`{output}` is named as {suffix}, but `--format` is {given}", hint="leave out one of the two"
             )
         return suffix, compression
-    return (given, compression) if given in CAPTURE_FORMS else None
+    return None if given is None else (given, compression)
