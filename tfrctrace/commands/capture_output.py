@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _COLOURS: Final = ".colorfilters"
 """Suffix of the rules beside a capture with comments."""
 
+_SEVERAL: Final = "name a file that ends in `.pcapng`, which has packets of several kinds"
+
 
 def refuse_table_options(what: str, given: Mapping[str, object], reading: ReadingOptions) -> None:
     """Raise `UsageError` for what applies to tables only."""
@@ -58,7 +60,7 @@ def write_capture(
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     choose = chooser(trace, choice)
     copied = trace.copied_packets(form, choose, _verdict(trace) if options.comments else None)
-    _write(copied, output, console)
+    _write(copied, output, console, hint=_SEVERAL if form[0] == "pcap" else None)
     console.print_problems(copied.problems)
     _tell_counts(copied, console)
     if colours:
@@ -71,13 +73,13 @@ def write_capture(
     return console.exit_status
 
 
-def _write(copied: CopiedPackets, output: str, console: Console) -> None:
+def _write(copied: CopiedPackets, output: str, console: Console, *, hint: str | None) -> None:
     with open_output(output) as file:
         try:
             for piece in console.watch_items(copied):
                 file.write(piece)
         except ValueError as error:
-            raise UsageError(str(error), hint="name a file that ends in `.pcapng`") from error
+            raise UsageError(str(error), hint=hint) from error
         if copied.read_nothing:
             raise InputError(copied.problems)
         if copied.is_chosen and not copied.written:
