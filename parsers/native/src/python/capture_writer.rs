@@ -93,7 +93,7 @@ impl CaptureWriter {
         let mut files = VecDeque::with_capacity(plan.groups.len());
         for Group { members, .. } in plan.groups {
             let [member] = members[..] else {
-                let message = "the joined captures overlap, and their packets would not be in order";
+                let message = "the joined captures overlap; `mergecap` puts their packets in order";
                 return Err(PyValueError::new_err(message));
             };
             files.push_back(member.file);
@@ -185,14 +185,16 @@ impl OpenTrace {
 
     fn copy(&mut self, state: &mut State, wanted: &mut Wanted<'_>) -> Result<bool, String> {
         loop {
-            let Some(mut reading) = self.current.take().or_else(|| self.next(state)) else {
-                return Ok(false);
+            let next = match self.current.take() {
+                Some(reading) => Some(reading),
+                None => self.next(&mut state.writer)?,
             };
+            let Some(mut reading) = next else { return Ok(false) };
             if reading.copy_some(wanted, &mut state.writer)? {
                 self.current = Some(reading);
                 return Ok(true);
             }
-            reading.copy_ends(&mut state.writer, false)?;
+            reading.end_copy(&mut state.writer)?;
             self.packets_before += reading.packets();
             let mut summary = SourceSummary::new(reading.source());
             state.problems.extend(reading.finish(&mut summary));
@@ -200,12 +202,13 @@ impl OpenTrace {
         }
     }
 
-    fn next(&mut self, state: &mut State) -> Option<Reading> {
-        let mut reading = self.sources.open(self.files.pop_front()?);
+    /// Begin the next file; None after the last.
+    fn next(&mut self, writer: &mut Writer) -> Result<Option<Reading>, String> {
+        let Some(file) = self.files.pop_front() else { return Ok(None) };
+        let mut reading = self.sources.open(file);
         reading.number_after(self.packets_before);
-        // A compressor that refuses the first bytes refuses the next ones, too.
-        let _ = reading.copy_ends(&mut state.writer, true);
-        Some(reading)
+        reading.begin_copy(writer)?;
+        Ok(Some(reading))
     }
 }
 

@@ -37,13 +37,20 @@ impl Reading {
         outcome
     }
 
-    /// Begin or end this source in `writer`.
-    pub fn copy_ends(&self, writer: &mut CaptureWriter, is_begin: bool) -> Result<(), String> {
-        let Some(Source::Capture(capture)) = &self.opened else { return Ok(()) };
-        if is_begin {
-            return writer.begin(capture.format(), &self.tunnel_ports);
+    /// Begin this source in `writer`.
+    pub fn begin_copy(&self, writer: &mut CaptureWriter) -> Result<(), String> {
+        match &self.opened {
+            Some(Source::Capture(capture)) => writer.begin(capture.format(), &self.tunnel_ports),
+            _ => Ok(()),
         }
-        writer.end(capture.interfaces())
+    }
+
+    /// End it there.
+    pub fn end_copy(&self, writer: &mut CaptureWriter) -> Result<(), String> {
+        match &self.opened {
+            Some(Source::Capture(capture)) => writer.end(capture.interfaces()),
+            _ => Ok(()),
+        }
     }
 
     fn copy_from(

@@ -38,6 +38,7 @@ pub enum Unwritable {
 impl Unwritable {
     pub fn words(self) -> String {
         match self {
+            Self::LinkType(link_type @ LinkType::Unknown(_)) => link_type.name(),
             Self::LinkType(link_type) => format!("link type {}", link_type.name()),
             Self::RoutingHeader => "IPv6 routing header".into(),
             Self::Teredo => "Teredo with an origin".into(),
