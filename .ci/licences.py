@@ -26,7 +26,12 @@ CLASSIFIERS = {
 }
 """Identifiers of SPDX for the licences that older packages name by a classifier."""
 
-NAMES = {"apache 2.0": "Apache-2.0", "bsd": "BSD-3-Clause", "bsd 3-clause license": "BSD-3-Clause"}
+NAMES = {
+    "3-clause bsd license": "BSD-3-Clause",
+    "apache 2.0": "Apache-2.0",
+    "bsd": "BSD-3-Clause",
+    "bsd 3-clause license": "BSD-3-Clause",
+}
 """The same for the first line of the free text of packages without a classifier."""
 
 

@@ -251,6 +251,54 @@ def analyse_pair(
     captures have one clock.
     """
 
+class CopyCounts(TypedDict):
+    """What a capture that was written has, and what it has not."""
+
+    written: int
+    dropped: dict[str, int]
+    """Packets whose headers could not be rewritten, by reason."""
+    without_comment: int
+    """Packets in blocks that have no place for a comment."""
+    skipped_blocks: int
+    """Blocks of unknown kinds that were too long."""
+
+@final
+class CaptureWriter:
+    """Writes packets of one trace after the other, as they were recorded, in a capture file."""
+
+    def __init__(
+        self,
+        form: str,
+        compression: str = "",
+        *,
+        replace: Callable[[bytes], bytes] | None = None,
+        section_comment: str | None = None,
+    ) -> None:
+        """Take `pcap` or `pcapng`, a compression, and what replaces addresses of 4, 6 and 16 bytes."""
+
+    def open(
+        self, sources: Sequence[Source], settings: ReadSettings, *, progress: Progress | None = None
+    ) -> None:
+        """Begin a trace. Joined files that overlap raise ValueError."""
+
+    def copy(
+        self, numbers: Sequence[int] | None = None, comments: Sequence[str | None] = ...
+    ) -> bytes | None:
+        """Return the next piece of all packets, None at the end of the trace.
+
+        With `numbers`, which ascend, return all bytes up to the last of these packets, each with its comment;
+        an empty list stands for the end of the trace. What the file cannot have raises ValueError.
+        """
+
+    def finish(self) -> bytes:
+        """End the file, and return its last bytes."""
+    @property
+    def sources(self) -> list[SourceSummary]: ...
+    @property
+    def problems(self) -> list[Problem]: ...
+    @property
+    def counts(self) -> CopyCounts: ...
+
 def tables() -> list[tuple[str, str, list[tuple[str, ColumnType, str, str, str]]]]:
     """Return every table: its name, what one row is, and the columns.
 

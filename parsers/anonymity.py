@@ -35,6 +35,7 @@ LOGGED_END: Final = re.compile("(?P<role>client|server) of (?P<id>[0-9a-f]+)")
 _NODE: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+){0,2}")
 """A node of a simulation, or its hierarchical address in ns-2: nobody's."""
 
+_MAC_BYTES: Final = 6
 _BROADCAST: Final = b"\xff" * 6
 _GROUP_AND_LOCAL: Final = 0b11
 """The last two bits of the first byte of a MAC: group or one station, named by a user or a vendor."""
@@ -92,13 +93,19 @@ class Anonymizer:
         if logged := LOGGED_END.fullmatch(name):
             return f"{logged['role']} of {self.connection(logged['id'])}"
         if _MAC.fullmatch(name):
-            return self._mac(bytes.fromhex(name.replace(":", ""))).hex(":")
+            return self.packed(bytes.fromhex(name.replace(":", ""))).hex(":")
         try:
             # a zone names an interface of the host that captured
             address = ipaddress.ip_address(name.partition("%")[0])
         except ValueError:
             return self._called("host", name)
-        return str(ipaddress.ip_address(self._with_prefix_kept(address.packed, b"ip")))
+        return str(ipaddress.ip_address(self.packed(address.packed)))
+
+    def packed(self, address: bytes) -> bytes:
+        """Return the replacement of an address of 4 or 16 bytes (IP), or of 6 (a MAC)."""
+        if len(address) == _MAC_BYTES:
+            return self._mac(address)
+        return self._with_prefix_kept(address, b"ip")
 
     def _mac(self, address: bytes) -> bytes:
         """Return the replacement of a MAC; broadcast and the group and local bits are kept."""

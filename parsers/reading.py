@@ -308,14 +308,14 @@ class Pass:
             if settings.pair is not None:
                 self._results[index] = self._analyse_pair(trace, settings.pair, index)
                 return
-            sources, form = _inputs_for_core(trace, settings)
+            sources, form = inputs_for_core(trace, settings)
             analysis = self._analyse(sources, form, index)
             is_one_file = len(trace) == 1 and not isinstance(sources[0], tuple)
             if settings.format is None and is_one_file and _is_unknown(analysis):
                 analysis = self._analyse_with_reader(trace[0], index) or analysis
             self._results[index] = analysis
         except FilterError as error:
-            self._refusals[index] = _filter_refused(trace, error)
+            self._refusals[index] = filter_refused(trace, error)
 
     def _settings_of(self, index: int) -> ReadSettings:
         """Return the settings for a trace, with those of its flows that were chosen."""
@@ -430,17 +430,13 @@ class PassResult:
         return self._flows if name == "flows" else [analysis.table(name) for analysis in self._analyses]
 
 
-class PacketBatches:
-    """All packets of all inputs, in tables of some rows each; memory does not grow with their number.
+class InOrder:
+    """The traces read one after the other, packet by packet; memory does not grow with their number.
 
-    Iterate once; `sources` and `problems` are complete when the last batch was taken. Only the chosen
-    `columns`, or all, are made.
+    `sources` and `problems` are complete at the end.
     """
 
-    def __init__(
-        self, inputs: Sequence[str], settings: ReadSettings, columns: Iterable[str] | None = None
-    ) -> None:
-        self._columns = None if columns is None else list(columns)
+    def __init__(self, inputs: Sequence[str], settings: ReadSettings) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         self.sources: list[SourceSummary] = []
         self.problems: list[Problem] = []
@@ -463,11 +459,8 @@ class PacketBatches:
         """Whether every input has an error and not one packet could be read."""
         return not _was_read(self.sources, self.problems)
 
-    def __iter__(self) -> Iterator[ArrowStream]:
-        return self._of_each_trace(self._tables)
-
-    def _of_each_trace(self, work: Callable[[PacketReader], Iterator[Item]]) -> Iterator[Item]:
-        """Give what `work` makes of the reader of each trace, and note the traces' problems."""
+    def _of_each_trace(self, work: Callable[[Sequence[str], PacketReader], Iterator[Item]]) -> Iterator[Item]:
+        """Give what `work` makes of each trace and its reader, and note the traces' problems."""
         flows_before = 0
         cut = [(0, 0)]
         for trace, progress in zip(self._traces, self._progress, strict=True):
@@ -475,9 +468,9 @@ class PacketBatches:
             try:
                 # what begins a trace is read by this already
                 reader = in_thread(open_reader)
-                yield from work(reader)
+                yield from work(trace, reader)
             except FilterError as error:
-                self.problems.append(_filter_refused(trace, error))
+                self.problems.append(filter_refused(trace, error))
                 continue
             self.sources += reader.sources
             self.problems += with_hints(reader.problems)
@@ -485,18 +478,34 @@ class PacketBatches:
             cut.append(reader.cut_flows)
         self.problems += outside_note(self._settings, self.sources, _summed(cut))
 
-    def _tables(self, reader: PacketReader) -> Iterator[ArrowStream]:
-        while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
-            yield from StackedTable([table], self._settings.anonymizer).parts(self._columns)
-
     def _reader_of(self, trace: Sequence[str], progress: Progress, first_flow: int) -> PacketReader:
         settings = self._settings
-        sources, form = _inputs_for_core(trace, settings)
+        sources, form = inputs_for_core(trace, settings)
         settings = with_ends(sources, replace(settings, format=form), progress)
         return PacketReader(sources, settings, first_flow=first_flow, progress=progress)
 
 
-def _inputs_for_core(trace: Sequence[str], settings: ReadSettings) -> tuple[list[Source], str | None]:
+class PacketBatches(InOrder):
+    """All packets of all inputs, in tables of some rows each. Iterate once.
+
+    Only the chosen `columns`, or all, are made.
+    """
+
+    def __init__(
+        self, inputs: Sequence[str], settings: ReadSettings, columns: Iterable[str] | None = None
+    ) -> None:
+        super().__init__(inputs, settings)
+        self._columns = None if columns is None else list(columns)
+
+    def __iter__(self) -> Iterator[ArrowStream]:
+        return self._of_each_trace(self._tables)
+
+    def _tables(self, _trace: Sequence[str], reader: PacketReader) -> Iterator[ArrowStream]:
+        while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
+            yield from StackedTable([table], self._settings.anonymizer).parts(self._columns)
+
+
+def inputs_for_core(trace: Sequence[str], settings: ReadSettings) -> tuple[list[Source], str | None]:
     """Return what to give to the core for the inputs `trace`, and as which format."""
     form = settings.format
     if form is None:
@@ -570,7 +579,7 @@ def _was_read(sources: Sequence[SourceSummary], problems: Sequence[Problem]) -> 
     )
 
 
-def _filter_refused(trace: Sequence[str], error: FilterError) -> Problem:
+def filter_refused(trace: Sequence[str], error: FilterError) -> Problem:
     """Return the problem of a trace with a link type that the filter cannot be compiled for."""
     return input_problem(
         trace[0],

@@ -53,6 +53,7 @@ _FOR_THE_PROGRAM: Final = frozenset(
     {
         *("agents", "counted", "counted_frames", "is_network", "is_read_once", "open_loop", "packet_batches"),
         *(
+            "copied_packets",
             "forget",
             "publishable",
             "read",

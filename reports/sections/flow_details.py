@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.reports.display_filters import display_filter
 from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
 from tfrctrace.reports.figures.causes import bins_by_direction, causes_figure
 from tfrctrace.reports.records import records
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.schema import Column
     from tfrctrace.reports.conversations import Conversation
     from tfrctrace.reports.figures.causes import CauseBin
+    from tfrctrace.reports.flow_rows import FlowRow
     from tfrctrace.reports.report_content import ReportContent
 
 _MOST_BINS: Final = 150
@@ -94,6 +96,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
             key=pair.lead.anchor,
             directions=tuple(row.ends for row in pair.directions),
             known=(
+                *_filters(pair.directions),
                 *ledger([content.causes.get(row.key) for row in pair.directions]),
                 *_properties([known[row.key] for row in pair.directions]),
             ),
@@ -104,6 +107,14 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
         )
         for pair in conversations
     )
+
+
+def _filters(directions: Sequence[FlowRow]) -> Iterator[FlowProperty]:
+    """Give what shows the directions in Wireshark, if the capture has their addresses."""
+    filters = list(map(display_filter, directions))
+    if all(filters):
+        meaning = "display filter of Wireshark and tshark for the packets of the direction, to be copied"
+        yield FlowProperty("display filter", meaning, tuple(one or MISSING for one in filters))
 
 
 def _properties(directions: Sequence[Sequence[object]]) -> Iterator[FlowProperty]:

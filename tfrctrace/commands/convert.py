@@ -1,4 +1,4 @@
-"""`tfrctrace convert`: packets, flows or samples as a table for other programs."""
+"""`tfrctrace convert`: packets, flows or samples as a table for other programs, or packets as a capture."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.capture_options import CaptureOptions, capture_form
 from tfrctrace.commands.options.common import (
     Force,
     MaxSamples,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import ArrowStream
 
 What = Literal["packets", TableName]
+Form = Literal[TableFormat, "pcap", "pcapng"]
 
 _SAMPLES: Final = tuple(
     name
@@ -62,7 +64,7 @@ def convert(
     ],
     what: Annotated[What, typer.Option("--what", "-w", help="Table to write.")] = "packets",
     form: Annotated[
-        TableFormat | None,
+        Form | None,
         output_option("--format", help="Output format; default: from the suffix of -o."),
     ] = None,
     columns: Annotated[
@@ -74,6 +76,7 @@ def convert(
             help="Write these columns only, separated by commas (docs/columns.md); fewer take less time.",
         ),
     ] = None,
+    capture: CaptureOptions,
     force: Force = False,
     raw: RawText = False,
     bin_width: Annotated[
@@ -89,15 +92,25 @@ def convert(
     max_samples: MaxSamples = None,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Write one table as Parquet, CSV or Arrow.
+    """Write one table, or packets as a capture.
 
-    Packets are written while they are read, so a capture may be larger than memory.
+    A table is Parquet, CSV or Arrow. A name that ends in .pcapng or .pcap, also with .gz, .zst, .lz4 or .xz,
+    is that of a capture: packets as they were recorded. Packets are written while they are read, so a
+    capture may be larger than memory.
     """
     from tfrctrace.base.durations import parse_duration_ns
     from tfrctrace.parsers._native import empty_table
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
+    if copied := capture_form(output, form):
+        from tfrctrace.commands.capture_output import refuse_table_options, write_capture
+
+        given = {"--columns": columns, "--raw": raw, "--bin-width": bin_width, "--max-samples": max_samples}
+        refuse_table_options(what, given, reading)
+        check_output_place(output, traces, force=force)
+        return write_capture(traces, output, copied, options=capture, reading=reading, anonymity=anonymity)
+    capture.refuse()
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
     names = None if columns is None else _column_names(what, columns)
@@ -125,16 +138,16 @@ def convert(
     return console.exit_status
 
 
-def _form(form: TableFormat | None, output: str) -> TableFormat:
+def _form(form: Form | None, output: str) -> TableFormat:
     """Return the requested format, else that of the file's suffix."""
     check_suffix(output, form, FORMAT_OF_SUFFIX)
-    if form:
+    if form == "csv" or form == "parquet" or form == "arrow":  # noqa: PLR1714  types are narrowed by it
         return form
     suffix = os.path.splitext(output)[1].lower()
     if suffix not in FORMAT_OF_SUFFIX:
         raise UsageError(
             f"the suffix of `{output}` is not a known format",
-            hint="use `.parquet`, `.csv` or `.arrow`, or give `--format`",
+            hint="use `.parquet`, `.csv` or `.arrow`, `.pcapng` or `.pcap` for a capture, or give `--format`",
         )
     return FORMAT_OF_SUFFIX[suffix]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from tfrctrace.base.errors import UsageError
@@ -11,12 +12,12 @@ from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces, check_order, grouping_help, rows_option
 from tfrctrace.commands.options.completion import groupings
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
-from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.output_options import GroupOutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, Literal, TextIO
 
     import polars as pl
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 ORDERS: Final = ("group", "bytes", "packets", "goodput", "rtt", "retransmissions", "failures")
 
 DEFAULT_ROWS: Final = 25
+
+_OF_ROWS: Final = ("openmetrics", "otlp", "ndjson")
+"""Forms of every row that are text."""
 
 _COLUMNS: Final[Mapping[str, str]] = {
     "bytes": "wire_bytes",
@@ -126,7 +130,7 @@ def groups(
         bool,
         output_option("--buckets", help="Write the buckets of the percentiles instead, as CSV or Parquet."),
     ] = False,
-    result: OutputOptions,
+    result: GroupOutputOptions,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
@@ -150,15 +154,7 @@ def groups(
     )
 
     chosen = result.chosen
-    if chosen != "table" and (sort is not None or rows is not None):
-        raise UsageError(
-            f"`--sort` and `--rows` apply to the text table only, but the format is {chosen}",
-            hint=f"leave them out: {chosen} lists every row, by group and interval",
-        )
-    if buckets and chosen not in {"csv", "parquet"}:
-        raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
-    if under_load and (sort is not None or buckets or causes):
-        raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
+    _check_form(chosen, sort, rows, buckets=buckets, under_load=under_load, causes=causes)
     sort = _SHOWN.get(sort or "", sort)
     if sort in CAUSES and not causes:
         raise UsageError(f"`--sort {sort}` needs `--causes`")
@@ -175,6 +171,11 @@ def groups(
         grouping = _common_grouping(objectives, by, every, inventory)
     labels = tuple(label or ())
     check_labels(grouping, labels)
+    if chosen == "openmetrics" and grouping.every_ns is not None:
+        raise UsageError(
+            "a series of OpenMetrics has one point, and `--every` makes several",
+            hint="leave it out, or choose `--format otlp`",
+        )
     result.check(traces)
     zone = TimeZone.named(reading.timezone)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -207,6 +208,8 @@ def groups(
     def gather() -> Groups:
         return gather_groups(trace, grouping, labels, causes=causes)
 
+    if result.write_text({form: partial(_write_of_rows, form, gather) for form in _OF_ROWS}):
+        return console.exit_status
     result.write(
         table=write_text,
         json=lambda file: _write_json(file, gather(), trace, judged),
@@ -215,8 +218,44 @@ def groups(
     return console.exit_status
 
 
+def _check_form(
+    chosen: str, sort: str | None, rows: int | None, *, buckets: bool, under_load: bool, causes: bool
+) -> None:
+    """Raise for options that have no effect on the chosen form."""
+    if chosen != "table" and (sort is not None or rows is not None):
+        raise UsageError(
+            f"`--sort` and `--rows` apply to the text table only, but the format is {chosen}",
+            hint=f"leave them out: {chosen} lists every row, by group and interval",
+        )
+    if buckets and chosen not in {"csv", "parquet"}:
+        raise UsageError("`--buckets` writes CSV or Parquet", hint="JSON has them beside the groups")
+    if under_load and (sort is not None or buckets or causes):
+        raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
+    if under_load and chosen in _OF_ROWS:
+        raise UsageError(f"`--under-load` is not written as {chosen}")
+
+
+def _write_of_rows(form: str, gather: Callable[[], Groups], file: TextIO) -> None:
+    """Write groups as one of the forms that other programs take row by row."""
+    import json
+
+    found = gather()
+    if form == "ndjson":
+        encode = json.JSONEncoder(allow_nan=False).encode
+        file.writelines(f"{encode(row)}\n" for row in found.rows.iter_rows(named=True))
+    elif form == "otlp":
+        from tfrctrace import __version__
+        from tfrctrace.reports.files.otlp import write_otlp
+
+        write_otlp(file, found, version=__version__)
+    else:
+        from tfrctrace.reports.files.openmetrics import write_openmetrics
+
+        write_openmetrics(file, found)
+
+
 def _write_under_load(
-    result: OutputOptions, load: LinkLoad, rows: list[LoadedDelay], most: int | None
+    result: GroupOutputOptions, load: LinkLoad, rows: list[LoadedDelay], most: int | None
 ) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
     from tfrctrace.parsers._native import Clock, SourceSummary
+    from tfrctrace.parsers.copying import CopiedPackets, Wanted
     from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
@@ -303,6 +304,25 @@ class Passes:
         self._refuse_second_reading("the table of packets")
         self._was_streamed = True
         return PacketBatches(self._inputs.names, self._settings, columns)
+
+    def copied_packets(
+        self,
+        form: tuple[str, str],
+        choose: Callable[[pl.DataFrame], Wanted] | None = None,
+        section_comment: str | None = None,
+    ) -> CopiedPackets:
+        """Return the packets as they were recorded, as bytes of a capture file.
+
+        `form` is the kind of file and its compression; `choose` is given batches of packets, and returns
+        those that are wanted and their comments.
+        """
+        from tfrctrace.parsers.copying import CopiedPackets
+
+        if self.is_pair:
+            raise UsageError("`pair` does not apply to packets as they were recorded")
+        self._refuse_second_reading("packets as they were recorded")
+        self._was_streamed = True
+        return CopiedPackets(self._inputs.names, self._settings, form, choose, section_comment)
 
     def _refuse_second_reading(self, wanted: str) -> None:
         if self._inputs.is_read_once and (self._readings or self._was_streamed):

@@ -28,7 +28,8 @@ OF_FLOWS = (
     *("packets", "wire_bytes", "data_packets", "retransmitted_packets", "retransmitted_bytes"),
     *("spurious_retransmissions", "duplicate_acks", "zero_windows", "capture_gap_bytes", "ect_packets"),
     *("ce_packets", "syn_retransmissions", "lost_before_capture", "lost_behind_capture"),
-    *("reordered_packets", "rtt_samples"),
+    *("reordered_packets", "rtt_samples", "fast_retransmissions", "sack_retransmissions"),
+    *("rto_retransmissions", "tail_loss_probes", "unexplained_retransmissions"),
 )
 """Columns that the table of flows has, too."""
 

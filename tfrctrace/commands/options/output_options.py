@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Generic, Literal, TypeVar
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.options.common import (
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 ResultForm = Literal["table", "json", "csv", "parquet"]
+GroupForm = Literal[ResultForm, "openmetrics", "otlp", "ndjson"]
+Form = TypeVar("Form", bound=str)
 
 _FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
     ".json": "json",
@@ -36,19 +38,16 @@ _SPREADSHEETS: Final = frozenset({".xls", ".xlsx", ".ods"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputOptions:
-    """Format and place of a result: a text table, JSON, or rows as CSV or Parquet."""
+class ResultOptions(Generic[Form]):
+    """Format and place of a result."""
 
-    form: Annotated[
-        ResultForm | None,
-        output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
-    ] = None
+    form: Form | None = None
     output: OutputFile = "-"
     force: Force = False
     raw: RawText = False
 
     @property
-    def chosen(self) -> ResultForm:
+    def chosen(self) -> str:
         """The requested format, else that of the file's suffix, else the table."""
         return self.form or _FORM_OF_SUFFIX.get(os.path.splitext(self.output)[1].lower(), "table")
 
@@ -76,9 +75,43 @@ class OutputOptions:
         from tfrctrace.reports.output import open_output, open_text_output
 
         form = self.chosen
-        if form == "csv" or form == "parquet":  # noqa: PLR1714  types are narrowed by it
+        if form in {"csv", "parquet"}:
             with open_output(self.output) as binary:
-                rows(binary, form)
+                rows(binary, "csv" if form == "csv" else "parquet")
             return
         with open_text_output(self.output) as file:
             (table if form == "table" else json)(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions(ResultOptions[ResultForm]):
+    """A text table, JSON, or rows as CSV or Parquet."""
+
+    form: Annotated[
+        ResultForm | None,
+        output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutputOptions(ResultOptions[GroupForm]):
+    """The same with the forms that monitoring systems and pipelines read."""
+
+    form: Annotated[
+        GroupForm | None,
+        output_option(
+            "--format",
+            help="Output format; default: from the suffix of -o, else a table. openmetrics and otlp are for "
+            "monitoring systems, ndjson is a line of JSON for each row.",
+        ),
+    ] = None
+
+    def write_text(self, writers: Mapping[str, Callable[[TextIO], None]]) -> bool:
+        """Write the result with the function for the chosen form; false if none of these is."""
+        from tfrctrace.reports.output import open_text_output
+
+        if self.chosen not in writers:
+            return False
+        with open_text_output(self.output) as file:
+            writers[self.chosen](file)
+        return True

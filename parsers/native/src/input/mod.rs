@@ -3,6 +3,7 @@
 pub mod bytes;
 pub mod capture;
 pub mod documents;
+pub mod export;
 pub mod filter;
 pub mod reading;
 pub mod source;

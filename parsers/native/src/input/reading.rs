@@ -4,6 +4,8 @@
 //! packets is read by a thread of its own that stays a few batches ahead. The order of the packets
 //! does not depend on the threads.
 
+pub mod copying;
+
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

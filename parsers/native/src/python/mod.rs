@@ -3,6 +3,7 @@
 
 mod arguments;
 mod capture_files;
+mod capture_writer;
 mod chains;
 mod files;
 mod layout;
@@ -31,6 +32,7 @@ use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::{Description, TABLES, Table as CoreTable};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
+use capture_writer::CaptureWriter;
 use packets::PacketReader;
 use settings::Settings;
 use spool::{DirectionSpool, FilledSpool, SpoolFile};
@@ -226,6 +228,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
+    module.add_class::<CaptureWriter>()?;
     module.add_class::<SpoolFile>()?;
     module.add_class::<DirectionSpool>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;

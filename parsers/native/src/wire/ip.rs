@@ -178,7 +178,7 @@ pub fn has_right_checksum(protocol: u8, whole: &[u8], ends: &Endpoints) -> bool 
 }
 
 /// Ones' complement sum of 16-bit words (RFC 1071), which is all ones over data with its checksum.
-fn folded_sum(start: u64, bytes: &[u8]) -> u16 {
+pub fn folded_sum(start: u64, bytes: &[u8]) -> u16 {
     let mut words = bytes.chunks_exact(2);
     let sum = words.by_ref().fold(start, |sum, word| sum + u64::from(u16_at(word, 0)));
     let mut sum = words.remainder().iter().fold(sum, |sum, &last| sum + (u64::from(last) << 8));

@@ -4,6 +4,7 @@
 //! and a [`Stop`] has the layer in which decoding ended and the reason. Lengths are checked before
 //! bytes are read; no function here can fail otherwise.
 
+pub mod anonymize;
 mod capture_header;
 pub mod dccp;
 pub mod dns;

@@ -5,6 +5,7 @@ use std::ops::{AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Flow;
+use crate::flow::tcp::classify::class::Class;
 use crate::flow::tcp::ecn::Ecn;
 use crate::flow::tcp::{Connection, HalfConnection};
 use crate::long_array;
@@ -36,6 +37,12 @@ named_enum! {
         RetransmittedPackets = "retransmitted_packets",
         RetransmittedBytes = "retransmitted_bytes",
         SpuriousRetransmissions = "spurious_retransmissions",
+        /// Retransmitted segments by class, where what made the sender repeat can be known.
+        FastRetransmissions = "fast_retransmissions",
+        SackRetransmissions = "sack_retransmissions",
+        RtoRetransmissions = "rto_retransmissions",
+        TailLossProbes = "tail_loss_probes",
+        UnexplainedRetransmissions = "unexplained_retransmissions",
         ReorderedPackets = "reordered_packets",
         LostBefore = "lost_before_capture",
         LostBehind = "lost_behind_capture",
@@ -71,6 +78,15 @@ named_enum! {
         WifiSignalSum = "wifi_signal_sum_dbm",
     }
 }
+
+/// Counts of retransmissions, in the order of their classes ([`Class::RETRANSMISSIONS`]).
+pub const BY_CLASS: [Count; Class::RETRANSMISSIONS.len()] = [
+    Count::FastRetransmissions,
+    Count::SackRetransmissions,
+    Count::RtoRetransmissions,
+    Count::TailLossProbes,
+    Count::UnexplainedRetransmissions,
+];
 
 /// Number of the usual counts.
 const USUAL: usize = Count::CutPackets as usize;
@@ -142,11 +158,13 @@ impl Counts {
 
     #[inline(never)]
     fn add_recovery(&mut self, half: &HalfConnection, counts_bytes: bool) {
-        use crate::flow::tcp::classify::class::Class;
         let (tally, classes) = (half.tally(), half.classes());
         self.add(Count::RetransmittedSegments, half.retransmitted_segments());
         self.add(Count::RetransmittedPackets, tally.retransmitted_packets);
         self.add(Count::SpuriousRetransmissions, tally.spurious);
+        for (count, class) in BY_CLASS.into_iter().zip(Class::RETRANSMISSIONS) {
+            self.add(count, classes.of(class));
+        }
         self.add(Count::ReorderedPackets, classes.of(Class::Reordered));
         self.add(Count::SynRetransmissions, classes.of(Class::Syn));
         self.add(Count::LostBefore, half.repaired_before().segments());

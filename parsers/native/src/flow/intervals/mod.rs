@@ -15,6 +15,7 @@ use super::rtt_statistics::LogHistogram;
 use super::tcp::vantage::{Vantage, believed};
 use super::tcp::{Connection, ConnectionState};
 use crate::packet::key::Side;
+use counts::BY_CLASS;
 pub use counts::{Count, Counts};
 use requests::{Answers, Request, Stalls};
 
@@ -123,6 +124,8 @@ struct Unjudged {
     lost_before: i64,
     lost_behind: i64,
     reordered_packets: i64,
+    /// Retransmissions, in the order of [`BY_CLASS`].
+    by_class: [i64; BY_CLASS.len()],
 }
 
 impl Unjudged {
@@ -134,10 +137,19 @@ impl Unjudged {
             taken
         };
         let (lost_before, lost_behind) = (take(Count::LostBefore), take(Count::LostBehind));
-        let reordered_packets = take(Count::ReorderedPackets);
+        let (reordered_packets, by_class) = (take(Count::ReorderedPackets), BY_CLASS.map(&mut take));
         let (start_ns, side, data) = (piece.start_ns, piece.side, piece.counts.tcp_data_segments());
-        let has_any = [data, lost_before, lost_behind, reordered_packets] != [0; 4];
-        has_any.then_some(Self { start_ns, side, data, lost_before, lost_behind, reordered_packets })
+        let has_any =
+            [data, lost_before, lost_behind, reordered_packets] != [0; 4] || by_class != [0; BY_CLASS.len()];
+        has_any.then_some(Self {
+            start_ns,
+            side,
+            data,
+            lost_before,
+            lost_behind,
+            reordered_packets,
+            by_class,
+        })
     }
 
     /// What counts of them in the flow at `index`, as far as it is known where it was captured.
@@ -151,6 +163,7 @@ impl Unjudged {
         if vantage != Some(Vantage::Receiver) {
             counts.change(Count::LostBehind, self.lost_behind);
             counts.change(Count::LossesShown, self.data);
+            BY_CLASS.into_iter().zip(self.by_class).for_each(|(count, of)| counts.change(count, of));
         }
         Piece::of_counts(index, self.side, self.start_ns, counts)
     }

@@ -6,6 +6,7 @@
 //! thread if the input is compressed, so memory does not depend on the size of the input.
 
 mod chunks;
+pub mod compress;
 mod decompress;
 mod digests;
 mod expansion;

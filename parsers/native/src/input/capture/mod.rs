@@ -3,7 +3,7 @@
 mod erf;
 pub mod last_records;
 mod pcap;
-mod pcapng;
+pub mod pcapng;
 mod snoop;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
 use erf::ErfReader;
 use pcap::PcapReader;
-use pcapng::PcapngReader;
+use pcapng::{Block, PcapngReader};
 use snoop::SnoopReader;
 
 /// The longest record accepted; libpcap's own bound (`MAXIMUM_SNAPLEN`).
@@ -32,11 +32,19 @@ pub struct Interface {
     time: Resolution,
 }
 
+/// The finest unit of time that an interface can have without a nanosecond's.
+const MICROSECONDS: u64 = 1_000_000;
+
 impl Interface {
     /// A node or interface of a text trace.
     pub fn named(name: &str, link_type: LinkType) -> Self {
         let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
         Self { name: Some(name.to_owned()), link_type, snap_length: 0, dropped: None, time }
+    }
+
+    /// Whether its times are whole microseconds.
+    pub fn has_microseconds(&self) -> bool {
+        MICROSECONDS.is_multiple_of(self.time.per_second)
     }
 }
 
@@ -74,6 +82,13 @@ pub enum Capture {
     Erf(ErfReader),
 }
 
+/// What a capture file consists of.
+pub enum Piece<'a> {
+    Record(Record<'a>),
+    /// Of pcapng only, with a packet or without.
+    Block(Block<'a>),
+}
+
 /// Bytes by which formats are recognised.
 const START: usize = 4096;
 
@@ -88,6 +103,17 @@ impl Capture {
             _ if first.starts_with(&snoop::MAGIC) => SnoopReader::open(input).map(Self::Snoop),
             _ if erf::is_likely(first) => Ok(Self::Erf(ErfReader::open(input))),
             _ => Err(not_a_capture(first.get(..4).unwrap_or(first))),
+        }
+    }
+
+    /// The next packet with what the file has of it, or the next block without one; None at the end. `skipped`
+    /// counts blocks that are too long.
+    pub fn next_piece(&mut self, skipped: &mut u64) -> Result<Option<Piece<'_>>, ReadError> {
+        match self {
+            Self::Pcap(reader) => Ok(reader.next_record()?.map(Piece::Record)),
+            Self::Pcapng(reader) => Ok(reader.next_block(skipped)?.map(Piece::Block)),
+            Self::Snoop(reader) => Ok(reader.next_record()?.map(Piece::Record)),
+            Self::Erf(reader) => Ok(reader.next_record()?.map(Piece::Record)),
         }
     }
 

@@ -7,12 +7,12 @@ use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
 
-pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
+pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub const INTERFACE_DESCRIPTION: u32 = 1;
 pub(super) const OBSOLETE_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
-const INTERFACE_STATISTICS: u32 = 5;
-pub(super) const ENHANCED_PACKET: u32 = 6;
+pub const INTERFACE_STATISTICS: u32 = 5;
+pub const ENHANCED_PACKET: u32 = 6;
 
 /// The longest block that is parsed; libpcap's own bound. Parsed blocks are read whole.
 const MAX_BLOCK: u32 = 16 << 20;
@@ -25,10 +25,10 @@ const MAX_NAME: usize = 256;
 
 // Options of the blocks that are parsed.
 const END_OF_OPTIONS: u16 = 0;
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
+pub const IF_NAME: u16 = 2;
+pub const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
-const ISB_IFDROP: u16 = 5;
+pub const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
 /// Reads blocks in order and returns packets.
@@ -95,7 +95,59 @@ impl Records for PcapngReader {
     }
 }
 
+/// A whole block as it is in the file, and the packet in it, if it has one.
+pub struct Block<'a> {
+    pub kind: u32,
+    pub bytes: &'a [u8],
+    pub big_endian: bool,
+    pub packet: Option<Record<'a>>,
+    /// Where the options of a packet begin; None if it cannot have any.
+    pub options_at: Option<usize>,
+}
+
 impl PcapngReader {
+    /// The next block, of whatever kind; None at the end. Blocks of unknown kinds that are longer than a
+    /// parsed block may be are passed over, and `skipped` counts them.
+    pub fn next_block(&mut self, skipped: &mut u64) -> Result<Option<Block<'_>>, ReadError> {
+        loop {
+            self.input.consume(self.current);
+            self.current = 0;
+            let Some((kind, length)) = self.block_header()? else {
+                return Ok(None);
+            };
+            let packet = match kind {
+                ENHANCED_PACKET => self.enhanced_packet(length)?,
+                SIMPLE_PACKET => self.simple_packet(length)?,
+                OBSOLETE_PACKET => self.obsolete_packet(length)?,
+                SECTION_HEADER | INTERFACE_DESCRIPTION | INTERFACE_STATISTICS => {
+                    let length = self.note_block(kind, length)?;
+                    return self.block(kind, length).map(Some);
+                }
+                _ if length > MAX_BLOCK => {
+                    self.skip_block(length)?;
+                    *skipped += 1;
+                    continue;
+                }
+                _ => return self.block(kind, length).map(Some),
+            };
+            let start = packet.data;
+            let Record { time_ns, interface, link_type, wire_bytes, data } = self.record(packet, length)?;
+            let end = start + data.len();
+            let (bytes, big_endian) = (&self.input.window()[..length as usize], self.big_endian);
+            let packet = Record { time_ns, interface, link_type, wire_bytes, data: &bytes[start..end] };
+            let options_at = (kind != SIMPLE_PACKET).then(|| start + (end - start).next_multiple_of(4));
+            return Ok(Some(Block { kind, bytes, big_endian, packet: Some(packet), options_at }));
+        }
+    }
+
+    /// A block without a packet, which the next call passes over.
+    fn block(&mut self, kind: u32, length: u32) -> Result<Block<'_>, ReadError> {
+        self.need(length, "block")?;
+        self.current = length as usize;
+        let (bytes, big_endian) = (&self.input.window()[..self.current], self.big_endian);
+        Ok(Block { kind, bytes, big_endian, packet: None, options_at: None })
+    }
+
     /// Start at the first section header.
     pub fn open(input: Input) -> Result<Self, ReadError> {
         let mut reader = Self {
@@ -107,7 +159,8 @@ impl PcapngReader {
             latest_ns: None,
         };
         // The byte order follows from the first block, which is read like any other.
-        reader.section_header()?;
+        let length = reader.note_section()?;
+        reader.need(length, "block")?;
         Ok(reader)
     }
 
@@ -268,21 +321,20 @@ impl PcapngReader {
     }
 
     fn other_block(&mut self, kind: u32, length: u32) -> Result<(), ReadError> {
+        let length = self.note_block(kind, length)?;
+        self.skip_block(length)
+    }
+
+    /// Take what the block at the window's start says of sections and interfaces; returns its length.
+    fn note_block(&mut self, kind: u32, length: u32) -> Result<u32, ReadError> {
         match kind {
-            SECTION_HEADER => self.section_header(),
-            INTERFACE_DESCRIPTION => {
-                self.interface_description(length)?;
-                self.input.consume(length as usize);
-                Ok(())
-            }
-            INTERFACE_STATISTICS => {
-                self.interface_statistics(length)?;
-                self.input.consume(length as usize);
-                Ok(())
-            }
+            SECTION_HEADER => return self.note_section(),
+            INTERFACE_DESCRIPTION => self.interface_description(length)?,
+            INTERFACE_STATISTICS => self.interface_statistics(length)?,
             // Name resolution, secrets, custom blocks, and types defined later.
-            _ => self.skip_block(length),
+            _ => {}
         }
+        Ok(length)
     }
 
     fn skip_block(&mut self, length: u32) -> Result<(), ReadError> {
@@ -299,7 +351,8 @@ impl PcapngReader {
         Err(self.input.cut_at(start, "block", have as usize, length as usize))
     }
 
-    fn section_header(&mut self) -> Result<(), ReadError> {
+    /// Begin a section; returns the length of its header.
+    fn note_section(&mut self) -> Result<u32, ReadError> {
         let bytes = self.input.peek(28)?;
         let Some(header) = bytes.first_chunk::<28>() else {
             return Err(self.input.cut("section header", 28));
@@ -327,7 +380,7 @@ impl PcapngReader {
             ));
         }
         self.section_base = self.interfaces.len();
-        self.skip_block(length)
+        Ok(length)
     }
 
     fn interface_description(&mut self, length: u32) -> Result<(), ReadError> {

@@ -271,6 +271,25 @@ impl<'a> GroupTableRow<'a> {
         .null_when("losses_shown is 0")
         .u64(|row| row.if_any(Count::LossesShown, Count::LostBehind)),
         column(
+            "fast_retransmissions",
+            "",
+            "of losses_shown, segments retransmitted because of acknowledgements, as fast_retransmissions of flows",
+        )
+            .null_when("as lost_behind_capture")
+            .u64(|row| row.if_any(Count::LossesShown, Count::FastRetransmissions)),
+        column("sack_retransmissions", "", "likewise, further ones of a recovery with SACK")
+            .null_when("as lost_behind_capture")
+            .u64(|row| row.if_any(Count::LossesShown, Count::SackRetransmissions)),
+        column("rto_retransmissions", "", "likewise, by a timeout and in the recovery after it")
+            .null_when("as lost_behind_capture")
+            .u64(|row| row.if_any(Count::LossesShown, Count::RtoRetransmissions)),
+        column("tail_loss_probes", "", "likewise, last segments to provoke an acknowledgement")
+            .null_when("as lost_behind_capture")
+            .u64(|row| row.if_any(Count::LossesShown, Count::TailLossProbes)),
+        column("unexplained_retransmissions", "", "likewise, for a reason that the capture does not show")
+            .null_when("as lost_behind_capture")
+            .u64(|row| row.if_any(Count::LossesShown, Count::UnexplainedRetransmissions)),
+        column(
             "capture_gap_bytes",
             "bytes",
             "sequence numbers that were acknowledged and never seen: the capture lost them, not the network",

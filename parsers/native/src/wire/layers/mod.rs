@@ -7,6 +7,7 @@ mod ether;
 mod frame_shape;
 mod gre;
 mod gtp;
+pub(super) mod headers_only;
 mod ip_protocol;
 mod ipsec;
 mod l2tp;

@@ -19,6 +19,8 @@ const SUBFRAME: usize = 14;
 /// The longest packet; where a frame carries only its beginning, the IP header has its length.
 const LONGEST_PACKET: u32 = 65_535;
 
+/// To and from the distribution system.
+const BOTH_WAYS: u8 = 3;
 const MORE_PARTS: u8 = 0x04;
 const RETRY: u8 = 0x08;
 const PROTECTED: u8 = 0x40;
@@ -88,9 +90,10 @@ fn frame<'a>(
     body(bytes, length, &header)
 }
 
-struct Header {
-    frame: Frame,
-    length: usize,
+/// The MAC header of a frame.
+pub(super) struct Header {
+    pub(super) frame: Frame,
+    pub(super) length: usize,
     /// The second byte of frame control.
     flags: u8,
     /// Whether the body is an aggregate of packets.
@@ -102,7 +105,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(bytes: Bytes<'_>) -> Result<Self, Stop> {
+    pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, Stop> {
         let start = need(bytes, 2)?;
         let (control, flags) = (start[0], start[1]);
         if control & 3 != 0 {
@@ -184,6 +187,11 @@ impl Header {
         Self { frame, length, flags, is_aggregate: false, is_later_part: false, may_have_mesh_control: false }
     }
 
+    /// Whether it names the stations at both ends of a path beside those of the hop.
+    pub(super) fn has_four_addresses(&self) -> bool {
+        self.flags & BOTH_WAYS == BOTH_WAYS
+    }
+
     /// Length of the mesh control field (IEEE 802.11-2020 section 9.2.4.7.3) that `bytes` begin with:
     /// flags, time to live, sequence number, and up to two more addresses.
     fn mesh_control(&self, bytes: Bytes<'_>) -> usize {
@@ -253,6 +261,11 @@ fn first_of_aggregate<'a>(mut bytes: Bytes<'a>, header: &Header) -> Result<Netwo
             _ => bytes = bytes.after(after),
         }
     }
+}
+
+/// Whether a body begins with a packet that can be read.
+pub(super) fn starts_with_snap(body: Bytes<'_>) -> bool {
+    body.captured.starts_with(&SNAP)
 }
 
 /// The address at `at` of a header, which must be long enough.
