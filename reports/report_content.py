@@ -88,7 +88,12 @@ def prepare(
         conversations=conversations,
         causes={
             (one.flow, one.direction): one
-            for one in flow_causes(results.table("cause_sums"), shown, results.congestion_controls)
+            for one in flow_causes(
+                results.table("cause_sums"),
+                shown,
+                results.table("bottlenecks"),
+                results.congestion_controls,
+            )
         },
         untold=untold_flows(results.table("cause_sums"), shown),
         starts_ns=starts_ns,

@@ -284,15 +284,16 @@ class Trace(Tables):
     def why(self) -> list[FlowCauses]:
         """Return why each direction with data of a TCP connection was no faster, by shares of its time.
 
-        Each has the congestion control that sent it, where the windows show it.
+        Each has what it shows of the bottleneck of its path, and the congestion control that sent it.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
         from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES, congestion_controls
 
-        self.read("flows", "causes", "cause_sums", "rounds")
+        self.read("flows", "causes", "cause_sums", "bottlenecks", "rounds")
         sums, flows = self.cause_sums, self.flows
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        return list(flow_causes(sums, flows, congestion_controls(rounds, stretches, sums, flows)))
+        controls = congestion_controls(rounds, stretches, sums, flows)
+        return list(flow_causes(sums, flows, self.bottlenecks, controls))
 
     def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Give columns of a table, which is only made if they are asked for."""

@@ -103,17 +103,22 @@ def no_data_shares(sums: pl.DataFrame) -> dict[tuple[int, str], float]:
 
 
 def flow_causes(
-    sums: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
+    sums: pl.DataFrame,
+    flows: pl.DataFrame,
+    bottlenecks: pl.DataFrame | None = None,
+    controls: pl.DataFrame | None = None,
 ) -> Iterator[FlowCauses]:
     """Give why each direction with data of a table of flows was no faster, in order.
 
-    `controls` has the congestion control of each, if it was looked for.
+    `bottlenecks` and `controls` have what is known of its path and of its congestion control, if they were
+    looked for.
     """
     import msgspec
 
     found = causes_of_directions(sums)
-    if controls is not None:
-        found = found.join(controls, on=_OF_DIRECTION, how="left")
+    for facts in (bottlenecks, controls):
+        if facts is not None:
+            found = found.join(facts, on=_OF_DIRECTION, how="left")
     rows = found.join(flows.select(*_OF_DIRECTION, *_OF_FLOWS), on=_OF_DIRECTION)
     for row in rows.sort(_OF_DIRECTION).iter_rows(named=True):
         yield msgspec.convert(row, FlowCauses)

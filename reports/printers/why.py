@@ -87,7 +87,10 @@ def why_frame(flows: Sequence[FlowCauses]) -> pl.DataFrame:
         ("src_port", "dst_port", "payload_bytes", "changes", "flight_bytes", "window_bytes"), whole
     )
     types |= dict.fromkeys(("compared_rounds", "predicted_rounds"), whole)
+    types |= dict.fromkeys(("buffer_bytes", "buffer_low_bytes", "buffer_high_bytes", "bucket_bytes"), whole)
+    types |= dict.fromkeys(("discipline", "congestion"), pl.String)
+    types |= dict.fromkeys((name for name in types if name.endswith("_reason")), pl.String)
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
-    types |= dict.fromkeys(("congestion_control", "congestion_control_reason"), pl.String)
-    types |= {"flow": pl.UInt32, "start_ns": pl.Int64}
+    types["congestion_control"] = pl.String
+    types |= {"flow": pl.UInt32, "start_ns": pl.Int64, "path_changes": whole, "path_change_ns": pl.Int64}
     return pl.DataFrame([msgspec.to_builtins(flow) for flow in flows], schema=types)
