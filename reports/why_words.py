@@ -248,7 +248,10 @@ def bottleneck(flow: FlowCauses) -> list[str]:
             f"The bottleneck carries {format_rate_bps(flow.capacity_bps)} ({bounds}, with IP headers)."
         )
     if flow.congestion == "external":
-        found.append("Others fill the queue of the bottleneck, too: the rate varied while it stood.")
+        found.append(
+            "The rate varied while the queue of the bottleneck stood: others take part of it, or its "
+            "capacity varies."
+        )
     if flow.discipline is not None:
         found.append(f"Its queue {DISCIPLINE_WORDS[flow.discipline]}{_full(flow)}.")
     if flow.policer_bps is not None:

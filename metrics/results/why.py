@@ -143,7 +143,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     bucket_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
     congestion: Annotated[
         Congestion | None,
-        Meta(description="who fills the queue: the flow itself, or others, too; null: congestion_reason"),
+        Meta(description="who fills the queue: the flow itself, or others, too (or the capacity varies)"),
     ] = None
     congestion_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
     path_changes: Annotated[

@@ -135,7 +135,8 @@ impl<'a> Row<'a> for BottleneckRow {
         column(
             "congestion",
             "",
-            "who fills the queue: the flow itself, whose rate is steady while it stands, or others, too",
+            "who fills the queue: the flow itself, whose rate is steady while it stands, or others, too (or the \
+             capacity varies)",
         )
         .one_of(|| Congestion::ALL.map(Congestion::name).to_vec())
         .null_when("congestion_reason says why")

@@ -84,6 +84,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Congestion {
         SelfMade = "self_made",
+        /// Those of others, too; or what leaves it varies.
         External = "external",
     }
 }

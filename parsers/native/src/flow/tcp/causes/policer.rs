@@ -4,7 +4,7 @@
 //! one loss to the next exactly what the bucket got meanwhile has passed (Flach et al., "An Internet-Wide
 //! Analysis of Traffic Policing", SIGCOMM 2016, section 3).
 
-use super::interval::{Interval, quantile};
+use super::interval::Interval;
 use super::path::{Cut, CutReason, Path};
 
 /// Losses between which rates are compared, and the part by which those of a policer vary (quartiles).

@@ -306,8 +306,10 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
             let payload = MSS as u32;
             let moment = Moment {
                 time_ns,
+                earliest_ns: time_ns,
                 event,
                 payload,
+                headers: 52,
                 next,
                 delivered,
                 window_end,
