@@ -40,7 +40,7 @@ impl Policer {
             .collect();
         rates.sort_by(f64::total_cmp);
         let rate = Interval::of_quartiles(&rates)?;
-        if rates.len() + 1 < LOSSES || rate.width() >= EQUAL {
+        if rates.len() + 1 < LOSSES || rate.value <= 0.0 || rate.width() >= EQUAL {
             return None;
         }
         Some(Self { rate: rate.widened(RATE_ERROR), bucket: bucket(path, losses.first()?, rate.value) })
