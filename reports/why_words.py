@@ -99,12 +99,11 @@ DISCIPLINE_WORDS: Final[Mapping[Discipline, str]] = {
 BOTTLENECK_REASONS: Final[Mapping[str, str]] = {
     "no_queue": "no queue stood for long while the path limited it",
     "few_rounds": "a queue stood for too short a time",
-    "rate_varies": "the rate varied while a queue stood, so others take part of it",
+    "rate_varies": "the rate varied while a queue stood: others took part of it, or it changed",
     "few_losses": "fewer than four losses or marks show it",
     "delays_vary": "the delays at losses fit no discipline that is known",
     "early_drops": "losses come before it is full",
     "no_policer": "losses came with a queue, or rates between them differ",
-    "not_emptied": "the first loss came before its bucket could be empty",
 }
 """Why a fact of the bottleneck is not known; signs of unknown causes are reasons, too."""
 
@@ -247,17 +246,11 @@ def bottleneck(flow: FlowCauses) -> list[str]:
         found.append(
             f"The bottleneck carries {format_rate_bps(flow.capacity_bps)} ({bounds}, with IP headers)."
         )
-    if flow.congestion == "external":
-        found.append(
-            "The rate varied while the queue of the bottleneck stood: others take part of it, or its "
-            "capacity varies."
-        )
     if flow.discipline is not None:
         found.append(f"Its queue {DISCIPLINE_WORDS[flow.discipline]}{_full(flow)}.")
     if flow.policer_bps is not None:
         bounds = _bounds(flow.policer_low_bps, flow.policer_high_bps, format_rate_bps)
-        bucket = "" if flow.bucket_bytes is None else f", after a burst of {format_bytes(flow.bucket_bytes)}"
-        found.append(f"The policer lets {format_rate_bps(flow.policer_bps)} pass ({bounds}){bucket}.")
+        found.append(f"The policer lets {format_rate_bps(flow.policer_bps)} pass ({bounds}).")
     return found
 
 

@@ -76,11 +76,6 @@ class Judged:
     true: Queue
     said: Mapping[str, Any]
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other data cross the bottleneck."""
-        return not self.scenario.competitors and self.scenario.backwards is None
-
     def width(self, name: str, unit: str) -> float:
         """Return the width of an interval as a part of its value."""
         low, value, high = (self.said[f"{name}{bound}_{unit}"] for bound in ("_low", "", "_high"))
@@ -138,15 +133,12 @@ def lines(judged: Sequence[Judged]) -> list[str]:
     tail = [one for one in filled if one.true.buffer_bytes is not None]
     named = [one for one in filled if one.said["discipline"] is not None]
     right = sum(one.said["discipline"] == one.true.discipline for one in named)
-    told = [one for one in filled if one.said["congestion"] is not None]
-    own = sum((one.said["congestion"] == "self_made") == one.is_alone for one in told)
     return [
         "| fact | told | right | median width |",
         "|---|--:|--:|--:|",
         interval_line("capacity", "bps", [(one, one.true.capacity_bps) for one in filled]),
         interval_line("buffer", "bytes", [(one, one.true.buffer_bytes) for one in tail]),
         f"| discipline | {_share(len(named), len(filled))} | {_share(right, len(named))} | |",
-        f"| congestion | {_share(len(told), len(filled))} | {_share(own, len(told))} | |",
         *policer_lines(judged),
         change_line(judged),
     ]
@@ -168,28 +160,21 @@ def change_line(judged: Sequence[Judged]) -> str:
 
 
 def policer_lines(judged: Sequence[Judged]) -> list[str]:
-    """Return rows on policers: how many are found, and how many rates and buckets are right."""
+    """Return rows on policers: how many are found, and how many rates are right."""
     policed = [(one, one.true.policer) for one in judged if one.true.policer is not None]
     found = [(one, policer) for one, policer in policed if one.said["policer_bps"] is not None]
     others = [one for one in judged if one.true.policer is None]
     false = sum(one.said["policer_bps"] is not None for one in others)
     rates = [abs(one.said["policer_bps"] / rate - 1) <= RATE_ERROR for one, (rate, _) in found]
-    buckets = [
-        abs(one.said["bucket_bytes"] / bucket - 1) <= BUCKET_ERROR
-        for one, (_, bucket) in found
-        if one.said["bucket_bytes"] is not None
-    ]
     return [
         f"| policer | {_share(len(found), len(policed))} | {false} false of {len(others)} | |",
         f"| its rate within 2 % | {_share(len(rates), len(found))} | {_share(sum(rates), len(rates))} | |",
-        f"| its bucket within 20 % | {_share(len(buckets), len(found))} "
-        f"| {_share(sum(buckets), len(buckets))} | |",
     ]
 
 
 def described(one: Judged) -> str:
     """Return a line on what is true and what is said of a run."""
-    facts = ("capacity_bps", "buffer_bytes", "discipline", "congestion", "policer_bps", "bucket_bytes")
+    facts = ("capacity_bps", "buffer_bytes", "discipline", "policer_bps")
     said = ", ".join(f"{name} {one.said[name]}" for name in facts if one.said[name] is not None)
     reasons = {one.said[f"{name}_reason"] for name in ("capacity", "buffer", "discipline")} - {None}
     return f"{one.run} ({one.scenario.queue}): {one.true}; said {said}; {sorted(reasons)}"

@@ -34,7 +34,6 @@ Cause = Literal[
 """The causes of the core's table, in its order."""
 
 Discipline = Literal["tail_drop", "codel", "early"]
-Congestion = Literal["self_made", "external"]
 """Names of the core's table of bottlenecks."""
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -137,15 +136,6 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     policer_low_bps: Annotated[float | None, Meta(description="lower bound of policer_bps")] = None
     policer_high_bps: Annotated[float | None, Meta(description="upper bound of policer_bps")] = None
     policer_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
-    bucket_bytes: Annotated[
-        Count | None, Meta(description="depth of the policer's bucket; null: bucket_reason says why")
-    ] = None
-    bucket_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
-    congestion: Annotated[
-        Congestion | None,
-        Meta(description="who fills the queue: the flow itself, or others, too (or the capacity varies)"),
-    ] = None
-    congestion_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
     path_changes: Annotated[
         Count | None,
         Meta(

@@ -87,8 +87,8 @@ def why_frame(flows: Sequence[FlowCauses]) -> pl.DataFrame:
         ("src_port", "dst_port", "payload_bytes", "changes", "flight_bytes", "window_bytes"), whole
     )
     types |= dict.fromkeys(("compared_rounds", "predicted_rounds"), whole)
-    types |= dict.fromkeys(("buffer_bytes", "buffer_low_bytes", "buffer_high_bytes", "bucket_bytes"), whole)
-    types |= dict.fromkeys(("discipline", "congestion"), pl.String)
+    types |= dict.fromkeys(("buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"), whole)
+    types |= dict.fromkeys(("discipline",), pl.String)
     types |= dict.fromkeys((name for name in types if name.endswith("_reason")), pl.String)
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
     types["congestion_control"] = pl.String

@@ -6,7 +6,7 @@ use super::causes::each_direction;
 use super::column::{Description, column};
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::tcp::causes::{Bottleneck, Congestion, Discipline, Hops, Sign, Untold};
+use crate::flow::tcp::causes::{Bottleneck, Discipline, Hops, Sign, Untold};
 use crate::pass::Analysis;
 
 pub(super) struct Bottlenecks {
@@ -124,24 +124,6 @@ impl<'a> Row<'a> for BottleneckRow {
             .null_when(UNKNOWN_POLICER)
             .f64(|row| row.told(|found| found.policer).map(|rate| rate.high)),
         reason("policer_reason").name(|row| row.reason(|found| found.policer)),
-        column(
-            "bucket_bytes",
-            "bytes",
-            "depth of its bucket: what passed until the first loss, less what the bucket got meanwhile",
-        )
-        .null_when("bucket_reason says why")
-        .u64(|row| row.told(|found| found.bucket).map(whole)),
-        reason("bucket_reason").name(|row| row.reason(|found| found.bucket)),
-        column(
-            "congestion",
-            "",
-            "who fills the queue: the flow itself, whose rate is steady while it stands, or others, too (or the \
-             capacity varies)",
-        )
-        .one_of(|| Congestion::ALL.map(Congestion::name).to_vec())
-        .null_when("congestion_reason says why")
-        .name(|row| row.told(|found| found.congestion).map(Congestion::name)),
-        reason("congestion_reason").name(|row| row.reason(|found| found.congestion)),
         column(
             "path_changes",
             "",

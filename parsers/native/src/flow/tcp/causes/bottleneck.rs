@@ -8,7 +8,7 @@ use super::cause::Cause;
 use super::interval::{Interval, quantile};
 use super::ledger::Stretch;
 use super::path::{Cut, CutReason, Lap, Path};
-use super::policer::Policer;
+use super::policer::policer_rate;
 use super::waits::Waits;
 
 /// Full segments, and time, over which a rate is taken: acknowledgements are for some segments, and timers
@@ -17,11 +17,8 @@ const BLOCK_SEGMENTS: i64 = 32;
 const BLOCK_NS: i64 = 100_000_000;
 /// Such rates that tell whether they vary.
 const BLOCKS: usize = 4;
-/// The part by which the rate of a flow that is alone varies at most, and that of one among others at least
-/// (quartiles), and how many rates tell that.
+/// The part by which the rate of a flow that is alone varies at most (quartiles).
 const STEADY: f64 = 0.05;
-const UNSTEADY: f64 = 0.15;
-const UNSTEADY_BLOCKS: usize = 8;
 /// Share of rates on either side that is left out of the interval of a capacity, and its least error.
 const TAIL: f64 = 0.1;
 const CAPACITY_ERROR: f64 = 0.005;
@@ -61,8 +58,6 @@ named_enum! {
         EarlyDrops = "early_drops",
         /// Losses come with a queue, or rates between them differ.
         NoPolicer = "no_policer",
-        /// The first loss came before the bucket could be empty.
-        NotEmptied = "not_emptied",
     }
 }
 
@@ -79,16 +74,6 @@ named_enum! {
     }
 }
 
-named_enum! {
-    /// Whose data fill a queue.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Congestion {
-        SelfMade = "self_made",
-        /// Those of others, too; or what leaves it varies.
-        External = "external",
-    }
-}
-
 type Told<T> = Result<T, Untold>;
 
 /// What a direction shows of its bottleneck. Rates are in bit/s, all at the IP layer.
@@ -101,9 +86,6 @@ pub struct Bottleneck {
     pub buffer_ns: Option<f64>,
     pub discipline: Told<Discipline>,
     pub policer: Told<Interval>,
-    /// Bytes.
-    pub bucket: Told<f64>,
-    pub congestion: Told<Congestion>,
 }
 
 impl Bottleneck {
@@ -114,13 +96,6 @@ impl Bottleneck {
         let path = &waits.path;
         let rates = standing_rates(path, stretches, i64::from(full_size));
         let capacity = capacity(&rates).map(|rate| rate.times(8.0 * on_wire));
-        let is_unsteady = rates.len() >= UNSTEADY_BLOCKS
-            && Interval::of_quartiles(&rates).is_some_and(|rate| rate.width() >= UNSTEADY);
-        let congestion = match capacity {
-            Ok(_) => Ok(Congestion::SelfMade),
-            Err(_) if is_unsteady => Ok(Congestion::External),
-            Err(untold) => Err(untold),
-        };
         let packet_ns = capacity.map_or(0.0, |rate| f64::from(packet) * 8e9 / rate.value);
         let drops = Drops::of(path);
         let level = drops.level(packet_ns);
@@ -134,17 +109,13 @@ impl Bottleneck {
             (_, Some(delay_ns), Ok(rate)) => Ok(held_bytes(delay_ns, rate, f64::from(packet))),
             (_, None, _) => Err(Untold::EarlyDrops),
         };
-        let policer = Policer::of(path).ok_or(Untold::NoPolicer);
+        let policer = policer_rate(path).ok_or(Untold::NoPolicer);
         Self {
             capacity,
             buffer,
             buffer_ns: buffer_ns.map(|level| level.value),
             discipline,
-            policer: policer.map(|found| found.rate.times(8.0 * on_wire)),
-            bucket: policer
-                .and_then(|found| found.bucket.ok_or(Untold::NotEmptied))
-                .map(|bytes| bytes * on_wire),
-            congestion,
+            policer: policer.map(|rate| rate.times(8.0 * on_wire)),
         }
     }
 }

@@ -22,7 +22,7 @@ mod tests;
 mod view;
 mod waits;
 
-pub use bottleneck::{Bottleneck, Congestion, Discipline, Untold};
+pub use bottleneck::{Bottleneck, Discipline, Untold};
 pub use cause::{Cause, Sign};
 pub use hops::Hops;
 pub use ledger::{Stretch, hidden, ledger};

@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Sign};
 use super::path::{Cut, CutReason, Lap, Path};
-use super::policer::Policer;
+use super::policer::policer_rate;
 
 /// Growth of the rate from one round trip to the next below which the path is full, and how many of
 /// them show it (as BBR leaves its Startup: draft-ietf-ccwg-bbr section 5.3.1.2).
@@ -51,7 +51,7 @@ impl<'a> Network<'a> {
         network.blocks = network.blocks();
         network.capacity =
             quantile(network.blocks.iter().map(|block| block.rate).collect(), CAPACITY_QUANTILE);
-        let is_policed = Policer::of(path).is_some();
+        let is_policed = policer_rate(path).is_some();
         network.cuts = path.cuts.iter().map(|cut| network.meaning(cut, is_policed)).collect();
         network
     }

@@ -72,8 +72,6 @@ pub struct Path {
     lap_start_ns: Option<i64>,
     lap_delivered: i64,
     lap_rtt_ns: Option<i64>,
-    /// When the first data were sent, and their position.
-    start: Option<(i64, i64)>,
     newest: Newest,
     /// Longest round-trip time since the last cut.
     most_rtt_ns: i64,
@@ -95,11 +93,6 @@ impl Path {
     pub fn has_queue(&self, rtt_ns: i64) -> bool {
         let base_ns = self.base_rtt_ns.unwrap_or(0);
         (rtt_ns - base_ns) as f64 > QUEUE_NS.max(QUEUE_PART * base_ns as f64)
-    }
-
-    /// When the first data were sent, and their position.
-    pub fn start(&self) -> Option<(i64, i64)> {
-        self.start
     }
 
     /// The round-trip times so far were those of a part of the path.
@@ -125,9 +118,6 @@ impl Path {
             // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
             Event::Data { cuts_window: true, .. } if self.is_marked && !is_repairing => {
                 self.cut(moment, CutReason::Mark);
-            }
-            Event::Data { .. } if self.start.is_none() => {
-                self.start = Some((moment.time_ns, moment.next - i64::from(moment.payload)));
             }
             _ => {}
         }
