@@ -89,7 +89,12 @@ def prepare(
         causes={
             (one.flow, one.direction): one
             for one in flow_causes(
-                rows_of_causes(results.table("cause_sums"), shown, results.congestion_controls)
+                rows_of_causes(
+                    results.table("cause_sums"),
+                    shown,
+                    results.table("bottlenecks"),
+                    results.congestion_controls,
+                )
             )
         },
         untold=untold_flows(results.table("cause_sums"), shown),

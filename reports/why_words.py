@@ -16,9 +16,9 @@ from tfrctrace.reports.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tfrctrace.metrics.results.why import Cause, FlowCauses, UntoldFlow
+    from tfrctrace.metrics.results.why import Cause, Discipline, FlowCauses, UntoldFlow
 
 BLOAT_MS: Final = 100.0
 """A queue that delays packets by so much is too long: conversation suffers from 150 ms one way (G.114)."""
@@ -89,6 +89,24 @@ CONTROL_REASONS: Final[Mapping[str, str]] = {
 }
 """Why the congestion control of a direction is not known; signs of unknown causes are reasons, too."""
 
+DISCIPLINE_WORDS: Final[Mapping[Discipline, str]] = {
+    "tail_drop": "drops at its tail, when it is full",
+    "codel": "drops what has waited for more than 5 ms, as CoDel and CAKE do",
+    "early": "drops before it is full, as RED and PIE do",
+}
+"""How a queue chooses what it drops."""
+
+BOTTLENECK_REASONS: Final[Mapping[str, str]] = {
+    "no_queue": "no queue stood for long while the path limited it",
+    "few_rounds": "a queue stood for too short a time",
+    "rate_varies": "the rate varied while a queue stood: others took part of it, or it changed",
+    "few_losses": "fewer than four losses or marks show it",
+    "delays_vary": "the delays at losses fit no discipline that is known",
+    "early_drops": "losses come before it is full",
+    "no_policer": "losses came with a queue, or rates between them differ",
+}
+"""Why a fact of the bottleneck is not known; signs of unknown causes are reasons, too."""
+
 _HELP: Final[Mapping[Cause, str]] = {
     "application": "An application that writes earlier, or more at a time; a faster path changes nothing.",
     "server": "A faster answer, or requests that do not wait for one another.",
@@ -154,6 +172,9 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
         found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
     found += _what_helps(flow)
     found += _queued(flow, beside)
+    if flow.main_cause in (*OF_THE_PATH, "recovery", "timeout"):
+        found += bottleneck(flow)
+    found += _path_changes(flow)
     found += _congestion_control(flow)
     return found
 
@@ -220,6 +241,45 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         f"Its congestion control behaves like {told}: "
         f"{predicted} of {compared} round trips are as predicted{left}."
     ]
+
+
+def bottleneck(flow: FlowCauses) -> list[str]:
+    """Return sentences on what a flow shows of the bottleneck of its path."""
+    found = []
+    if flow.capacity_bps is not None:
+        bounds = _bounds(flow.capacity_low_bps, flow.capacity_high_bps, format_rate_bps)
+        found.append(
+            f"The bottleneck carries {format_rate_bps(flow.capacity_bps)} ({bounds}, with IP headers)."
+        )
+    if flow.discipline is not None:
+        found.append(f"Its queue {DISCIPLINE_WORDS[flow.discipline]}{_full(flow)}.")
+    if flow.policer_bps is not None:
+        bounds = _bounds(flow.policer_low_bps, flow.policer_high_bps, format_rate_bps)
+        found.append(f"The policer lets {format_rate_bps(flow.policer_bps)} pass ({bounds}).")
+    return found
+
+
+def _path_changes(flow: FlowCauses) -> list[str]:
+    if not flow.path_changes or flow.path_change_ns is None:
+        return []
+    after = format_duration_s((flow.path_change_ns - flow.start_ns) / 1e9)
+    first = f"after {after}" if flow.path_changes == 1 else f"the first time after {after}"
+    return [f"Its path changed {counted(flow.path_changes, 'time')}, {first}: its packets had another TTL."]
+
+
+def _full(flow: FlowCauses) -> str:
+    """Return the delay and the size of a buffer that losses show."""
+    if flow.buffer_ms is None:
+        return ""
+    delay = f", at a delay of {format_ms(flow.buffer_ms)}"
+    if flow.buffer_bytes is None:
+        return delay
+    bounds = _bounds(flow.buffer_low_bytes, flow.buffer_high_bytes, format_bytes)
+    return f"{delay}: a buffer of {format_bytes(flow.buffer_bytes)} ({bounds})"
+
+
+def _bounds(low: float | None, high: float | None, form: Callable[[float | None], str]) -> str:
+    return f"{form(low)} to {form(high)}"
 
 
 def _queued(flow: FlowCauses, beside: Iterable[FlowCauses]) -> list[str]:

@@ -196,5 +196,5 @@ def truth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     import truth
 
     yield truth
-    for name in ("truth", "scenario"):
+    for name in ("truth", "scenario", "judge", "judge_bottlenecks"):
         sys.modules.pop(name, None)

@@ -19,7 +19,17 @@ FARM = Path(__file__).resolve().parents[1] / "evaluation" / "kernel_farm"
 def _programs_of_the_farm(monkeypatch):
     monkeypatch.syspath_prepend(str(FARM))
     yield
-    for name in ("scenario", "tcp_info", "truth", "run", "network", "endpoints", "judge", "judge_names"):
+    for name in (
+        "scenario",
+        "tcp_info",
+        "truth",
+        "run",
+        "network",
+        "endpoints",
+        "judge",
+        "judge_names",
+        "judge_bottlenecks",
+    ):
         sys.modules.pop(name, None)
 
 
@@ -168,6 +178,19 @@ def test_names_are_judged_by_what_sent():
     assert (vegas.names, vegas.is_right) == ((), False)
     assert table("limit", judged, lambda one: one.scenario.limit)[-1].startswith("| all | 2 | 1 | 1 |")
     assert "| vegas |  |  | 1 |" in matrix(judged)
+
+
+def test_bottlenecks_are_judged_by_settings_and_counters():
+    from judge_bottlenecks import described, judge, lines
+
+    runs = FARM.parents[1] / "tests" / "data" / "bottlenecks"
+    judged = [judge(folder, "sender") for folder in sorted(runs.iterdir())]
+    assert [one.true.discipline for one in judged] == ["tail_drop", "tail_drop", "codel"]
+    table = lines(judged)
+    assert "| capacity | 2 of 3 (67 %) | 2 of 2 (100 %) |" in table[2]
+    assert "| buffer | 1 of 1 (100 %) | 1 of 1 (100 %) |" in table[3]
+    assert table[6] == "| policer | 0 of 0 | 0 false of 3 | |"
+    assert "drops" not in described(judged[0])
 
 
 def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):

@@ -288,8 +288,8 @@ class Trace(Tables):
     def why(self, algorithms: Iterable[str] = ()) -> list[FlowCauses]:
         """Return why each direction with data of a TCP connection was no faster, by shares of its time.
 
-        Each has the congestion control that sent it, where the windows show it. Your own may be among them:
-        `algorithms` name them as `"mymodule:MyControl"`.
+        Each has what it shows of the bottleneck of its path, and the congestion control that sent it. Your
+        own may be among them: `algorithms` name them as `"mymodule:MyControl"`.
         """
         from tfrctrace.metrics.flow.causes import flow_causes
 
@@ -301,10 +301,11 @@ class Trace(Tables):
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.parsers.frames import joined_frame
 
-        self.read("flows", *OF_CONTROLS)
+        self.read("flows", "bottlenecks", *OF_CONTROLS)
         controls = self._controls(algorithms) if algorithms else self.congestion_controls
         parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_TOLD))
-        rows = (rows_of_causes(own_sums, own_flows, controls) for own_sums, own_flows in parts)
+        facts = self.bottlenecks, controls
+        rows = (rows_of_causes(own_sums, own_flows, *facts) for own_sums, own_flows in parts)
         first = next(rows)
         return joined_frame(chain([first], rows), first.clear())
 

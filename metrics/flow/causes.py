@@ -112,15 +112,20 @@ def no_data_shares(sums: pl.DataFrame) -> dict[tuple[int, str], float]:
 
 
 def rows_of_causes(
-    sums: pl.DataFrame, flows: pl.DataFrame, controls: pl.DataFrame | None = None
+    sums: pl.DataFrame,
+    flows: pl.DataFrame,
+    bottlenecks: pl.DataFrame | None = None,
+    controls: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return why each direction with data of a table of flows was no faster, as rows of `FlowCauses`.
 
-    `controls` has the congestion control of each, if it was looked for.
+    `bottlenecks` and `controls` have what is known of its path and of its congestion control, if they were
+    looked for.
     """
     found = causes_of_directions(sums)
-    if controls is not None:
-        found = found.join(controls, on=_OF_DIRECTION, how="left")
+    for facts in (bottlenecks, controls):
+        if facts is not None:
+            found = found.join(facts, on=_OF_DIRECTION, how="left")
     return found.join(flows.select(OF_TOLD), on=_OF_DIRECTION).sort(_OF_DIRECTION)
 
 

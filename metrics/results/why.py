@@ -33,6 +33,9 @@ Cause = Literal[
 ]
 """The causes of the core's table, in its order."""
 
+Discipline = Literal["tail_drop", "codel", "early"]
+"""Names of the core's table of bottlenecks."""
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -111,6 +114,45 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
             description="times that its window fell to 0.7 without a loss or a mark; null if it was not "
             "named by that"
         ),
+    ] = None
+    capacity_bps: Annotated[
+        float | None,
+        Meta(description="rate of the bottleneck at the IP layer; null: capacity_reason says why"),
+    ] = None
+    capacity_low_bps: Annotated[float | None, Meta(description="lower bound of capacity_bps")] = None
+    capacity_high_bps: Annotated[float | None, Meta(description="upper bound of capacity_bps")] = None
+    capacity_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
+    buffer_bytes: Annotated[
+        Count | None, Meta(description="buffer of the bottleneck; null: buffer_reason says why")
+    ] = None
+    buffer_low_bytes: Annotated[Count | None, Meta(description="lower bound of buffer_bytes")] = None
+    buffer_high_bytes: Annotated[Count | None, Meta(description="upper bound of buffer_bytes")] = None
+    buffer_ms: Annotated[
+        float | None, Meta(description="delay of the full buffer; null if losses do not show it")
+    ] = None
+    buffer_reason: Annotated[str | None, Meta(description="why buffer_bytes is not known; null if it is")] = (
+        None
+    )
+    discipline: Annotated[
+        Discipline | None,
+        Meta(description="how the queue of the bottleneck chooses what it drops; `early` as RED and PIE"),
+    ] = None
+    discipline_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
+    policer_bps: Annotated[
+        float | None, Meta(description="rate of a policer at the IP layer; null: policer_reason says why")
+    ] = None
+    policer_low_bps: Annotated[float | None, Meta(description="lower bound of policer_bps")] = None
+    policer_high_bps: Annotated[float | None, Meta(description="upper bound of policer_bps")] = None
+    policer_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
+    path_changes: Annotated[
+        Count | None,
+        Meta(
+            description="lasting changes of the TTL (hop limit) of its packets; null if fewer than 16 in a "
+            "row have the same"
+        ),
+    ] = None
+    path_change_ns: Annotated[
+        TimeNs | None, Meta(description="when the first of them was seen; null without one")
     ] = None
 
 

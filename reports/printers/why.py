@@ -85,7 +85,9 @@ def why_frame(rows: pl.DataFrame) -> pl.DataFrame:
         ("src_port", "dst_port", "payload_bytes", "changes", "flight_bytes", "window_bytes"), whole
     )
     types |= dict.fromkeys(("compared_rounds", "predicted_rounds", "rtt_probes", "delay_backoffs"), whole)
+    types |= dict.fromkeys(("buffer_bytes", "buffer_low_bytes", "buffer_high_bytes", "path_changes"), whole)
+    types |= dict.fromkeys((name for name in types if name.endswith("_reason")), pl.String)
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
-    types |= dict.fromkeys(("congestion_control", "congestion_control_reason"), pl.String)
-    types |= {"flow": pl.UInt32, "start_ns": pl.Int64}
+    types |= dict.fromkeys(("congestion_control", "discipline"), pl.String)
+    types |= {"flow": pl.UInt32, "start_ns": pl.Int64, "path_change_ns": pl.Int64}
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())

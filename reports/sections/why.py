@@ -13,11 +13,13 @@ from tfrctrace.reports.figures.predicted_windows import predicted_windows_figure
 from tfrctrace.reports.flow_rows import endpoint, flow_name
 from tfrctrace.reports.units import MISSING, counted, format_duration_s, format_share
 from tfrctrace.reports.why_words import (
+    BOTTLENECK_REASONS,
     CAUSE_WORDS,
     CONTROL_REASONS,
     OF_THE_PATH,
     SIGN_WORDS,
     bloat,
+    bottleneck,
     queue_ms,
     sentences,
     untold,
@@ -105,6 +107,11 @@ def ledger(directions: Sequence[FlowCauses | None]) -> Iterator[FlowProperty]:
     yield FlowProperty("main_cause", "the cause with the largest share of the time", main)
     controls = tuple(map(_control, directions))
     yield FlowProperty("congestion_control", "what it behaves like, or why that is not known", controls)
+    yield FlowProperty(
+        "bottleneck",
+        "capacity, queue and policer, or why they are not known",
+        tuple(map(_bottleneck, directions)),
+    )
     signs = tuple(SIGN_WORDS[one.main_sign] if one else MISSING for one in directions)
     yield FlowProperty("main_sign", "the sign that decided", signs)
     for cause in CAUSES:
@@ -122,6 +129,15 @@ def _control(flow: FlowCauses | None) -> str:
     if names is not None:
         return " or ".join(names.split("|"))
     return MISSING if reason is None else CONTROL_REASONS.get(reason) or SIGN_WORDS[reason]
+
+
+def _bottleneck(flow: FlowCauses | None) -> str:
+    """Return what is known of the bottleneck, or why its capacity is not."""
+    if flow is None:
+        return MISSING
+    reason = flow.capacity_reason
+    why = "" if reason is None else BOTTLENECK_REASONS.get(reason) or SIGN_WORDS[reason]
+    return " ".join(bottleneck(flow)) or why or MISSING
 
 
 def _largest(content: ReportContent) -> list[FlowCauses]:

@@ -35,7 +35,8 @@ UNCHANGED_COLUMNS = (
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
     | {"class", "evidence", "spurious", "repair", "unit", "p_from", "rtt_method", "mode", "finding"}
     | {"end", "ended", "outside", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports"}
-    | {"reason", "fate", "cause", "sign", "second_cause"}
+    | {"reason", "fate", "cause", "sign", "second_cause", "discipline", "capacity_reason"}
+    | {"buffer_reason", "discipline_reason", "policer_reason"}
     # what a user calls flows, what a program calls its variables, a simulation its agents
     | {"label", "name", "agent"}
     # durations of groups

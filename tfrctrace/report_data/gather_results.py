@@ -45,7 +45,8 @@ _TABLES: Final[tuple[TableName, ...]] = (
 )
 """Tables collected besides flows and bins; none of them has a row per packet."""
 
-_OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", "causes", "cause_sums")
+_OF_CAUSES: Final[tuple[TableName, ...]] = ("causes", "cause_sums", "bottlenecks")
+_OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", *_OF_CAUSES)
 """Tables with rows for each round of data: of many packets they are most of what is collected."""
 
 _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
@@ -114,7 +115,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     }
     tables["variables"] = with_flows(tables["variables"], flows)
     tables["rounds"] = _drawn_rounds(flows, sampled)
-    for name in ("causes", "cause_sums"):
+    for name in _OF_CAUSES:
         tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
     controls, predicted = _congestion_controls(flows, tables["cause_sums"], sampled)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()

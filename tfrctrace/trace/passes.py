@@ -35,6 +35,7 @@ TableName = Literal[
     "rounds",
     "causes",
     "cause_sums",
+    "bottlenecks",
     "variables",
     "feedback",
     "loss_events",

@@ -72,6 +72,11 @@ class Tables(Passes, ABC):
         return self.table("cause_sums").frame()
 
     @property
+    def bottlenecks(self) -> pl.DataFrame:
+        """One row for each direction with data of TCP: capacity, buffer and queue of its bottleneck."""
+        return self.table("bottlenecks").frame()
+
+    @property
     def feedback(self) -> pl.DataFrame:
         """One row for each report of a TFRC receiver: its values, and the resulting state of the sender."""
         return self.table("feedback").frame()

@@ -76,7 +76,7 @@ impl Options {
 
     /// Whether tables show what held connections back.
     pub(super) fn needs_ledgers(&self) -> bool {
-        self.collects("causes") || self.collects("cause_sums")
+        ["causes", "cause_sums", "bottlenecks"].iter().any(|table| self.collects(table))
     }
 
     /// Room for the samples of a table, if it is collected.

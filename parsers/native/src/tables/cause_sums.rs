@@ -30,7 +30,7 @@ pub struct CauseSum {
 }
 
 impl CauseSum {
-    fn of(stretch: Stretch, start_ns: i64, of: &OfDirection) -> Self {
+    fn of(stretch: Stretch, start_ns: i64, of: &OfDirection<'_>) -> Self {
         let OfDirection { flow, name: direction, base_rtt_ns, .. } = *of;
         let (duration_ns, longest_ns, stretches) = (0, 0, 0);
         Self { flow, direction, base_rtt_ns, start_ns, duration_ns, longest_ns, stretches, stretch }

@@ -7,22 +7,30 @@ use super::rounds::ms;
 use super::shown::{Shown, each_flow};
 use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
-use crate::flow::tcp::causes::{Cause, Sign, Stretch, View, hidden, ledger};
+use crate::flow::tcp::causes::{Bottleneck, Cause, Hops, Sign, Stretch, View, Waits, hidden, ledger};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
 /// What held a direction with data back.
-pub(super) struct OfDirection {
+pub(super) struct OfDirection<'a> {
     pub flow: u32,
     pub side: Side,
     pub name: &'static str,
     pub base_rtt_ns: Option<i64>,
+    pub hops: Hops,
     start_ns: i64,
     stretches: Vec<Stretch>,
+    /// What it waited for, or why that does not show.
+    waits: Result<&'a Waits, Sign>,
 }
 
-impl OfDirection {
+impl OfDirection<'_> {
+    /// What it shows of the bottleneck of its path, or why it shows nothing.
+    pub fn bottleneck(&self) -> Result<Bottleneck, Sign> {
+        self.waits.map(|waits| Bottleneck::of(waits, &self.stretches))
+    }
+
     /// Its stretches in order, each with the time at which it began.
     pub fn stretches(&self) -> impl Iterator<Item = (i64, Stretch)> {
         let mut start_ns = self.start_ns;
@@ -33,7 +41,7 @@ impl OfDirection {
 /// Give what held each direction with data back, by flow and side, to `take`.
 pub(super) fn each_direction(
     analysis: &Analysis,
-    mut take: impl FnMut(Shown<'_>, OfDirection),
+    mut take: impl FnMut(Shown<'_>, OfDirection<'_>),
 ) -> io::Result<()> {
     let Some(ledgers) = &analysis.results.ledgers else { return Ok(()) };
     each_flow(analysis, |shown, flow| {
@@ -48,8 +56,10 @@ pub(super) fn each_direction(
                     side,
                     name: direction_name(side, forward),
                     base_rtt_ns: waits.path.base_rtt_ns().filter(|_| hides.is_none()),
+                    hops: view.hops,
                     start_ns: waits.start_ns.unwrap_or(0),
                     stretches: hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign)),
+                    waits: hides.map_or(Ok(waits), Err),
                 },
             );
         }

@@ -4,6 +4,7 @@
 //! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and
 //! the JSON schema of them.
 
+mod bottlenecks;
 mod cause_sums;
 mod causes;
 mod column;
@@ -96,6 +97,10 @@ pub const TABLES: &[Table] = &[
     Table::of_pass::<cause_sums::CauseSums>(
         "cause_sums",
         "each cause and sign that held a direction with data back, over all of its stretches",
+    ),
+    Table::of_pass::<bottlenecks::Bottlenecks>(
+        "bottlenecks",
+        "each direction of a TCP connection with data, with what it shows of the bottleneck of its path",
     ),
     Table::of_pass::<variables::Variables>(
         "variables",

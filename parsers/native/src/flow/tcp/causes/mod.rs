@@ -4,21 +4,27 @@
 //! the sender saw them, if the capture is elsewhere. [`waits`] takes them one by one and says what the
 //! sender waited for between its data; [`path`] what the path did meanwhile. At the end
 //! [`ledger`] gives each stretch a [`Cause`], with the help of [`network`] where the congestion window
-//! was the limit. It is only done if the table `causes` is wanted: there is a wait for nearly every
+//! was the limit, and [`bottleneck`] tells what the path is like. It is only done if the table `causes` is wanted: there is a wait for nearly every
 //! packet.
 
+mod bottleneck;
 mod cause;
+mod hops;
+mod interval;
 mod ledger;
 mod moment;
 mod network;
 mod path;
+mod policer;
 mod sender_clock;
 #[cfg(test)]
 mod tests;
 mod view;
 mod waits;
 
+pub use bottleneck::{Bottleneck, Discipline, Untold};
 pub use cause::{Cause, Sign};
+pub use hops::Hops;
 pub use ledger::{Stretch, hidden, ledger};
 use moment::{Event, Moment};
 pub use view::View;
@@ -69,6 +75,9 @@ impl Ledgers {
         let Some(both) = self.flows.get_mut(index).map(|both| both.get_or_insert_default()) else { return };
         let stamp = packet.network.tcp().and_then(|tcp| tcp.options.timestamp);
         for (of, view) in [Side::Low, Side::High].into_iter().zip(both.iter_mut()) {
+            if of == side {
+                view.hops.on_packet(packet.time_ns, packet.network.ttl);
+            }
             if let Some(moment) = Moment::of(connection, of, (side, packet), outcome) {
                 let before = view.kept();
                 view.on_moment(moment, of == side, stamp, connection.half(of).near_ns());

@@ -3,8 +3,12 @@
 use super::super::classify::class::Class;
 use super::super::{Connection, HalfConnection, Outcome};
 use crate::flow::rtt_statistics::RttMethod;
-use crate::packet::event::{Packet, Tcp, TcpFlags};
+use crate::packet::event::{Family, Packet, Tcp, TcpFlags};
 use crate::packet::key::Side;
+
+/// Bytes of the headers of IP without options (RFC 791 section 3.1, RFC 8200 section 3).
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 40;
 
 /// What a packet is for the data of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +27,12 @@ pub enum Event {
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub time_ns: i64,
+    /// When it can have been at the sender at the earliest: at the pace of the path, not of its jitter.
+    pub earliest_ns: i64,
     pub event: Event,
-    /// Bytes of its payload.
+    /// Bytes of its payload, and of its headers of TCP and IP.
     pub payload: u32,
+    pub headers: u32,
     /// Position after the highest sent.
     pub next: i64,
     /// Bytes acknowledged, also by SACK.
@@ -60,8 +67,10 @@ impl Moment {
         };
         Some(Self {
             time_ns: packet.time_ns,
+            earliest_ns: packet.time_ns,
             event,
             payload,
+            headers: headers(packet),
             next: half.sent.next,
             delivered: half.delivered(),
             window_end: Some(window_end).filter(|&end| end != i64::MAX),
@@ -76,6 +85,12 @@ impl Moment {
     pub fn flight(&self) -> i64 {
         self.next - self.delivered
     }
+}
+
+/// Bytes of the headers of TCP and IP, whose options are rare.
+fn headers(packet: &Packet) -> u32 {
+    let ip = if packet.network.endpoints.family == Family::V6 { IPV6_HEADER } else { IPV4_HEADER };
+    ip + u32::from(packet.network.header_bytes)
 }
 
 fn data_event(tcp: &Tcp, payload: u32, half: &HalfConnection, outcome: &Outcome) -> Event {

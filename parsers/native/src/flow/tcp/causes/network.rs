@@ -2,17 +2,12 @@
 
 use super::cause::{Cause, Sign};
 use super::path::{Cut, CutReason, Lap, Path};
+use super::policer::policer_rate;
 
 /// Growth of the rate from one round trip to the next below which the path is full, and how many of
 /// them show it (as BBR leaves its Startup: draft-ietf-ccwg-bbr section 5.3.1.2).
 const GROWTH: f64 = 1.25;
 const FULL_LAPS: u32 = 3;
-/// A queue lengthens the round trip by this part of the base, and by this time.
-const QUEUE_PART: f64 = 0.1;
-const QUEUE_NS: f64 = 2_000_000.0;
-/// Losses between which rates are compared, and how much those of a policer vary.
-const LOSSES: usize = 4;
-const EQUAL: f64 = 0.15;
 /// Round trips, and time, over which a rate is taken: shorter ones depend on where segments fall.
 const BLOCK_LAPS: usize = 8;
 const BLOCK_NS: i64 = 500_000_000;
@@ -40,7 +35,6 @@ struct Block {
 /// The path of a direction, judged.
 pub struct Network<'a> {
     path: &'a Path,
-    base_ns: i64,
     /// When slow start ended.
     exit_ns: i64,
     capacity: f64,
@@ -51,43 +45,19 @@ pub struct Network<'a> {
 
 impl<'a> Network<'a> {
     pub fn of(path: &'a Path) -> Self {
-        let base_ns = path.base_rtt_ns().unwrap_or(0);
         let first_cut_ns = path.cuts.first().map_or(i64::MAX, |cut| cut.time_ns);
         let exit_ns = first_cut_ns.min(full_at(&path.laps).unwrap_or(i64::MAX));
-        let mut network =
-            Self { path, base_ns, exit_ns, capacity: 0.0, blocks: Vec::new(), cuts: Vec::new() };
+        let mut network = Self { path, exit_ns, capacity: 0.0, blocks: Vec::new(), cuts: Vec::new() };
         network.blocks = network.blocks();
         network.capacity =
             quantile(network.blocks.iter().map(|block| block.rate).collect(), CAPACITY_QUANTILE);
-        let is_policed = network.is_policed();
+        let is_policed = policer_rate(path).is_some();
         network.cuts = path.cuts.iter().map(|cut| network.meaning(cut, is_policed)).collect();
         network
     }
 
-    fn has_queue(&self, rtt_ns: i64) -> bool {
-        let queue_ns = (rtt_ns - self.base_ns) as f64;
-        queue_ns > QUEUE_NS.max(QUEUE_PART * self.base_ns as f64)
-    }
-
-    /// Whether losses come without a queue and after equal rates: a token bucket.
-    fn is_policed(&self) -> bool {
-        let losses: Vec<&Cut> = self.path.cuts.iter().filter(|cut| cut.reason != CutReason::Mark).collect();
-        let unqueued = losses.iter().filter(|cut| !self.has_queue(cut.least_rtt_ns)).count();
-        if losses.len() < LOSSES || 4 * unqueued < 3 * losses.len() {
-            return false;
-        }
-        let rates: Vec<f64> = losses
-            .windows(2)
-            .filter_map(|pair| {
-                let ns = pair[1].time_ns.saturating_sub(pair[0].time_ns);
-                (ns / 2 > self.base_ns).then(|| (pair[1].delivered - pair[0].delivered) as f64 / ns as f64)
-            })
-            .collect();
-        rates.len() + 1 >= LOSSES && spread(&rates) < EQUAL
-    }
-
     fn meaning(&self, cut: &Cut, is_policed: bool) -> Found {
-        let has_queue = self.has_queue(cut.rtt_ns);
+        let has_queue = self.path.has_queue(cut.rtt_ns);
         match cut.reason {
             CutReason::Mark => (Cause::Mark, Sign::EchoedMark, Some(Cause::Bottleneck)),
             _ if is_policed => (Cause::Policer, Sign::EqualRates, Some(Cause::Loss)),
@@ -147,7 +117,7 @@ impl<'a> Network<'a> {
             rest = after;
             let bytes: f64 = laps.iter().map(|lap| f64::from(lap.bytes)).sum();
             let ns: f64 = laps.iter().map(|lap| lap.duration_ns as f64).sum();
-            let queued = laps.iter().filter(|lap| self.has_queue(lap.rtt_ns)).count();
+            let queued = laps.iter().filter(|lap| self.path.has_queue(lap.rtt_ns)).count();
             let end_ns = laps.last().map_or(0, |lap| lap.end_ns);
             blocks.push(Block { end_ns, rate: bytes * 1e9 / ns.max(1.0), has_queue: 2 * queued > count });
         }

@@ -11,6 +11,12 @@ pub enum CutReason {
     Mark,
 }
 
+/// A queue lengthens the round trip by this part of the base, and by this time.
+const QUEUE_PART: f64 = 0.1;
+const QUEUE_NS: f64 = 2_000_000.0;
+/// Delay of a queue at which CoDel begins to drop (RFC 8289 section 4.3).
+const CODEL_TARGET_NS: i64 = 5_000_000;
+
 /// A reduction of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
@@ -19,8 +25,13 @@ pub struct Cut {
     /// Round-trip time of the newest data before it, and the shortest one of the lap before it.
     pub rtt_ns: i64,
     pub least_rtt_ns: i64,
-    /// Bytes delivered up to it.
-    pub delivered: i64,
+    /// Longest round-trip time since the cut before.
+    pub most_rtt_ns: i64,
+    /// When the newest data before the lost or marked ones were sent, and the position after them.
+    pub sent_ns: i64,
+    pub sent: i64,
+    /// How long the delay of the queue had been above the target of CoDel; None if always.
+    pub above_target_ns: Option<i64>,
 }
 
 /// A time of one round trip.
@@ -32,6 +43,8 @@ pub struct Lap {
     pub bytes: u32,
     /// Shortest round-trip time in it.
     pub rtt_ns: i64,
+    /// Whether losses were repaired in it.
+    pub is_repairing: bool,
 }
 
 impl Lap {
@@ -39,6 +52,15 @@ impl Lap {
     pub fn rate(&self) -> f64 {
         f64::from(self.bytes) * 1e9 / self.duration_ns as f64
     }
+}
+
+/// The newest data with a round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Newest {
+    rtt_ns: i64,
+    acked_ns: i64,
+    /// Position after them.
+    end: i64,
 }
 
 /// Laps and cuts of a direction, in order.
@@ -50,8 +72,13 @@ pub struct Path {
     lap_start_ns: Option<i64>,
     lap_delivered: i64,
     lap_rtt_ns: Option<i64>,
-    last_rtt_ns: i64,
+    newest: Newest,
+    /// Longest round-trip time since the last cut.
+    most_rtt_ns: i64,
+    /// When the delay of the queue was last below the target of CoDel.
+    below_target_ns: Option<i64>,
     was_repairing: bool,
+    is_lap_repairing: bool,
     /// Whether the receiver echoed a mark since the last cut.
     is_marked: bool,
 }
@@ -62,17 +89,24 @@ impl Path {
         self.base_rtt_ns
     }
 
+    /// Whether a round-trip time tells of a queue.
+    pub fn has_queue(&self, rtt_ns: i64) -> bool {
+        let base_ns = self.base_rtt_ns.unwrap_or(0);
+        (rtt_ns - base_ns) as f64 > QUEUE_NS.max(QUEUE_PART * base_ns as f64)
+    }
+
     /// The round-trip times so far were those of a part of the path.
     pub fn forget_rtts(&mut self) {
-        (self.base_rtt_ns, self.lap_rtt_ns, self.last_rtt_ns) = (None, None, 0);
+        (self.base_rtt_ns, self.lap_rtt_ns, self.newest, self.most_rtt_ns) =
+            (None, None, Newest::default(), 0);
+        self.below_target_ns = None;
     }
 
     pub fn on_moment(&mut self, moment: &Moment, is_repairing: bool) {
         if let Some(rtt_ns) = moment.rtt_ns.and_then(|ns| i64::try_from(ns).ok()).filter(|&ns| ns > 0) {
-            self.last_rtt_ns = rtt_ns;
-            self.base_rtt_ns = Some(self.base_rtt_ns.map_or(rtt_ns, |base| base.min(rtt_ns)));
-            self.lap_rtt_ns = Some(self.lap_rtt_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+            self.on_rtt(rtt_ns, moment);
         }
+        self.is_lap_repairing |= is_repairing;
         match moment.event {
             Event::Acknowledgement { echoes_mark, .. } => {
                 self.is_marked |= echoes_mark;
@@ -90,29 +124,53 @@ impl Path {
         self.was_repairing = is_repairing;
     }
 
+    fn on_rtt(&mut self, rtt_ns: i64, moment: &Moment) {
+        let base_ns = self.base_rtt_ns.map_or(rtt_ns, |base| base.min(rtt_ns));
+        self.base_rtt_ns = Some(base_ns);
+        self.lap_rtt_ns = Some(self.lap_rtt_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+        self.most_rtt_ns = self.most_rtt_ns.max(rtt_ns);
+        self.newest = Newest { rtt_ns, acked_ns: moment.time_ns, end: moment.delivered };
+        if rtt_ns.saturating_sub(base_ns) < CODEL_TARGET_NS {
+            self.below_target_ns = Some(moment.time_ns);
+        }
+    }
+
     fn on_acknowledgement(&mut self, moment: &Moment) {
         let Some(start_ns) = self.lap_start_ns.filter(|_| moment.flight() > 0) else {
             // A lap has data in flight all the time.
-            self.lap_start_ns = (moment.flight() > 0).then_some(moment.time_ns);
-            self.lap_delivered = moment.delivered;
-            self.lap_rtt_ns = None;
+            self.lap_start_ns = (moment.flight() > 0).then_some(moment.earliest_ns);
+            self.begin_lap(moment);
             return;
         };
-        let duration_ns = moment.time_ns.saturating_sub(start_ns);
+        let duration_ns = moment.earliest_ns.saturating_sub(start_ns);
         let Some(rtt_ns) = self.lap_rtt_ns.filter(|&ns| duration_ns >= ns.max(1)) else { return };
         let bytes = moment.delivered.saturating_sub(self.lap_delivered);
         let bytes = u32::try_from(bytes).unwrap_or_default();
-        self.laps.push(Lap { end_ns: moment.time_ns, duration_ns, bytes, rtt_ns });
-        self.lap_start_ns = Some(moment.time_ns);
+        let is_repairing = self.is_lap_repairing;
+        self.laps.push(Lap { end_ns: moment.earliest_ns, duration_ns, bytes, rtt_ns, is_repairing });
+        self.lap_start_ns = Some(moment.earliest_ns);
+        self.begin_lap(moment);
+    }
+
+    fn begin_lap(&mut self, moment: &Moment) {
         self.lap_delivered = moment.delivered;
         self.lap_rtt_ns = None;
+        self.is_lap_repairing = self.was_repairing;
     }
 
     fn cut(&mut self, moment: &Moment, reason: CutReason) {
-        let rtt_ns = self.last_rtt_ns;
-        let least_rtt_ns = self.laps.last().map_or(rtt_ns, |lap| lap.rtt_ns);
-        let (time_ns, delivered) = (moment.time_ns, moment.delivered);
-        self.cuts.push(Cut { time_ns, reason, rtt_ns, least_rtt_ns, delivered });
+        let Newest { rtt_ns, acked_ns, end } = self.newest;
+        self.cuts.push(Cut {
+            time_ns: moment.time_ns,
+            reason,
+            rtt_ns,
+            least_rtt_ns: self.laps.last().map_or(rtt_ns, |lap| lap.rtt_ns),
+            most_rtt_ns: self.most_rtt_ns.max(rtt_ns),
+            sent_ns: acked_ns.saturating_sub(rtt_ns),
+            sent: end,
+            above_target_ns: self.below_target_ns.map(|below_ns| acked_ns.saturating_sub(below_ns)),
+        });
         self.is_marked = false;
+        self.most_rtt_ns = 0;
     }
 }

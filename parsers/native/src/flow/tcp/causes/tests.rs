@@ -28,8 +28,10 @@ impl Sender {
         self.waits.on_packet(time_ms * MS);
         self.waits.on_moment(&Moment {
             time_ns: time_ms * MS,
+            earliest_ns: time_ms * MS,
             event,
             payload: payload as u32,
+            headers: 52,
             next: self.next,
             delivered: self.delivered,
             window_end: Some(self.delivered + self.window),
@@ -218,8 +220,10 @@ fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
     let (near_ns, window) = (Some(40 * MS), 8 * MSS);
     let moment = |time_ms: i64, event, next, delivered| Moment {
         time_ns: time_ms * MS,
+        earliest_ns: time_ms * MS,
         event,
         payload: MSS as u32,
+        headers: 52,
         next,
         delivered,
         window_end: Some(delivered + window),
@@ -302,8 +306,10 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
             let payload = MSS as u32;
             let moment = Moment {
                 time_ns,
+                earliest_ns: time_ns,
                 event,
                 payload,
+                headers: 52,
                 next,
                 delivered,
                 window_end,

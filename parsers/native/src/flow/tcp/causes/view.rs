@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::sender_clock::SenderClock;
 use super::waits::saturated;
-use super::{Moment, Waits};
+use super::{Hops, Moment, Waits};
 use crate::packet::seq::SeqNumber;
 
 /// The capture is at a sender that is nearer than this.
@@ -56,6 +56,7 @@ struct Arrived {
 #[derive(Debug, Default)]
 pub struct View {
     pub waits: Waits,
+    pub hops: Hops,
     on_the_way: VecDeque<OnTheWay>,
     clock: SenderClock,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
@@ -107,6 +108,7 @@ impl View {
             let rtt_ns = near_ns.saturating_add(self.queue_ns).unsigned_abs();
             moment.rtt_ns = moment.rtt_ns.map(|ns| ns.saturating_add(rtt_ns));
             moment.time_ns = time_ns.saturating_add(near_ns);
+            moment.earliest_ns = moment.time_ns;
             self.on_the_way.push_back(OnTheWay { moment, value: stamp.map(|(value, _)| value) });
             if self.on_the_way.len() > ON_THE_WAY {
                 self.let_first_arrive(time_ns, false);

@@ -145,6 +145,8 @@ pub struct Waits {
     /// Whether writes end with PSH.
     has_pushes: bool,
     full_size: u32,
+    /// Bytes of the headers of the newest data.
+    headers: u32,
     /// Nanoseconds for 1024 bytes between packets that left alone, and how many in a row agreed.
     pace: (i64, u8),
     is_opener: bool,
@@ -204,6 +206,11 @@ impl Waits {
         self.sent.is_some()
     }
 
+    /// Payload of a full packet, and its bytes as IP carries it.
+    pub fn packet(&self) -> (u32, u32) {
+        (self.full_size, self.full_size.saturating_add(self.headers))
+    }
+
     /// Time within which data follow an acknowledgement at once.
     fn prompt_ns(&self) -> i64 {
         let (least, most) = PROMPT_NS;
@@ -233,7 +240,7 @@ impl Waits {
     }
 
     fn note_size(&mut self, moment: &Moment) {
-        self.full_size = moment.full_size;
+        (self.full_size, self.headers) = (moment.full_size, moment.headers);
         let (size, times) = &mut self.usual;
         *times = if *size == moment.payload { times.saturating_add(1) } else { 1 };
         *size = moment.payload;

@@ -1,0 +1,269 @@
+//! What a flow shows of the bottleneck of its path: capacity, buffer and the discipline of its queue.
+//!
+//! While a queue stands, the bottleneck never idles, and what it delivers is its capacity (at the IP layer,
+//! RFC 5136 section 2.3), unless others take a part of it: then the rate varies. Where the queue drops at its
+//! tail, losses come at one delay, the longest that there is: buffer over capacity.
+
+use super::cause::Cause;
+use super::interval::{Interval, quantile};
+use super::ledger::Stretch;
+use super::path::{Cut, CutReason, Lap, Path};
+use super::policer::policer_rate;
+use super::waits::Waits;
+
+/// Full segments, and time, over which a rate is taken: acknowledgements are for some segments, and timers
+/// are coarse.
+const BLOCK_SEGMENTS: i64 = 32;
+const BLOCK_NS: i64 = 100_000_000;
+/// Such rates that tell whether they vary.
+const BLOCKS: usize = 4;
+/// The part by which the rate of a flow that is alone varies at most (quartiles).
+const STEADY: f64 = 0.05;
+/// Share of rates on either side that is left out of the interval of a capacity, and its least error.
+const TAIL: f64 = 0.1;
+const CAPACITY_ERROR: f64 = 0.005;
+/// Losses or marks from which a discipline is told.
+const DROPS: usize = 4;
+const EARLY_DROPS: usize = 6;
+/// Delays within this part of their middle, or a packet, are one level; half of all losses come at it.
+const LEVEL: f64 = 0.08;
+const PACKETS: f64 = 1.2;
+/// A full queue drops at its longest delay: this part of it, for delayed acknowledgements.
+const LONGEST: f64 = 0.95;
+/// By how much timestamps, which date data away from their sender, make a queue look shorter: two usual ticks.
+const STAMP_ERROR_NS: f64 = 2_000_000.0;
+/// CoDel drops first when the delay was above its target for an interval of 100 ms (RFC 8289 section 4.2), and
+/// what is left of its queue is short.
+const CODEL_NS: (f64, f64) = (90e6, 400e6);
+const CODEL_QUEUE_NS: f64 = 50e6;
+/// Losses that a queue explains come above this share of the round-trip times since the last, on average; by
+/// chance they come above half of them.
+const ABOVE: f64 = 0.8;
+
+named_enum! {
+    /// Why a fact is not told.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Untold {
+        /// Round-trip times were never longer for long while the path limited the flow.
+        NoQueue = "no_queue",
+        /// A queue stood, but for too short a time.
+        FewRounds = "few_rounds",
+        /// The rate varied while a queue stood: others take a part of it, or the capacity varies.
+        RateVaries = "rate_varies",
+        /// Less than four losses or marks.
+        FewLosses = "few_losses",
+        /// Delays at losses fit no discipline.
+        DelaysVary = "delays_vary",
+        /// Losses come before the buffer is full.
+        EarlyDrops = "early_drops",
+        /// Losses come with a queue, or rates between them differ.
+        NoPolicer = "no_policer",
+    }
+}
+
+named_enum! {
+    /// How a queue chooses what it drops.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Discipline {
+        /// What finds it full.
+        TailDrop = "tail_drop",
+        /// What waits longer than 5 ms, after 100 ms.
+        CoDel = "codel",
+        /// By chance, before it is full (as RED and PIE).
+        Early = "early",
+    }
+}
+
+type Told<T> = Result<T, Untold>;
+
+/// What a direction shows of its bottleneck. Rates are in bit/s, all at the IP layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottleneck {
+    pub capacity: Told<Interval>,
+    /// Bytes.
+    pub buffer: Told<Interval>,
+    /// Delay of the full buffer.
+    pub buffer_ns: Option<f64>,
+    pub discipline: Told<Discipline>,
+    pub policer: Told<Interval>,
+}
+
+impl Bottleneck {
+    /// What the waits of a direction and its causes show.
+    pub fn of(waits: &Waits, stretches: &[Stretch]) -> Self {
+        let (full_size, packet) = waits.packet();
+        let on_wire = f64::from(packet) / f64::from(full_size.max(1));
+        let path = &waits.path;
+        let rates = standing_rates(path, stretches, i64::from(full_size));
+        let capacity = capacity(&rates).map(|rate| rate.times(8.0 * on_wire));
+        let packet_ns = capacity.map_or(0.0, |rate| f64::from(packet) * 8e9 / rate.value);
+        let drops = Drops::of(path);
+        let level = drops.level(packet_ns);
+        let discipline = drops.discipline(level, capacity.err());
+        let error_ns = if waits.is_estimated { STAMP_ERROR_NS } else { 0.0 };
+        let buffer_ns = level
+            .filter(|_| discipline == Ok(Discipline::TailDrop))
+            .map(|level| Interval { high: level.high + error_ns, ..level });
+        let buffer = match (discipline, buffer_ns, capacity) {
+            (Err(untold), ..) | (_, Some(_), Err(untold)) => Err(untold),
+            (_, Some(delay_ns), Ok(rate)) => Ok(held_bytes(delay_ns, rate, f64::from(packet))),
+            (_, None, _) => Err(Untold::EarlyDrops),
+        };
+        let policer = policer_rate(path).ok_or(Untold::NoPolicer);
+        Self {
+            capacity,
+            buffer,
+            buffer_ns: buffer_ns.map(|level| level.value),
+            discipline,
+            policer: policer.map(|rate| rate.times(8.0 * on_wire)),
+        }
+    }
+}
+
+/// What waits in a queue for a time, give or take the packet that was accepted or dropped.
+fn held_bytes(delay_ns: Interval, rate: Interval, packet: f64) -> Interval {
+    let bytes = |ns: f64, rate: f64| ns * rate / 8e9;
+    Interval {
+        low: (bytes(delay_ns.low, rate.low) - packet).max(0.0),
+        value: bytes(delay_ns.value, rate.value),
+        high: bytes(delay_ns.high, rate.high) + packet,
+    }
+}
+
+fn capacity(rates: &[f64]) -> Told<Interval> {
+    let steady = Interval::of_quartiles(rates).ok_or(Untold::NoQueue)?;
+    if rates.len() < BLOCKS {
+        return Err(Untold::FewRounds);
+    }
+    if steady.width() > STEADY {
+        return Err(Untold::RateVaries);
+    }
+    let most = Interval::of_quantiles(rates, TAIL).ok_or(Untold::NoQueue)?;
+    Ok(most.widened(CAPACITY_ERROR))
+}
+
+/// Payload rates while a queue stood, sorted.
+fn standing_rates(path: &Path, stretches: &[Stretch], full_size: i64) -> Vec<f64> {
+    let (mut bytes, mut ns) = (0_i64, 0_i64);
+    let mut rates = Vec::new();
+    for lap in &path.laps {
+        if lap.is_repairing || !path.has_queue(lap.rtt_ns) || !is_of_path(lap, stretches) {
+            continue;
+        }
+        bytes = bytes.saturating_add(lap.bytes.into());
+        ns = ns.saturating_add(lap.duration_ns);
+        if bytes >= BLOCK_SEGMENTS.saturating_mul(full_size) && ns >= BLOCK_NS {
+            rates.push(bytes as f64 * 1e9 / ns as f64);
+            (bytes, ns) = (0, 0);
+        }
+    }
+    rates.sort_by(f64::total_cmp);
+    rates
+}
+
+/// Whether the path limited the flow all through a lap.
+fn is_of_path(lap: &Lap, stretches: &[Stretch]) -> bool {
+    let begin_ns = lap.end_ns.saturating_sub(lap.duration_ns);
+    let first = stretches.partition_point(|stretch| stretch.end_ns <= begin_ns);
+    let last = stretches.partition_point(|stretch| stretch.end_ns < lap.end_ns);
+    stretches.get(first..=last.min(stretches.len().saturating_sub(1))).is_some_and(|during| {
+        during.iter().all(|stretch| {
+            matches!(
+                stretch.cause,
+                Cause::SlowStart
+                    | Cause::Bottleneck
+                    | Cause::SharedBottleneck
+                    | Cause::Policer
+                    | Cause::Loss
+                    | Cause::Mark
+            )
+        })
+    })
+}
+
+/// Delays of a queue at which it dropped or marked.
+struct Drops {
+    /// Sorted.
+    delays_ns: Vec<f64>,
+    /// Median part of the longest delay since the cut before.
+    of_longest: f64,
+    /// Median time for which the delay had been above CoDel's target.
+    above_target_ns: f64,
+    /// Mean share of the laps since the cut before that were shorter.
+    above: f64,
+    marks: usize,
+    has_queue: bool,
+}
+
+impl Drops {
+    fn of(path: &Path) -> Self {
+        let base_ns = path.base_rtt_ns().unwrap_or(0);
+        let delay_ns = |cut: &Cut| (cut.rtt_ns - base_ns).max(0) as f64;
+        let sorted = |value: &dyn Fn(&Cut) -> f64| {
+            let mut values: Vec<f64> = path.cuts.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let median = |value: &dyn Fn(&Cut) -> f64| quantile(&sorted(value), 0.5).unwrap_or(0.0);
+        Self {
+            delays_ns: sorted(&delay_ns),
+            of_longest: median(&|cut| delay_ns(cut) / (cut.most_rtt_ns - base_ns).max(1) as f64),
+            above_target_ns: median(&|cut| cut.above_target_ns.map_or(f64::MAX, |ns| ns as f64)),
+            above: mean_above(path),
+            marks: path.cuts.iter().filter(|cut| cut.reason == CutReason::Mark).count(),
+            has_queue: path.has_queue(median(&|cut| cut.rtt_ns as f64) as i64),
+        }
+    }
+
+    /// The delay at which half of the losses come; None if there is none.
+    fn level(&self, packet_ns: f64) -> Option<Interval> {
+        let count = self.delays_ns.len().div_ceil(2).max(DROPS);
+        let narrowest = self.delays_ns.windows(count).min_by(|one, other| {
+            let width = |window: &[f64]| window.last().unwrap_or(&0.0) - window.first().unwrap_or(&0.0);
+            width(one).total_cmp(&width(other))
+        })?;
+        let level = Interval::of_quantiles(narrowest, 0.0)?;
+        let width = level.high - level.low;
+        (width <= (LEVEL * level.value).max(PACKETS * packet_ns)).then_some(level)
+    }
+
+    fn discipline(&self, level: Option<Interval>, no_capacity: Option<Untold>) -> Told<Discipline> {
+        let count = self.delays_ns.len();
+        if count < DROPS {
+            return Err(Untold::FewLosses);
+        }
+        if !self.has_queue {
+            return Err(Untold::NoQueue);
+        }
+        if self.of_longest >= LONGEST {
+            let is_full = level.is_some() && 10 * self.marks < count;
+            return if is_full { Ok(Discipline::TailDrop) } else { Err(Untold::DelaysVary) };
+        }
+        // Others, or a capacity that varies, change the delay too.
+        if let Some(untold) = no_capacity {
+            return Err(untold);
+        }
+        let is_late = (CODEL_NS.0..=CODEL_NS.1).contains(&self.above_target_ns);
+        if is_late && quantile(&self.delays_ns, 0.5).is_some_and(|ns| ns <= CODEL_QUEUE_NS) {
+            return Ok(Discipline::CoDel);
+        }
+        let is_early = count >= EARLY_DROPS && self.above >= ABOVE;
+        if is_early { Ok(Discipline::Early) } else { Err(Untold::DelaysVary) }
+    }
+}
+
+/// Mean share of the laps between cuts that were shorter than the round-trip time of the cut after them.
+fn mean_above(path: &Path) -> f64 {
+    let (mut sum, mut count, mut first) = (0.0, 0.0, 0);
+    for cut in &path.cuts {
+        let last = path.laps.partition_point(|lap| lap.end_ns <= cut.time_ns);
+        let laps = path.laps.get(first..last).unwrap_or_default();
+        first = last;
+        if !laps.is_empty() {
+            let below = laps.iter().filter(|lap| lap.rtt_ns < cut.rtt_ns).count();
+            sum += below as f64 / laps.len() as f64;
+            count += 1.0;
+        }
+    }
+    sum / f64::max(count, 1.0)
+}

@@ -1,0 +1,96 @@
+"""The table of bottlenecks, against how queues and policers were set up, and what they counted."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+FACTS = ("capacity", "buffer", "discipline", "policer")
+VALUES = {
+    "capacity": "capacity_bps",
+    "buffer": "buffer_bytes",
+    "policer": "policer_bps",
+}
+
+
+@pytest.fixture
+def judged(truth):
+    from judge_bottlenecks import judge
+
+    return lambda run: judge(DATA / "bottlenecks" / run, "sender")
+
+
+def test_a_queue_that_drops_at_its_tail_shows_its_capacity_and_its_buffer(judged):
+    found = judged("0005-bursts-veno")
+    assert (found.true.discipline, found.said["discipline"]) == ("tail_drop", "tail_drop")
+    assert found.said["capacity_bps"] == pytest.approx(found.true.capacity_bps, rel=0.01)
+    assert found.covers("capacity", "bps", found.true.capacity_bps)
+    assert found.covers("buffer", "bytes", found.true.buffer_bytes)
+    # five packets of 1500 bytes
+    assert found.said["buffer_ms"] == pytest.approx(7_500 * 8e3 / found.true.capacity_bps, rel=0.1)
+
+
+def test_codel_drops_after_its_interval_and_shows_no_buffer(judged):
+    found = judged("0034-bottleneck-vegas")
+    assert (found.true.discipline, found.said["discipline"]) == ("codel", "codel")
+    assert found.covers("capacity", "bps", found.true.capacity_bps)
+    assert (found.said["buffer_bytes"], found.said["buffer_reason"]) == (None, "early_drops")
+
+
+def test_a_rate_that_varies_while_a_queue_stands_is_no_capacity(judged):
+    found = judged("0018-shared-vegas")
+    assert len(found.scenario.competitors) == 2
+    assert (found.said["capacity_bps"], found.said["capacity_reason"]) == (None, "rate_varies")
+
+
+def test_a_policer_shows_its_rate(truth):
+    run = DATA / "causes" / "0010-policer-yeah"
+    scenario, _ = truth.read(run)
+    rate_bps, _ = scenario.policer
+    trace = tfrctrace.open(run / "sender.pcap.gz")
+    sent = trace.flows.filter(pl.col("src_port") == scenario.sender.port).select("flow", "direction")
+    row = trace.bottlenecks.join(sent, on=["flow", "direction"], how="semi").to_dicts()[0]
+    assert row["policer_bps"] == pytest.approx(rate_bps, rel=0.02)
+    assert row["policer_low_bps"] <= rate_bps <= row["policer_high_bps"]
+
+
+@pytest.mark.parametrize(
+    "capture",
+    [*sorted(DATA.glob("causes/*/*.pcap.gz")), *sorted(DATA.glob("bottlenecks/*/*.pcap.gz"))],
+    ids=lambda path: f"{path.parent.name} {path.name}",
+)
+def test_each_fact_is_known_or_has_a_reason(capture):
+    rows = tfrctrace.open(capture).bottlenecks.to_dicts()
+    assert rows
+    for row in rows:
+        for fact in FACTS:
+            assert (row[VALUES.get(fact, fact)] is None) == (row[f"{fact}_reason"] is not None)
+
+
+@pytest.mark.parametrize("run", ["0002-receiver-vegas", "0006-interactive-illinois"])
+def test_a_flow_that_fills_no_queue_tells_nothing_of_one(run):
+    rows = tfrctrace.open(DATA / "causes" / run / "sender.pcap.gz").bottlenecks
+    assert rows.select(VALUES[fact] for fact in VALUES).null_count().row(0) == (rows.height,) * len(VALUES)
+    assert set(rows["capacity_reason"]) == {"no_queue"}
+
+
+def test_of_what_the_capture_hides_the_sign_is_the_reason(tmp_path):
+    content = gzip.decompress((DATA / "bottlenecks" / "0005-bursts-veno" / "sender.pcap.gz").read_bytes())
+    kept, at, source = bytearray(content[:24]), 24, content[24 + 16 + 14 + 12 :][:4]
+    while at < len(content):
+        (captured,) = struct.unpack_from("<I", content, at + 8)
+        record = content[at : at + 16 + captured]
+        at += len(record)
+        # only what the opener sent
+        kept += record if record[16 + 14 + 12 :][:4] == source else b""
+    path = tmp_path / "one_way.pcap"
+    path.write_bytes(kept)
+    (row,) = tfrctrace.open(path, vantage="sender").bottlenecks.to_dicts()
+    assert {row[f"{fact}_reason"] for fact in FACTS} == {"no_acknowledgements"}
