@@ -48,7 +48,7 @@ def test_a_link_without_faults_has_neither_losses_nor_failures(tmp_path):
 
 
 def test_lost_packets_are_those_of_the_hosts_or_servers_that_the_truth_names(tmp_path):
-    trace, truth = drawn(tmp_path, "--fault", "loss")
+    trace, truth = drawn(tmp_path, "--days", "0.5", "--fault", "loss")
     (fault,) = truth["faults"]
     begin_ns = trace.zero_ns
     lossy = responses(trace).filter(pl.col("retransmitted_packets") + pl.col("lost_before_capture") > 0)

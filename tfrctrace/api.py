@@ -14,8 +14,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.pandas_frames import to_pandas
 from tfrctrace.base.signatures import with_parameters_of
 from tfrctrace.metrics.thresholds import LEAST_PACKETS
-from tfrctrace.trace.labels import OF_CONTROLS
-from tfrctrace.trace.passes import NS_PER_MS
+from tfrctrace.trace.passes import NS_PER_MS, OF_CONTROLS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:

@@ -180,9 +180,10 @@ def _limit_x(axes: Axes, figure: Figure) -> None:
 
 
 def x_range(figure: Figure) -> tuple[float, float]:
-    """Return where the x axis of a figure of curves begins and ends."""
-    first = min(curve.x[0] for curve in figure.curves)
-    last = figure.lasted_s if figure.axis.is_time else max(curve.x[-1] for curve in figure.curves)
+    """Return where the x axis of a figure of curves, or of nothing, begins and ends."""
+    first = min((curve.x[0] for curve in figure.curves), default=0.0)
+    ends = (curve.x[-1] for curve in figure.curves)
+    last = figure.lasted_s if figure.axis.is_time else max(ends, default=first)
     # the first bin may begin a little before the first packet
     low = first if figure.axis.logarithmic else min(0.0, first)
     # a single value has no width of its own

@@ -43,7 +43,7 @@ _ROUND: Final = ' stroke-linecap="square"'
 
 def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
     """Return `figure` as one `<svg>` element for each of `places`."""
-    return [_curves_svg(figure, place) if figure.curves else _spans_svg(figure, place) for place in places]
+    return [_spans_svg(figure, place) if figure.spans else _curves_svg(figure, place) for place in places]
 
 
 def swatch_svg(style: int) -> str:

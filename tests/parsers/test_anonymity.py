@@ -36,7 +36,7 @@ UNCHANGED_COLUMNS = (
     | {"class", "evidence", "spurious", "repair", "unit", "p_from", "rtt_method", "mode", "finding"}
     | {"end", "ended", "outside", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports"}
     | {"reason", "fate", "cause", "sign", "second_cause", "discipline", "capacity_reason"}
-    | {"buffer_reason", "discipline_reason", "policer_reason"}
+    | {"buffer_reason", "discipline_reason", "policer_reason", "level"}
     # what a user calls flows, what a program calls its variables, a simulation its agents
     | {"label", "name", "agent"}
     # durations of groups

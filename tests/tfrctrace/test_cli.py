@@ -524,8 +524,8 @@ def test_the_help_of_a_command_loads_no_other_command():
 def test_every_module_of_a_command_is_registered():
     folder = Path(sys.modules["tfrctrace.cli"].__file__).parent / "commands"
     modules = {path.stem for path in folder.glob("*.py")}
-    # of the package, of `report`, of `check`, of studies, and of all
-    parts = {"__init__", "pages", "checked_runs", "run_progress", "console"}
+    # of the package, of `report`, of `convert`, of `check`, of studies, and of all
+    parts = {"__init__", "pages", "capture_output", "checked_runs", "run_progress", "console"}
     assert modules - parts == set(COMMANDS)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Annotated
 
 import typer
@@ -24,21 +23,23 @@ def mcp(
     *,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Answer questions of programs about captures, by the Model Context Protocol.
+    """Answer questions of assistants about captures.
 
-    An assistant starts the command and asks through standard input and output: which captures and flows there
-    are, why a flow was slow, what was lost near a time, single packets, how two captures differ, and the
-    incidents of an audit. A capture is read at the first question about it and kept; an answer has at most
-    2,000 bytes, unless more are asked for. Anonymized, captures have numbers for names, and audits are
-    refused. Needs `pip install 'tfrctrace[mcp]'`.
+    An assistant starts the command and asks by the Model Context Protocol, through standard input and output:
+    which captures and flows there are, why a flow was slow, what was lost near a time, single packets, how
+    two captures differ, and the incidents of an audit. A capture is read at the first question about it and
+    kept; an answer has at most 2,000 bytes, unless more are asked for. Anonymized, captures have numbers for
+    names, and audits are refused. Needs `pip install 'tfrctrace[mcp]'`.
     """
     from tfrctrace.questions.folders import Folders
 
     key = anonymity.kept_key("`tfrctrace mcp`")
     allowed = Folders(folders, hides_names=key is not None)
-    if importlib.util.find_spec("mcp.server.mcpserver") is None:
-        raise UsageError("`mcp` is not installed", hint="pip install 'tfrctrace[mcp]'")
-    from tfrctrace.questions.server import serve
-
+    try:
+        from tfrctrace.questions.server import serve
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"mcp", "pydantic"}:
+            raise
+        raise UsageError(f"`{error.name}` is not installed", hint="pip install 'tfrctrace[mcp]'") from error
     serve(allowed, key)
     return DONE

@@ -21,7 +21,8 @@ from tfrctrace.trace.conditions import (
     matching_rows,
     needs,
 )
-from tfrctrace.trace.labels import OF_CONTROLS, name_causes, name_controls
+from tfrctrace.trace.labels import name_causes, name_controls
+from tfrctrace.trace.passes import OF_CONTROLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -18,6 +18,7 @@ from tfrctrace.trace.conditions import (
     needs,
     read_conditions,
 )
+from tfrctrace.trace.passes import OF_CONTROLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,10 +54,6 @@ _COLUMNS: Final = (
 
 _WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
 _MOST_WEIGHT: Final = 1e15
-
-
-OF_CONTROLS: Final[tuple[TableName, ...]] = ("cause_sums", "causes", "rounds")
-"""Tables by which congestion controls are found."""
 
 _NOTHING: Final = Beyond()
 

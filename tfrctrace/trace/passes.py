@@ -50,6 +50,9 @@ TableName = Literal[
 ]
 """Tables that a pass fills: those of the core but `packets`, which are read in batches (`Trace.packets`)."""
 
+OF_CONTROLS: Final[tuple[TableName, ...]] = ("cause_sums", "causes", "rounds")
+"""Those by which congestion controls are found."""
+
 ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"transits", "hops"}
 """What is collected of an input that can be read only once."""
 

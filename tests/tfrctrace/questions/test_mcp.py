@@ -70,6 +70,17 @@ def test_a_client_of_the_protocol_gets_answers_and_reasons(samples: Path) -> Non
     assert "no file `../secret.pcap` is in the folders that may be read" in refused
 
 
+def test_without_the_package_of_the_protocol_a_hint_says_what_to_install(
+    samples: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    for name in [name for name in sys.modules if name.startswith(("mcp.", "tfrctrace.questions.server"))]:
+        monkeypatch.delitem(sys.modules, name)
+    outcome = run("mcp", samples)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "pip install 'tfrctrace[mcp]'" in outcome.err
+
+
 def test_captures_and_flows_are_those_of_the_folder(ask: Callable[..., Any], samples: Path) -> None:
     assert ask("captures")["captures"] == [
         {"capture": name, "bytes": (samples / name).stat().st_size} for name in ("mixed.pcap.zst", TWO_FLOWS)
