@@ -189,7 +189,7 @@ def test_bottlenecks_are_judged_by_settings_and_counters():
     table = lines(judged)
     assert "| capacity | 2 of 3 (67 %) | 2 of 2 (100 %) |" in table[2]
     assert "| buffer | 1 of 1 (100 %) | 1 of 1 (100 %) |" in table[3]
-    assert table[6] == "| policer | 0 of 0 | 0 false of 3 | |"
+    assert table[5] == "| policer | 0 of 0 | 0 false of 3 | |"
     assert "drops" not in described(judged[0])
 
 

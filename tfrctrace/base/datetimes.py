@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import polars as pl
 
-TIMES: Final = frozenset({"start_ns", "end_ns", "time_ns", "sent_ns", "received_ns", "lost_ns"})
+TIMES: Final = frozenset(
+    {"start_ns", "end_ns", "time_ns", "sent_ns", "received_ns", "lost_ns", "path_change_ns"}
+)
 """Columns of all tables with a point in time; other columns in ns are durations."""
 
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000

@@ -60,7 +60,7 @@ class Two(Sender):
 @pytest.fixture
 def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a capture of a sender with the rules of `MyControl`, in a folder that has that."""
-    (tmp_path / "own_control.py").write_text(OWN)
+    (tmp_path / "control_of_mine.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     made = Connection(Two(), Bottleneck()).run(40.0)
     return write(tmp_path / "sender.pcap", made.frames)
@@ -68,29 +68,31 @@ def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., object]) -> None:
     (usual,) = tfrctrace.open(capture).why()
-    (found,) = tfrctrace.open(capture).why(["own_control:MyControl"])
+    (found,) = tfrctrace.open(capture).why(["control_of_mine:MyControl"])
     assert usual.congestion_control in {None, "other"}
-    assert found.congestion_control == "own_control:MyControl"
+    assert found.congestion_control == "control_of_mine:MyControl"
     assert found.window_left == pytest.approx(0.6, abs=0.02)
     assert (found.predicted_rounds or 0) > 0.9 * (found.compared_rounds or 0)
-    said = run("why", "--algorithm", "own_control:MyControl", str(capture))
-    assert "behaves like own_control:MyControl" in " ".join(said.out.split())  # type: ignore[attr-defined]
+    said = run("why", "--algorithm", "control_of_mine:MyControl", str(capture))
+    assert "behaves like control_of_mine:MyControl" in " ".join(said.out.split())  # type: ignore[attr-defined]
 
 
 def test_other_senders_are_not_named_by_it(capture: Path) -> None:
     del capture
     trace = tfrctrace.open(ROOT / "sample_traces" / "two-flows.pcapng.gz")
-    named = {one.congestion_control for one in trace.why(["own_control:MyControl"]) if one.congestion_control}
+    named = {
+        one.congestion_control for one in trace.why(["control_of_mine:MyControl"]) if one.congestion_control
+    }
     assert named == {one.congestion_control for one in trace.why() if one.congestion_control}
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("own_control:Other", "is not a congestion control with a window"),
-        ("own_control:Missing", "cannot be loaded"),
-        ("own_control:Failing", "failed: no window"),
-        ("own_control:Endless", "failed: "),
+        ("control_of_mine:Other", "is not a congestion control with a window"),
+        ("control_of_mine:Missing", "cannot be loaded"),
+        ("control_of_mine:Failing", "failed: no window"),
+        ("control_of_mine:Endless", "failed: "),
     ],
 )
 def test_one_that_cannot_take_part_is_an_error(capture: Path, name: str, said: str) -> None:
