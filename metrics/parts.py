@@ -1,4 +1,4 @@
-"""Two tables in parts of bounded size that have the same flows."""
+"""Tables in parts of bounded size that have the same flows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def parts_by_flows(
-    frames: Iterable[pl.DataFrame], others: Iterable[pl.DataFrame]
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Give the rows of two tables, each in order of flows, in parts that have all rows of the same flows."""
+def parts_by_flows(*tables: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:
+    """Give the rows of tables, each in order of flows, in parts that have all rows of the same flows."""
     import polars as pl
 
-    rest, others_rest = iter(frames), iter(others)
+    streams = [iter(frames) for frames in tables]
     # an empty table has a frame, too
-    rows, other = next(rest), next(others_rest)
-    for frame in rest:
-        rows = pl.concat([rows, frame])
-        last = _last_flow(rows)
-        while _last_flow(other) < last and (more := next(others_rest, None)) is not None:
-            other = pl.concat([other, more])
+    held = [next(stream) for stream in streams]
+    for frame in streams[0]:
+        held[0] = pl.concat([held[0], frame])
+        last = _last_flow(held[0])
+        for number, stream in enumerate(streams[1:], start=1):
+            while _last_flow(held[number]) < last and (more := next(stream, None)) is not None:
+                held[number] = pl.concat([held[number], more])
         # rows of the last flow may follow
-        yield rows.filter(pl.col("flow") < last), other.filter(pl.col("flow") < last)
-        rows, other = (one.filter(pl.col("flow") >= last) for one in (rows, other))
-    yield rows, pl.concat([other, *others_rest])
+        yield tuple(rows.filter(pl.col("flow") < last) for rows in held)
+        held = [rows.filter(pl.col("flow") >= last) for rows in held]
+    yield tuple(pl.concat([rows, *stream]) for rows, stream in zip(held, streams, strict=True))
 
 
 def _last_flow(frame: pl.DataFrame) -> int:

@@ -302,9 +302,12 @@ class Trace(Tables):
 
         self.read("flows", "bottlenecks", *OF_CONTROLS)
         controls = self._controls(algorithms) if algorithms else self.congestion_controls
-        parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_TOLD))
-        facts = self.bottlenecks, controls
-        rows = (rows_of_causes(own_sums, own_flows, *facts) for own_sums, own_flows in parts)
+        parts = parts_by_flows(
+            self.table("cause_sums").frames(),
+            self.table("flows").frames(OF_TOLD),
+            self.table("bottlenecks").frames(),
+        )
+        rows = (rows_of_causes(sums, flows, own, controls) for sums, flows, own in parts)
         first = next(rows)
         return joined_frame(chain([first], rows), first.clear())
 

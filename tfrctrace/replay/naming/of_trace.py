@@ -127,7 +127,7 @@ class Directions(NamedTuple):
 def congestion_controls(
     rounds: Iterable[pl.DataFrame],
     stretches: Iterable[pl.DataFrame],
-    parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
+    parts: Iterable[Sequence[pl.DataFrame]],
     *,
     own: Sequence[Candidate] = (),
 ) -> pl.DataFrame:
@@ -140,9 +140,7 @@ def congestion_controls(
     return controls_frame(directions, named_directions(rounds, stretches, directions, own=own))
 
 
-def directions_of(
-    parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]], *, with_others: bool = False
-) -> Directions:
+def directions_of(parts: Iterable[Sequence[pl.DataFrame]], *, with_others: bool = False) -> Directions:
     """Return what is known of the directions in `parts`, of which those that may be named are looked at.
 
     `with_others`, all that were captured at their sender are.
