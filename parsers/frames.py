@@ -35,6 +35,7 @@ def joined_frame(frames: Iterable[pl.DataFrame], empty: pl.DataFrame) -> pl.Data
                 own = frame[name]
                 # one row stands for all if they are equal
                 column.append(_copied(own[:1] if _is_constant(own) else own))
+    trim_heap()
     if not heights:
         return empty
     columns: list[pl.Series | pl.Expr] = []

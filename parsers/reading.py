@@ -54,7 +54,7 @@ ROWS_AT_ONCE: Final = 64
 TEXT_ROWS: Final = 2_048
 """Rows that are text at one time, a few megabytes: more would not be faster."""
 
-FRAME_ROWS: Final = 8_192
+FRAME_ROWS: Final = 4_096
 """Rows of one frame of several, 11 MB with all columns of flows."""
 
 BATCH_ROWS: Final = 65_536

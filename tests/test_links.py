@@ -90,7 +90,7 @@ def test_an_audit_finds_planted_faults_and_names_their_places():
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_no_segment_that_was_not_captured(tmp_path):
-    drawn(tmp_path, "--fault", "bad station")
+    drawn(tmp_path, "--days", "0.5", "--fault", "bad station")
     fields = ["-T", "fields", "-e", "tcp.analysis.ack_lost_segment", "-e", "tcp.analysis.retransmission"]
     lost = repeated = 0
     for capture in tmp_path.glob("*.pcap"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 
@@ -16,3 +17,11 @@ def trim_heap() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def give_memory_back_at_once() -> None:
+    """Have the allocator of Polars (jemalloc) give freed memory back, if Polars is not imported yet.
+
+    It keeps freed pages for a while: of a report of many flows as much as it shows of them.
+    """
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")

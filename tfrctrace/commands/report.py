@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.memory import trim_heap
+from tfrctrace.base.memory import give_memory_back_at_once, trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import (
@@ -105,6 +105,7 @@ def report(
     named after the capture. With -o link.md it is Markdown, with its figures as SVG files in link-figures.
     A report made with --from is identical, byte for byte, to the one made from the trace.
     """
+    give_memory_back_at_once()
     from tfrctrace.base import timezones
 
     traces = traces or []

@@ -363,8 +363,11 @@ def _congestion_controls(
     from tfrctrace.reports.conversations import largest_flows
 
     largest = largest_flows(flows, _MOST_NAMED)
-    sums = cause_sums.join(largest, on="flow", how="semi", maintain_order="left")
-    directions = directions_of([(sums, flows)])
+    # a join with all flows would copy many of their columns
+    sums, own = (
+        table.filter(table["flow"].is_in(largest["flow"].implode())) for table in (cause_sums, flows)
+    )
+    directions = directions_of([(sums, own)])
     found = list(
         named_directions(
             sampled.table("rounds").frames(OF_ROUNDS),
