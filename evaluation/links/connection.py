@@ -331,6 +331,8 @@ def _resolve(one: Resolution, random: Random) -> list[Packet]:
 def _ping(one: Ping, random: Random) -> list[Packet]:
     asked_s = one.at_s + one.path.near_rtt_s / 2
     packets = [echo(asked_s, one.client, one.server, 8, one.number)]
-    if one.path.is_answered and random.random() >= one.path.ping_loss:
+    # of a link without lost pings nothing is drawn
+    is_lost = one.path.ping_loss > 0 and random.random() < one.path.ping_loss
+    if one.path.is_answered and not is_lost:
         packets.append(echo(asked_s + one.path.far_rtt_s, one.server, one.client, 0, one.number))
     return packets

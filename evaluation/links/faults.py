@@ -128,36 +128,21 @@ class Fault:
 
 
 _ONE: Final = (1.0, 1.0)
-_FORMS: Final[dict[str, tuple[tuple[str, dict[str, tuple[float, float]]], ...]]] = {
-    "bufferbloat": (
-        ("all", {"near_rtt_s": (0.1, 0.4), "load": _ONE}),
-        ("all", {"far_rtt_s": (0.1, 0.4), "load": _ONE}),
-    ),
-    "loss": (("one server", {"loss_before": (0.03, 0.1)}), ("some hosts", {"loss_behind": (0.03, 0.1)})),
-    "outage": (("all", {"outage": _ONE}),),
-    "unserved": (("one server", {"unserved": _ONE}),),
-    "black hole": (("some hosts", {"black_hole": _ONE}),),
-    "dead capture": (("all", {}),),
-    "dead link": (("all", {}),),
-    "slow server": (("one server", {"response_s": (0.5, 3)}),),
-    "capture drops": (("all", {"unseen": (0.02, 0.1)}),),
-    "longer path": (("all", {"near_rtt_s": (0.12, 0.3)}), ("all", {"far_rtt_s": (0.12, 0.3)})),
-    "bad station": (
-        ("one host", {"loss_behind": (0.04, 0.12), "near_rtt_s": (0.06, 0.06), "jitter": (0.5, 0.5)}),
-    ),
-    "dead server": (("one server", {"outage": _ONE}),),
-    "refused": (("one server", {"refused": _ONE}),),
-    "policer": (("all", {"burst_loss": (0.2, 0.5)}),),
-    "names fail": (("all", {"dns_fails": _ONE}),),
-    "names silent": (("all", {"dns_silent": _ONE}),),
-    "slow names": (("all", {"dns_response_s": (1, 3)}),),
-    "lost pings": (("all", {"ping_loss": (0.5, 1)}),),
-    "slow side": (("some hosts", {"near_rtt_s": (0.3, 0.6)}),),
-    "far server": (("one server", {"far_rtt_s": (0.3, 0.6)}),),
-    "creeping delay": (("all", {"creeps_s": (0.4, 0.8)}),),
-    "new path": (("all", {"far_rtt_s": (0.15, 0.3)}),),
+_FORMS: Final[dict[str, tuple[str, dict[str, tuple[float, float]]]]] = {
+    "dead link": ("all", {}),
+    "dead server": ("one server", {"outage": _ONE}),
+    "refused": ("one server", {"refused": _ONE}),
+    "policer": ("all", {"burst_loss": (0.2, 0.5)}),
+    "names fail": ("all", {"dns_fails": _ONE}),
+    "names silent": ("all", {"dns_silent": _ONE}),
+    "slow names": ("all", {"dns_response_s": (1, 3)}),
+    "lost pings": ("all", {"ping_loss": (0.5, 1)}),
+    "slow side": ("some hosts", {"near_rtt_s": (0.3, 0.6)}),
+    "far server": ("one server", {"far_rtt_s": (0.3, 0.6)}),
+    "creeping delay": ("all", {"creeps_s": (0.4, 0.8)}),
+    "new path": ("all", {"far_rtt_s": (0.15, 0.3)}),
 }
-"""Whom a fault of a kind hits, and the least and the largest of its sizes; one of several forms."""
+"""Whom a fault of a kind that has one form hits, and the least and the largest of its sizes."""
 LASTING: Final = ("creeping delay", "new path")
 """Kinds that are there until the captures end."""
 
@@ -169,18 +154,55 @@ def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Serve
     if kind in LASTING:
         since_s = random.uniform(0.25, 0.4) * length_s
         lasts_s = length_s - since_s
-    whom, sizes = random.choice(_FORMS[kind])
-    size = {name: random.uniform(*bounds) for name, bounds in sizes.items()}
-    count = {"one host": 1, "some hosts": max(2, len(hosts) // 4)}.get(whom, 0)
-    some = tuple(one.address for one in random.sample(hosts, count))
-    one_server = (random.choice(servers).address,) if whom == "one server" else ()
-    return Fault(kind, since_s, since_s + lasts_s, some, one_server, size)
+
+    def fault(size: dict[str, float], hosts: tuple[str, ...] = (), servers: tuple[str, ...] = ()) -> Fault:
+        return Fault(kind, since_s, since_s + lasts_s, hosts, servers, size)
+
+    one_server = (random.choice(servers).address,)
+    match kind:
+        case "bufferbloat":
+            place = random.choice(("near", "far"))
+            found = fault({f"{place}_rtt_s": random.uniform(0.1, 0.4), "load": 1})
+        case "loss" if random.random() < 0.5:
+            found = fault({"loss_before": random.uniform(0.03, 0.1)}, servers=one_server)
+        case "loss":
+            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
+            found = fault({"loss_behind": random.uniform(0.03, 0.1)}, hosts=some)
+        case "outage":
+            found = fault({"outage": 1})
+        case "unserved":
+            found = fault({"unserved": 1}, servers=one_server)
+        case "black hole":
+            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
+            found = fault({"black_hole": 1}, hosts=some)
+        case "dead capture":
+            found = fault({})
+        case "slow server":
+            found = fault({"response_s": random.uniform(0.5, 3)}, servers=one_server)
+        case "capture drops":
+            found = fault({"unseen": random.uniform(0.02, 0.1)})
+        case "longer path":
+            place = random.choice(("near", "far"))
+            found = fault({f"{place}_rtt_s": random.uniform(0.12, 0.3)})
+        case "bad station":
+            size = {"loss_behind": random.uniform(0.04, 0.12), "near_rtt_s": 0.06, "jitter": 0.5}
+            found = fault(size, hosts=(random.choice(hosts).address,))
+        case _:
+            whom, sizes = _FORMS[kind]
+            size = {name: random.uniform(*bounds) for name, bounds in sizes.items()}
+            some = tuple(one.address for one in random.sample(hosts, max(2, len(hosts) // 4)))
+            found = fault(
+                size,
+                hosts=some if whom == "some hosts" else (),
+                servers=one_server if whom == "one server" else (),
+            )
+    return found
 
 
 KINDS: Final = ("bufferbloat", "loss", "outage", "dead capture", "slow server", "bad station")
 MORE_KINDS: Final = (*KINDS, "longer path")
 """Those of links of namespaces."""
-ALL_KINDS: Final = tuple(_FORMS)
+ALL_KINDS: Final = (*MORE_KINDS, "capture drops", "unserved", "black hole", *_FORMS)
 
 TRAITS: Final = ("far client", "slow application", "long poll", "lossy thin host", "nights", "flash crowd")
 """What a link may be like all the time, or for a good reason: no fault."""

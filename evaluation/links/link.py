@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +35,8 @@ class Link:
     """On average over a day."""
     traits: list[Fault]
     """What is always so."""
-    numbers: Iterator[int] = field(default_factory=count)
-    """Of connections."""
+    taken: set[tuple[str, str, int]] = field(default_factory=set)
+    """Ends of connections so far."""
 
     def path(self, host: Host, server: Server, at_s: float) -> Path:
         """Return what a path is like at a time."""
@@ -68,8 +67,10 @@ class Link:
         def path(when_s: float) -> Path:
             return self.path(host, server, when_s)
 
-        # nobody takes a port that is in use
-        port = 32_768 + next(self.numbers) % 28_000
+        port = random.randrange(32_768, 61_000)
+        while (host.address, server.address, port) in self.taken:  # by a connection that may still be there
+            port += 1
+        self.taken.add((host.address, server.address, port))
         connection = Connection(host.address, server.address, port, path, at_s, sizes)
         return self._shown(simulate(connection, random), random)
 

@@ -44,7 +44,7 @@ def drawn(tmp_path_factory):
     finally:
         sys.path.remove(str(ROOT / "evaluation/links"))
     folder = tmp_path_factory.mktemp("link")
-    link = draw_link(14, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.02)
+    link = draw_link(11, ["bufferbloat", "outage"], days=1.0, connections_per_s=0.02)
     write_link(link, folder)
     return tfrctrace.open(sorted(map(str, folder.glob("*.pcap")))), link
 
