@@ -5,6 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from typing import Final
+
+_OF_ALLOCATOR: Final = "_RJEM_MALLOC_CONF"
+_OF_POLARS: Final = "dirty_decay_ms:500"
+_KEEP_NOTHING: Final = "dirty_decay_ms:0,muzzy_decay_ms:0"
 
 
 def trim_heap() -> None:
@@ -20,8 +25,11 @@ def trim_heap() -> None:
 
 
 def give_memory_back_at_once() -> None:
-    """Have the allocator of Polars (jemalloc) give freed memory back, if Polars is not imported yet.
+    """Have the allocator of Polars (jemalloc) keep no freed pages, if Polars is not imported yet.
 
-    It keeps freed pages for a while: of a report of many flows as much as it shows of them.
+    Of a report of many flows it keeps as much as the report shows. Polars appends this variable to settings
+    of its own, and leaves both to child processes; what a user has set stays.
     """
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+    given = os.environ.get(_OF_ALLOCATOR, "")
+    if "polars" not in sys.modules and (not given or given.startswith(_OF_POLARS)):
+        os.environ[_OF_ALLOCATOR] = ",".join(filter(None, (given, _KEEP_NOTHING)))
