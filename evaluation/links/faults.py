@@ -147,13 +147,19 @@ LASTING: Final = ("creeping delay", "new path")
 """Kinds that are there until the captures end."""
 
 
-def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Server], length_s: float) -> Fault:
-    """Draw a fault of a kind: its place, its time and its size."""
+def _time_of(kind: str, random: Random, length_s: float) -> tuple[float, float]:
+    """Draw when a fault begins, and for how long it lasts."""
     lasts_s = random.uniform(1_200, min(4 * 3_600, length_s / 6))
     since_s = random.uniform(0.1 * length_s, 0.9 * length_s - lasts_s)
     if kind in LASTING:
         since_s = random.uniform(0.25, 0.4) * length_s
         lasts_s = length_s - since_s
+    return since_s, lasts_s
+
+
+def draw_fault(kind: str, random: Random, hosts: list[Host], servers: list[Server], length_s: float) -> Fault:
+    """Draw a fault of a kind: its place, its time and its size."""
+    since_s, lasts_s = _time_of(kind, random, length_s)
 
     def fault(size: dict[str, float], hosts: tuple[str, ...] = (), servers: tuple[str, ...] = ()) -> Fault:
         return Fault(kind, since_s, since_s + lasts_s, hosts, servers, size)

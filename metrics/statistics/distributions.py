@@ -40,7 +40,11 @@ def chi_squared_tail(x: float, degrees: int) -> float:
 
 
 def binomial_tail(count: float, trials: float, share: float) -> float:
-    """Return P(X >= `count`) of so many trials (A. and S., 26.5.24); neither has to be an integer."""
+    """Return P(X >= `count`) of so many trials (A. and S., 26.5.24); neither has to be an integer.
+
+    More than all is taken for all: a ratio of two counts may exceed 1.
+    """
+    count = min(count, trials)
     return _incomplete_beta(share, count, trials - count + 1) if count > 0 else 1.0
 
 

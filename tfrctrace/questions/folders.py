@@ -50,6 +50,17 @@ class Folders:
         """Return the file or folder `name`."""
         return self._named(name, lambda path: path.is_file() or path.is_dir(), "file or folder")
 
+    def runs(self, name: str) -> Path:
+        """Return the capture `name`, or the folder of captures without a link that leads out."""
+        path = self.file_or_folder(name)
+        names = find_inputs([str(path)]).names if path.is_dir() else []
+        if not all(self._has(Path(one).resolve()) for one in names):
+            raise UsageError(
+                f"`{name}` has links to captures outside of the folders that may be read",
+                hint="name a folder without them",
+            )
+        return path
+
     def shown(self, path: Path) -> str:
         """Return how a capture is called: by its path below its folder, if that is clear."""
         if self._hides_names:

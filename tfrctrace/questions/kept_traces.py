@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
 
 _MOST_TRACES: Final = 8
-"""The one that was not asked about for longest makes room."""
+_MOST_BYTES: Final = 2 * 1024**3
+"""Traces, and bytes of their files, but for the last one: those not asked about for longest make room."""
 
 _MOST_CAVEATS: Final = 2
 
@@ -40,6 +41,11 @@ class KeptTrace:
     version: tuple[int, int]
     """Time of its last change and size."""
     _packets_file: Path
+
+    @property
+    def bytes(self) -> int:
+        """Size of its file."""
+        return self.version[1]
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -113,7 +119,11 @@ class KeptTraces:
                 kept.forget()
             trace = open_trace(path, anonymize=self._key or False)
             kept = KeptTrace(trace, version, self._folder / f"{next(self._numbers)}.parquet")
-            while len(self._kept) >= _MOST_TRACES:
+            while self._kept and not self._has_room(kept):
                 self._kept.pop(next(iter(self._kept))).forget()
         self._kept[path] = kept
         return kept
+
+    def _has_room(self, kept: KeptTrace) -> bool:
+        total_bytes = kept.bytes + sum(one.bytes for one in self._kept.values())
+        return len(self._kept) < _MOST_TRACES and total_bytes <= _MOST_BYTES

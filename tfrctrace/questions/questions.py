@@ -11,6 +11,7 @@ from tfrctrace.parsers.anonymity import Anonymizer
 from tfrctrace.questions.kept_traces import KeptTraces, caveats
 from tfrctrace.questions.short_answer import MOST_BYTES, USUAL_BYTES, from_offset, rows_of, short_answer
 from tfrctrace.reports.safe_text import plain_text
+from tfrctrace.runs.cache import Cache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +64,8 @@ _DIFFERENCE: Final = (
 _NO_DATA: Final = "It has no data, so nothing held it back."
 
 _NS: Final = 1e9
+_MOST_S: Final = 4e9
+"""More than a century: in ns it is no longer an integer of 64 bits with the begin of a capture."""
 
 QUESTIONS: Final = ("captures", "flows", "explain", "losses", "packets", "compare", "incidents")
 
@@ -77,6 +80,7 @@ class Questions:
         """
         self._folders = folders
         self._traces = KeptTraces(spool, key)
+        self._measured = Cache(str(spool / "measured"))
         self._anonymizer = None if key is None else Anonymizer(key)
 
     def captures(self, *, offset: Offset = 0, max_bytes: MaxBytes = USUAL_BYTES) -> str:
@@ -162,8 +166,12 @@ class Questions:
         self,
         capture: Capture,
         *,
-        at_s: Annotated[float | None, Field(description="seconds since the begin of the capture")] = None,
-        within_s: Annotated[float, Field(gt=0, description="seconds before and after `at_s`")] = 1.0,
+        at_s: Annotated[
+            float | None, Field(ge=0, le=_MOST_S, description="seconds since the begin of the capture")
+        ] = None,
+        within_s: Annotated[
+            float, Field(gt=0, le=_MOST_S, description="seconds before and after `at_s`")
+        ] = 1.0,
         flow: Annotated[int | None, Field(description="only those of this flow")] = None,
         offset: Offset = 0,
         max_bytes: MaxBytes = USUAL_BYTES,
@@ -230,17 +238,19 @@ class Questions:
         from tfrctrace.runs.workers import threads
         from tfrctrace.study.compare_runs import LEVEL, as_difference, differences
         from tfrctrace.study.definition import MeasuringPlan
+        from tfrctrace.trace.measuring import check_names
 
+        check_names(metric or [])
         found, problems = differences(
-            str(self._folders.file_or_folder(before)),
-            str(self._folders.file_or_folder(after)),
+            str(self._folders.runs(before)),
+            str(self._folders.runs(after)),
             MeasuringPlan(),
             metric or [],
             groups=None,
             level=LEVEL,
             holm=False,
             workers=threads(1),
-            cache=None,
+            cache=self._measured,
             progress=None,
         )
         judgements = judged(map(as_difference, found))
@@ -251,10 +261,7 @@ class Questions:
             "in_words": conclusion_words(judgements),
             "caveats": caveats(self._publishable(problems)),
         }
-        rows = rows_of(
-            (_fields(one) for one in judgements[offset:]),
-            _DIFFERENCE,
-        )
+        rows = rows_of(map(_fields, judgements[offset:]), _DIFFERENCE)
         return short_answer(
             facts | {"total": len(judgements)},
             rows,
@@ -271,7 +278,7 @@ class Questions:
         offset: Offset = 0,
         max_bytes: MaxBytes = USUAL_BYTES,
     ) -> str:
-        """List the incidents of an audit, the worst first: when, where, whom, with the reason."""
+        """List the incidents of an audit in order of time: when, where, whom, with the reason."""
         if self._anonymizer is not None:
             raise UsageError("an audit has addresses, which are not replaced", hint="leave `--anonymize` out")
         is_folder = self._folders.file_or_folder(audit).is_dir()
@@ -321,8 +328,11 @@ def _words(message: Message) -> str:
 
 
 def _counts(losses: pl.DataFrame) -> dict[str, int]:
-    by_class = losses["class"].fill_null("out_of_order").value_counts(sort=True)
-    return dict(by_class.iter_rows())
+    """Return how many there are of each class, or kind where the class is not known."""
+    import polars as pl
+
+    classes = losses.select(pl.coalesce("class", "kind").alias("class"))["class"]
+    return dict(classes.value_counts(sort=True).iter_rows())
 
 
 def _fields(record: Any) -> dict[str, Any]:  # noqa: ANN401  a structure or a class of data

@@ -45,6 +45,8 @@ def test_the_tail_of_a_binomial_distribution_is_the_sum_of_its_terms(count, tria
     )
     assert binomial_tail(count, trials, share) == pytest.approx(sum(terms), rel=1e-9)
     assert binomial_tail(0, trials, share) == 1
+    # a ratio of two counts may exceed 1
+    assert binomial_tail(trials + 2, trials, share) == pytest.approx(share**trials)
 
 
 @pytest.mark.parametrize("entry", SCIPY["t_tail"], ids=str)

@@ -156,6 +156,25 @@ def test_a_comparison_is_that_of_the_command(
     assert [row["metric"] for row in found["differences"]] == [row["metric"] for row in told["differences"]]
 
 
+def test_a_comparison_is_measured_once_and_needs_metrics_that_there_are(
+    ask: Any, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ask("compare", ".", TWO_FLOWS, metric=["jain"])
+    monkeypatch.setattr("tfrctrace.study.run_record.StudyTask.measure", None)
+    assert ask("compare", ".", TWO_FLOWS, metric=["jain"]) == first
+    with pytest.raises(UsageError, match="there is no metric `jan`"):
+        ask("compare", ".", TWO_FLOWS, metric=["jan"])
+
+
+def test_traces_beyond_what_may_be_kept_make_room(
+    ask: Any, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrctrace.questions.kept_traces._MOST_BYTES", (samples / TWO_FLOWS).stat().st_size)
+    ask("packets", TWO_FLOWS, 1, 2)
+    ask("packets", "mixed.pcap.zst", 1, 2)
+    assert len(list(samples.parent.glob("*.parquet"))) == 1
+
+
 def test_incidents_are_those_of_the_audit(
     ask: Callable[..., Any], run: Callable[..., Any], samples: Path
 ) -> None:
@@ -187,6 +206,8 @@ def test_nothing_outside_the_folders_is_read(ask: Callable[..., Any], samples: P
         with pytest.raises(UsageError, match="in the folders that may be read"):
             ask("flows", name)
     assert [row["capture"] for row in ask("captures")["captures"]] == ["mixed.pcap.zst", TWO_FLOWS]
+    with pytest.raises(UsageError, match=r"`\.` has links to captures outside of the folders"):
+        ask("compare", ".", TWO_FLOWS)
 
 
 def test_a_capture_that_changed_is_read_again(ask: Any, conversation: Any, write_capture: Any) -> None:
