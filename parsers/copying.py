@@ -1,7 +1,7 @@
 """Packets as they were recorded: the bytes of a capture file, piece by piece.
 
 Where packets are chosen by what is known of them, each trace is decoded and copied at the same time, a batch
-of packets after the other, so memory does not grow with their number.
+of packets after the other, so no more than a batch of them is in memory.
 """
 
 from __future__ import annotations

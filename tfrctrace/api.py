@@ -339,7 +339,7 @@ class Trace(Tables):
         """One row for each rule that a packet of TFRC or DCCP, or a sender of TCP, broke."""
         import polars as pl
 
-        from tfrctrace.replay.conformance.tcp_findings import OF_LOSSES, tcp_findings
+        from tfrctrace.replay.conformance.tcp_findings import OF_FLOWS, OF_LOSSES, OF_TCP, tcp_findings
         from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES
 
         self.read("findings", "flows", "tcp", "losses", "rounds", "causes", "cause_sums")
@@ -347,9 +347,9 @@ class Trace(Tables):
             self._frames("rounds", OF_ROUNDS),
             self._frames("causes", OF_STRETCHES),
             self._frames("losses", OF_LOSSES),
-            tcp=self.tcp,
+            tcp=self.table("tcp").frame(OF_TCP),
             cause_sums=self.cause_sums,
-            flows=self.flows,
+            flows=self.table("flows").frame(OF_FLOWS),
         )
         return pl.concat([self.table("findings").frame(), of_tcp])
 

@@ -80,7 +80,7 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
     if tables:
         trace.read("flows", *tables)
     known = [_of_packets(trace, table, columns) for table, columns in _OF_PACKETS.items() if table in tables]
-    causes = _causes(trace) if "causes" in tables else None
+    causes = {way: _causes(trace, way) for way in _DIRECTIONS} if "causes" in tables else {}
     wanted = _wanted(choice)
     comment = _comment() if choice.has_comments else pl.lit(None, pl.String)
 
@@ -88,9 +88,11 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
         if choice.flows:
             packets = packets.filter(pl.col("flow").is_in(list(choice.flows)))
         for frame in known:
-            packets = packets.join(frame, on=("flow", "packet"), how="left")
-        if causes is not None:
-            packets = _with_causes(packets, causes)
+            packets = packets.join(_of_batch(frame, packets), on=("flow", "packet"), how="left")
+        if causes:
+            packets = packets.sort("time_ns")
+        for way, stretches in causes.items():
+            packets = _with_causes(packets, stretches, way)
         found = packets.filter(wanted).sort("packet").select("packet", comment=comment)
         return {"numbers": found["packet"].to_list(), "comments": found["comment"].to_list()}
 
@@ -98,36 +100,55 @@ def chooser(trace: Passes, choice: PacketChoice) -> Callable[[pl.DataFrame], Wan
 
 
 def _of_packets(trace: Passes, table: TableName, columns: Sequence[str]) -> pl.DataFrame:
-    """Return rows of a table that are of packets, one for each."""
+    """Return rows of a table that are of packets, one for each, in the order of these."""
     frame = trace.table(table).frame(["flow", "packet", *columns])
-    return frame.unique(["flow", "packet"], keep="first")
+    return frame.unique(["flow", "packet"], keep="first").sort("packet")
 
 
-def _causes(trace: Passes) -> pl.DataFrame:
-    return trace.table("causes").frame(["flow", "direction", "start_ns", "end_ns", "cause"]).sort("start_ns")
+def _of_batch(frame: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that may be of some packets: to join all rows takes as long for each batch."""
+    first, last = _ends(packets, "packet")
+    if first is None:
+        return frame[:0]
+    rows = frame["packet"]
+    return frame[rows.search_sorted(first, "left") : rows.search_sorted(last, "right")]
 
 
-def _with_causes(packets: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
-    """Add what held each direction of its flow back when a packet was seen: `cause_fwd` and `cause_rev`."""
+def _ends(packets: pl.DataFrame, column: str) -> tuple[int | None, int | None]:
+    """Return the smallest and the largest value of a column; None without any."""
     import polars as pl
 
-    packets = packets.sort("time_ns")
-    for direction in _DIRECTIONS:
-        of = causes.filter(pl.col("direction") == direction).select(
-            "flow", "start_ns", until_ns="end_ns", cause="cause"
-        )
-        packets = packets.join_asof(
-            of.rename({"cause": f"cause_{direction}"}),
-            left_on="time_ns",
-            right_on="start_ns",
-            by="flow",
-            check_sortedness=False,  # both are sorted, which it cannot see within groups
-        )
-        is_over = pl.col("time_ns") > pl.col("until_ns")
-        packets = packets.with_columns(
-            pl.when(is_over).then(None).otherwise(pl.col(f"cause_{direction}")).alias(f"cause_{direction}")
-        ).drop("until_ns", "start_ns", strict=False)
-    return packets
+    low, high = packets.select(low=pl.col(column).min(), high=pl.col(column).max()).row(0)
+    return low, high
+
+
+def _causes(trace: Passes, direction: str) -> pl.DataFrame:
+    """Return what held one direction of each flow back, in the order of the begins."""
+    import polars as pl
+
+    frame = trace.table("causes").frame(["flow", "direction", "start_ns", "end_ns", "cause"])
+    of_direction = frame.filter(pl.col("direction") == direction).sort("start_ns")
+    return of_direction.select("flow", "start_ns", "end_ns", pl.col("cause").alias(f"cause_{direction}"))
+
+
+def _with_causes(packets: pl.DataFrame, stretches: pl.DataFrame, direction: str) -> pl.DataFrame:
+    """Add what held a direction of its flow back when a packet was seen; packets are in order of time."""
+    import polars as pl
+
+    first_ns, last_ns = _ends(packets, "time_ns")
+    begun = 0 if last_ns is None else stretches["start_ns"].search_sorted(last_ns, "right")
+    joined = packets.join_asof(
+        stretches[:begun].filter(pl.col("end_ns") >= first_ns),
+        left_on="time_ns",
+        right_on="start_ns",
+        by="flow",
+        check_sortedness=False,  # both are sorted, which it cannot see within groups
+    )
+    cause = pl.col(f"cause_{direction}")
+    is_there = pl.col("time_ns") <= pl.col("end_ns")
+    return joined.with_columns(pl.when(is_there).then(cause).alias(f"cause_{direction}")).drop(
+        "end_ns", "start_ns", strict=False
+    )
 
 
 def _wanted(choice: PacketChoice) -> pl.Expr:

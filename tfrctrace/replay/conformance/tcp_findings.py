@@ -12,6 +12,7 @@ from tfrctrace.replay.conformance.limits import (
     missing_backoff,
 )
 from tfrctrace.replay.conformance.windows import window_departures
+from tfrctrace.replay.naming import of_trace
 from tfrctrace.replay.naming.candidates import BBR, CDG
 from tfrctrace.replay.naming.of_trace import NOT_LIMITED_BY_PATH, directions_of, named_directions
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _OF_DIRECTION: Final = ("flow", "direction")
 
 OF_LOSSES: Final = (*_OF_DIRECTION, "time_ns", "packet", "seq_rel", "class")
+OF_TCP: Final = (*_OF_DIRECTION, "initial_window_bytes")
+OF_FLOWS: Final = (*of_trace.OF_FLOWS, "cwr_packets")
+"""Columns of the tables of losses, connections and flows that are needed."""
 
 
 def tcp_findings(
