@@ -248,8 +248,9 @@ def bottleneck(flow: FlowCauses) -> list[str]:
     found = []
     if flow.capacity_bps is not None:
         bounds = _bounds(flow.capacity_low_bps, flow.capacity_high_bps, format_rate_bps)
+        rate = f"{format_rate_bps(flow.capacity_bps)} ({bounds}, with IP headers)"
         found.append(
-            f"The bottleneck carries {format_rate_bps(flow.capacity_bps)} ({bounds}, with IP headers)."
+            f"The bottleneck carries {rate}, or this is its part where the queue serves flows in turn."
         )
     if flow.discipline is not None:
         found.append(f"Its queue {DISCIPLINE_WORDS[flow.discipline]}{_full(flow)}.")

@@ -77,7 +77,9 @@ def parse_hours(texts: tuple[str, ...], zone: TimeZone = UTC_ZONE) -> HoursOfUse
 def _weekday_hours(text: str) -> WeekdayHours:
     match = _FORM.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"`{text}` is no hours of use", hint="write such as `Mon-Fri 08:00-18:00`")
+        raise UsageError(
+            f"hours of use are not written as `{text}`", hint="write them as `Mon-Fri 08:00-18:00`"
+        )
     first, last = (_DAYS.index(name.lower()) for name in (match[1], match[2] or match[1]))
     weekdays = frozenset((first + step) % 7 for step in range((last - first) % 7 + 1))
     from_minute, to_minute = (60 * int(match[place]) + int(match[place + 1]) for place in (3, 5))

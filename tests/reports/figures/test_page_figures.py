@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -30,13 +30,13 @@ PLACES_S = tuple(place / 10 for place in range(40))
 BROKEN = tuple(None if place % 11 == 7 else value for place, value in enumerate(UP))
 
 
-def of(*curves: Curve, unit: str = "ms", **others: object) -> Figure:
-    return Figure("f", "t", "d", "c", unit, curves=curves, lasted_s=3.9, **others)  # type: ignore[arg-type]
+def of(*curves: Curve, unit: str = "ms", **others: Any) -> Figure:
+    return Figure("f", "t", "d", "c", unit, curves=curves, lasted_s=3.9, **others)
 
 
-def linear(most: float, *, form: str = "line") -> Curve:
+def linear(most: float, *, form: Literal["line", "steps", "dots"] = "line") -> Curve:
     values = tuple(most * (1 + place % 7) / 8 for place in range(40))
-    return Curve("1", 1, PLACES_S, values, form=form)  # type: ignore[arg-type]
+    return Curve("1", 1, PLACES_S, values, form=form)
 
 
 FIGURES = {

@@ -156,7 +156,7 @@ def test_hours_of_use_are_read_with_the_objectives(captures, run, tmp_path):
     (tmp_path / "limits.toml").write_text(f'hours = "8 to 7"\n{LIMITS}')
     outcome = run("audit", own, "-o", "audit", "--limits", "limits.toml")
     assert outcome.status == 2
-    assert "`8 to 7` is no hours of use" in outcome.err
+    assert "hours of use are not written as `8 to 7`" in outcome.err
 
 
 def test_another_checker_of_schemas_accepts_the_document_and_nothing_else(audited):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 import pytest
+from any_rounds import A_ROUND
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -290,22 +291,7 @@ def test_every_reason_and_answer_has_words() -> None:
     assert "losses left" not in sentences(one)[-1]
 
 
-a_row = st.fixed_dictionaries(
-    {
-        "time_ns": st.integers(0, 2**62),
-        "packet": st.integers(0, 2**40),
-        "duration_ms": st.floats(0, 1e9),
-        "flight_bytes": st.integers(0, 2**40),
-        "cwnd_bytes": st.none() | st.integers(0, 2**40),
-        "delivered_bytes": st.integers(0, 2**40),
-        "rtt_ms": st.none() | st.floats(0, 1e9),
-        "ece_packets": st.sampled_from([None, 0, 0, 1, 9]),
-        "repair": st.sampled_from([None, None, None, "recovery", "timeout"]),
-    }
-)
-
-
-@given(rows=st.lists(a_row, max_size=60), segments_per_ack=st.floats(1, 1000))
+@given(rows=st.lists(A_ROUND, max_size=60), segments_per_ack=st.floats(1, 1000))
 def test_any_rounds_have_an_answer_or_a_reason(rows: list[dict[str, Any]], segments_per_ack: float) -> None:
     found = answer(list(observations(rows, 1448.0)), START, segments_per_ack)
     assert bool(found.names) == (found.reason is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted_sender import Bottleneck, Connection, Sender, write
@@ -66,7 +66,7 @@ def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path / "sender.pcap", made.frames)
 
 
-def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., object]) -> None:
+def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., Any]) -> None:
     (usual,) = tfrctrace.open(capture).why()
     (found,) = tfrctrace.open(capture).why(["control_of_mine:MyControl"])
     assert usual.congestion_control in {None, "other"}
@@ -74,7 +74,7 @@ def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Calla
     assert found.window_left == pytest.approx(0.6, abs=0.02)
     assert (found.predicted_rounds or 0) > 0.9 * (found.compared_rounds or 0)
     said = run("why", "--algorithm", "control_of_mine:MyControl", str(capture))
-    assert "behaves like control_of_mine:MyControl" in " ".join(said.out.split())  # type: ignore[attr-defined]
+    assert "behaves like control_of_mine:MyControl" in " ".join(said.out.split())
 
 
 def test_other_senders_are_not_named_by_it(capture: Path) -> None:

@@ -43,6 +43,6 @@ FAST_CONVERGENCE: Final = Rule("no_fast_convergence", "RFC 9438 section 4.7", "S
 REDUCED_TWICE: Final = Rule("reduced_twice", "RFC 3168 section 6.1.2", "SHOULD", _LEFT)
 GROWTH_WITHOUT_DATA: Final = Rule("growth_without_data", "RFC 7661 section 4.4", "paper", "bytes")
 CUBIC_WITHOUT_DATA: Final = Rule("growth_without_data", "RFC 9438 sections 4.2 and 5.8", "MUST", "bytes")
-INITIAL_WINDOW: Final = Rule("initial_window", "RFC 6928 section 2", "MUST", "segments")
+INITIAL_WINDOW: Final = Rule("initial_window", "RFC 6928 section 2", "paper", "segments")
 NO_BACKOFF: Final = Rule("no_backoff", "RFC 6298 section 5.5", "MUST", "s")
 MARKS_IGNORED: Final = Rule("marks_ignored", "RFC 3168 section 5", "MUST", _LEFT)
