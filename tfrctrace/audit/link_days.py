@@ -18,6 +18,7 @@ from tfrctrace.metrics.audit.incidents import (
     raised_stretches,
     silences,
 )
+from tfrctrace.metrics.audit.mixtures import hosts_beyond, is_mixture
 from tfrctrace.metrics.audit.regroup import near_side
 from tfrctrace.metrics.audit.silence_proofs import edges_ns, silence_facts
 from tfrctrace.metrics.audit.states import split_stretches
@@ -89,7 +90,9 @@ class LinkDays:
         near = near_side(host_hours.with_columns(rtt_p50_ms=mean_ms))
         silent = self._silences()
         changes, others, states = self._changes(judged)
-        found = [*incidents_of(self.name, changes), *silent]
+        mixed = [one for one in changes if self._is_mixture(one, judged[one.objective][0], states, near)]
+        others += mixed
+        found = [*incidents_of(self.name, [one for one in changes if one not in mixed]), *silent]
         unexplained = {(one.objective, one.group) for one in others if not any(map(one.is_within, found))}
         incidents = self._incidents(first_number, found, near, [result for result, _ in judged])
         shown = self._shown_hosts(host_hours, verdicts, incidents)
@@ -226,6 +229,37 @@ class LinkDays:
                 states += found
         return changes, others, states
 
+    def _is_mixture(
+        self,
+        stretch: RaisedStretch,
+        result: ObjectiveResult,
+        states: Sequence[State],
+        near: Sequence[str] | None,
+    ) -> bool:
+        """Return whether the link only had more samples than usual of hosts that are always far."""
+        import polars as pl
+
+        beyond = hosts_beyond(result.objective, states, self.objectives)
+        if not beyond:
+            return False
+        start, every_ns = pl.col("start_ns"), self.grouping.every_ns or 1
+        first_ns = stretch.begin_ns // every_ns * every_ns
+        violated = result.intervals.filter(start >= stretch.begin_ns, start < stretch.end_ns)
+        days = self._evidence_of_days(first_ns, stretch.end_ns)
+        evidence = small_frame(days, (start >= first_ns) & (start < stretch.end_ns))
+        # where no side is known, all that a link carries is `fwd`
+        is_near = pl.col("group").is_in(list(near or ()))
+        receivers = {"fwd": evidence.filter(~is_near), "rev": evidence.filter(is_near)}
+        directions = violated["direction"].drop_nulls().unique().to_list()
+        return bool(directions) and all(
+            is_mixture(result.objective, receivers[direction], beyond) for direction in directions
+        )
+
+    def _evidence_of_days(self, begin_ns: int, end_ns: int) -> pl.LazyFrame:
+        first, last = (date_of(time_ns // DAY_NS) for time_ns in (begin_ns, end_ns))
+        days = [(key, facts) for key, facts in self.days if first <= facts["date"] <= last]
+        return self.folder.scan("evidence", days)
+
     def _incidents(
         self,
         first_number: int,
@@ -273,8 +307,6 @@ class LinkDays:
         import polars as pl
 
         begin_ns, end_ns = incident.begin_ns - _WEEK_NS, incident.end_ns + DAY_NS
-        first, last = (date_of(time_ns // DAY_NS) for time_ns in (begin_ns, end_ns))
-        days = [(key, facts) for key, facts in self.days if first <= facts["date"] <= last]
         start = pl.col("start_ns")
         is_near = start >= incident.begin_ns - DAY_NS
         if extent_of(self.pieces).first_ns < incident.begin_ns - _ENOUGH_DAYS * DAY_NS:
@@ -282,7 +314,7 @@ class LinkDays:
             is_near = start.is_between(incident.begin_ns - HOUR_NS, incident.end_ns + HOUR_NS)
         is_same_hour = (start - incident.begin_ns + HOUR_NS) % DAY_NS < incident.lasted_ns + 2 * HOUR_NS
         is_wanted = (start >= begin_ns) & (start < end_ns) & (is_near | is_same_hour)
-        return small_frame(self.folder.scan("evidence", days), is_wanted)
+        return small_frame(self._evidence_of_days(begin_ns, end_ns), is_wanted)
 
     def _files_of(self, incident: Incident) -> tuple[str, ...]:
         """Return the files that have packets of an incident; of sources without times all of their piece."""
