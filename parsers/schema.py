@@ -112,6 +112,63 @@ _CLOSED_LOOP: Final = (
     Column("p", "float64", "", "loss event rate at the end of the round, as a TFRC receiver computes it"),
 )
 
+_CONGESTION_CONTROLS: Final = (
+    Column("flow", "uint32", "", "number of the flow"),
+    Column("direction", "string", "", "direction of the data"),
+    Column(
+        "candidate",
+        "string",
+        "",
+        "a congestion control that may have sent it; those of a direction by likelihood",
+        "nothing could be predicted",
+    ),
+    Column(
+        "congestion_control",
+        "string",
+        "",
+        "the answer for the direction, as in `why`: a name, several joined by `|`, or `other`",
+        "see congestion_control_reason",
+    ),
+    Column("congestion_control_reason", "string", "", "why there is no answer", "there is one"),
+    Column(
+        "compared_rounds", "uint64", "", "rounds that were predicted; each cut counts as one", "no candidate"
+    ),
+    Column("predicted_rounds", "uint64", "", "those that came out as predicted", "no candidate"),
+    Column(
+        "log_likelihood",
+        "float64",
+        "",
+        "natural logarithm of the likelihood of the observed windows, each from the observed one before it",
+        "no candidate",
+    ),
+    Column("log_ratio_to_best", "float64", "", "log_likelihood less that of the likeliest", "no candidate"),
+    Column(
+        "log_ratio_to_smooth",
+        "float64",
+        "",
+        "log_likelihood less that of growth as before and of any cut, which is no rule",
+        "no candidate",
+    ),
+    Column(
+        "beta",
+        "float64",
+        "",
+        "median share of a window that a loss left, of whole segments rounded down (beta of RFC 9438)",
+        "fewer than three losses in windows of twenty segments or more",
+    ),
+    Column("beta_low", "float64", "", "lower limit of its interval of 95 %, less a segment", "as beta"),
+    Column("beta_high", "float64", "", "upper limit, and a segment more", "as beta"),
+    Column(
+        "c",
+        "float64",
+        "segments/s^3",
+        "C of CUBIC (RFC 9438 section 4.2) by the growth of the windows",
+        "not `cubic`, or fewer than three epochs outside of the Reno-friendly region",
+    ),
+    Column("c_low", "float64", "segments/s^3", "lower limit of its interval of 95 %, by epochs", "as c"),
+    Column("c_high", "float64", "segments/s^3", "upper limit", "as c"),
+)
+
 
 def _tables() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
     """Return the columns and the meaning of a row of each table."""
@@ -125,6 +182,8 @@ def _tables() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
             tables[name] = (*_OF_REPLAY, *tables[name], *_BESIDE_REPLAY)
             tables["closed_loop"] = _CLOSED_LOOP
             rows["closed_loop"] = "each round of an algorithm at a model of a bottleneck"
+    tables["congestion_controls"] = _CONGESTION_CONTROLS
+    rows["congestion_controls"] = "each congestion control that may have sent a direction with data"
     return tables, rows
 
 

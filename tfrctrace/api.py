@@ -18,7 +18,7 @@ from tfrctrace.trace.passes import NS_PER_MS, OF_CONTROLS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
+    from tfrctrace.replay.naming.candidates import Candidate
+    from tfrctrace.replay.naming.of_trace import Directions, Named
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.report_data.trace_report import TraceReport
@@ -301,7 +303,7 @@ class Trace(Tables):
         from tfrctrace.parsers.frames import joined_frame
 
         self.read("flows", "bottlenecks", *OF_CONTROLS)
-        controls = self._controls(algorithms) if algorithms else self.congestion_controls
+        controls = self._controls(algorithms) if algorithms else self.named_controls
         parts = parts_by_flows(
             self.table("cause_sums").frames(),
             self.table("flows").frames(OF_TOLD),
@@ -312,27 +314,43 @@ class Trace(Tables):
         return joined_frame(chain([first], rows), first.clear())
 
     @property
-    def congestion_controls(self) -> pl.DataFrame:
+    def named_controls(self) -> pl.DataFrame:
         """The congestion control of each direction with data, or why it is not known."""
         if self._named is None:
             self._named = self._controls(())
         return self._named
 
+    @property
+    def congestion_controls(self) -> pl.DataFrame:
+        """One row for each congestion control that may have sent a direction, with its likelihood."""
+        from tfrctrace.replay.naming.likelihoods import candidates_frame
+
+        directions, named = self._looked_at(())
+        return candidates_frame(directions, named)
+
     def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
-        from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.candidates import own_candidate
+        from tfrctrace.replay.naming.of_trace import controls_frame
+
+        directions, named = self._looked_at([own_candidate(name) for name in algorithms])
+        return controls_frame(directions, named)
+
+    def _looked_at(self, own: Sequence[Candidate]) -> tuple[Directions, Iterator[Named]]:
+        """Return the directions with data, and the congestion controls of those that may be named."""
+        from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
             OF_ROUNDS,
             OF_STRETCHES,
-            congestion_controls,
+            directions_of,
+            named_directions,
         )
 
-        own = [own_candidate(name) for name in algorithms]
         self.read("flows", *OF_CONTROLS)
         parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
+        directions = directions_of(parts)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
-        return congestion_controls(rounds, stretches, parts, own=own)
+        return directions, named_directions(rounds, stretches, directions, own=own)
 
     @property
     def findings(self) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 import tfrctrace
@@ -42,6 +43,10 @@ class Named:
     names: tuple[str, ...]
     """Empty without an answer."""
     reason: str
+    beta: tuple[float, float, float] | None
+    """What a loss left of a window, and its interval; None if that is not known."""
+    c: tuple[float, float, float] | None
+    """C of CUBIC, likewise."""
 
     @property
     def is_right(self) -> bool:
@@ -68,8 +73,45 @@ def judge(folder: Path, vantage: str) -> Named | None:
                 "reno" if is_reno else scenario.sender.controller,
                 names,
                 row.congestion_control_reason or "",
+                *parameters(trace, row.flow),
             )
     return None
+
+
+def parameters(trace: tfrctrace.Trace, flow: int) -> list[tuple[float, float, float] | None]:
+    """Return beta and C of a flow, as far as they are known."""
+    rows = trace.congestion_controls.filter(flow=flow)
+    found = []
+    for name in ("beta", "c"):
+        own = rows.select(name, f"{name}_low", f"{name}_high").drop_nulls()
+        found.append(own.row(0) if len(own) else None)
+    return found
+
+
+SET: Final = {
+    "beta": {"reno": 0.5, "hybla": 0.5, "cubic": 0.7, "bic": 0.8, "scalable": 0.875},
+    "c": {"cubic": 0.4},
+}
+"""Parameters of stock Linux, of windows above BIC's low one."""
+NEAR: Final = {"beta": 0.02, "c": 0.04}
+
+
+def parameter_table(judged: Sequence[Named]) -> list[str]:
+    """Return lines with how near the parameters of flows, whose answer has their name, are to Linux'."""
+    lines = [
+        "| parameter | sent by | told | within | in the interval | median width |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for parameter, values in SET.items():
+        for name, value in values.items():
+            mine = [getattr(one, parameter) for one in judged if one.controller == name and name in one.names]
+            told = [one for one in mine if one is not None]
+            near = sum(abs(found - value) <= NEAR[parameter] for found, _, _ in told)
+            covered = sum(low <= value <= high for _, low, high in told)
+            width = f"{median(high - low for _, low, high in told):.2f}" if told else ""
+            cells = (f"{len(told)} of {len(mine)}", near, covered, width)
+            lines.append(f"| {parameter} | {name} | {' | '.join(map(str, cells))} |")
+    return lines
 
 
 def table(title: str, judged: Sequence[Named], key: Callable[[Named], str]) -> list[str]:
@@ -123,7 +165,8 @@ def main() -> None:
     print(*table("limit", judged, lambda one: one.scenario.limit), "", sep="\n")
     print(*table("round-trip time", judged, _rtt), "", sep="\n")
     print(*table("queue", judged, lambda one: one.scenario.queue), "", sep="\n")
-    print(*matrix(judged), sep="\n")
+    print(*matrix(judged), "", sep="\n")
+    print(*parameter_table(judged), sep="\n")
     if asked.wrong:
         for one in judged:
             if one.names and not one.is_right:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, cast, get_args
 
 import typer
 
@@ -33,10 +33,12 @@ from tfrctrace.trace.passes import TableName
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tfrctrace.api import Trace
-    from tfrctrace.parsers._native import ArrowStream
+    import polars as pl
 
-What = Literal["packets", TableName]
+    from tfrctrace.api import Trace
+    from tfrctrace.parsers._native import ArrowStream, Table
+
+What = Literal["packets", TableName, "congestion_controls"]
 Form = Literal[TableFormat, "pcap", "pcapng"]
 
 _SAMPLES: Final = tuple(
@@ -99,7 +101,6 @@ def convert(
     capture may be larger than memory.
     """
     from tfrctrace.base.durations import parse_duration_ns
-    from tfrctrace.parsers._native import empty_table
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
@@ -124,7 +125,7 @@ def convert(
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
         anonymizer=anonymity.anonymizer(console),
     )
-    empty = empty_table(what)
+    empty = _empty(what)
     with open_output(output) as file:
         write = partial(
             write_table, file, chosen, schema=empty if names is None else empty.select(names), raw=raw
@@ -185,9 +186,7 @@ def _refuse_contradictions(
 
 def _column_names(what: What, text: str) -> list[str]:
     """Return the columns of a table that `text` names; raises `UsageError` for others."""
-    from tfrctrace.parsers._native import empty_table
-
-    known = empty_table(what).columns
+    known = _empty(what).columns
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
@@ -210,9 +209,23 @@ def _write_packets(
     console.print_problems(packets.problems)
 
 
-def _parts(trace: Trace, table: TableName, columns: list[str] | None) -> Iterable[ArrowStream]:
-    if table in {"variables", "findings"}:
-        # rows that the core does not have: a log's with their flows, and findings about TCP's senders
-        whole = trace.variables if table == "variables" else trace.findings
+def _empty(what: What) -> Table | pl.DataFrame:
+    """Return the table without rows."""
+    from tfrctrace.parsers._native import empty_table
+
+    if what != "congestion_controls":
+        return empty_table(what)
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    return pl.DataFrame(schema=polars_schema(what))
+
+
+def _parts(trace: Trace, table: What, columns: list[str] | None) -> Iterable[ArrowStream]:
+    if table in {"variables", "findings", "congestion_controls"}:
+        # rows that the core does not have: a log's with their flows, and what is found of TCP's senders
+        whole: pl.DataFrame = getattr(trace, table)
         return [whole if columns is None else whole.select(columns)]
-    return trace.read(table).table(table).parts(columns)
+    name = cast("TableName", table)
+    return trace.read(name).table(name).parts(columns)

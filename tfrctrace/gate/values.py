@@ -182,7 +182,7 @@ class _Source:
         flows = self._measured.asked.rows(*self._columns)
         return Beyond(
             self._trace.cause_sums if self._has_causes else None,
-            self._trace.congestion_controls if self._has_controls else None,
+            self._trace.named_controls if self._has_controls else None,
         ).joined(flows)
 
     @cached_property

@@ -131,7 +131,7 @@ class Tables(Passes, ABC):
 
     @property
     @abstractmethod
-    def congestion_controls(self) -> pl.DataFrame:
+    def named_controls(self) -> pl.DataFrame:
         """The congestion control of each direction with data, or why it is not known."""
 
     def packets(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -318,7 +318,7 @@ class Tables(Passes, ABC):
 
         return Beyond(
             self.cause_sums if name_causes(rules) else None,
-            self.congestion_controls if name_controls(rules) else None,
+            self.named_controls if name_controls(rules) else None,
         )
 
     def _rules(self, labels: Iterable[str]) -> list[Rule]:

@@ -25,7 +25,9 @@ from tfrctrace.replay.naming.of_trace import (
     MARKS,
     NOT_AT_SENDER,
     NOT_LIMITED_BY_PATH,
-    congestion_controls,
+    controls_frame,
+    directions_of,
+    named_directions,
 )
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
@@ -41,6 +43,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data"
 START = Start(segment_bytes=1448)
+
+
+def named_of(trace: tfrctrace.Trace, flows: pl.DataFrame) -> pl.DataFrame:
+    directions = directions_of([(trace.cause_sums, flows)])
+    return controls_frame(directions, named_directions([trace.rounds], [trace.causes], directions))
 
 
 def largest(capture: Path) -> FlowCauses:
@@ -313,12 +320,12 @@ def test_every_candidate_takes_a_report_and_begins_anew() -> None:
 def test_what_a_damaged_capture_does_not_show_is_not_needed(name: str) -> None:
     trace = tfrctrace.open(DATA / "congestion_controls" / "38-0013-scalable" / "sender.pcap.gz")
     unknown = trace.flows.with_columns(pl.lit(None, trace.flows.schema[name]).alias(name))
-    found = congestion_controls([trace.rounds], [trace.causes], [(trace.cause_sums, unknown)])
+    found = named_of(trace, unknown)
     assert set(found["congestion_control"]) <= {"scalable", None}
 
 
 def test_a_trace_without_connections_has_no_rows() -> None:
     trace = tfrctrace.open(ROOT / "sample_traces" / "dumbbell.tr.xz")
-    found = congestion_controls([trace.rounds], [trace.causes], [(trace.cause_sums, trace.flows)])
+    found = named_of(trace, trace.flows)
     assert found.is_empty()
     assert found.schema["congestion_control"] == pl.String

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.replay.conformance import rules
 from tfrctrace.replay.conformance.rules import Departure
 from tfrctrace.replay.naming.answer import LEAST_CUTS, beats, explains, likelihood, predicted_by
-from tfrctrace.replay.naming.candidates import CANDIDATES, possible_candidates
+from tfrctrace.replay.naming.candidates import CANDIDATES, CUBIC, possible_candidates
 from tfrctrace.replay.naming.observations import Cut, shows_window
 from tfrctrace.replay.naming.predict import smooth_log_likelihoods
 from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tfrctrace.replay.naming.observations import Observation
     from tfrctrace.replay.naming.of_trace import Seen
     from tfrctrace.replay.naming.predict import Prediction
-
-_CUBIC: Final = "cubic"
 
 _GROWTHS: Final = (0.25, 0.5, 2.0, 4.0)
 """Multiples of C that are tried."""
@@ -88,7 +86,7 @@ def _changes(observed: Sequence[Observation]) -> Iterator[_Changed]:
 def _changed(rule: Rule, name: str, setting: float, found: tuple[float, float]) -> Iterator[_Changed]:
     """Give the candidates of CUBIC with another setting, which has a value instead of that allowed."""
     for one in CANDIDATES:
-        if one.name == _CUBIC:
+        if one.name == CUBIC:
             yield _Changed(rule, replace(one, settings={**one.settings, name: setting}), *found)
 
 
@@ -97,15 +95,15 @@ def _likeliest_change(
 ) -> _Changed | None:
     """Return the change that explains the windows as nothing else does, None without one."""
     tried = [
-        (one, predicted_by([one.candidate], observed, seen.start, seen.segments_per_ack)[_CUBIC])
+        (one, predicted_by([one.candidate], observed, seen.start, seen.segments_per_ack)[CUBIC])
         for one in _changes(observed)
     ]
     if not tried:
         return None
     best, made = max(tried, key=lambda one: likelihood(one[1]))
     likely = _log_likelihoods(made)
-    of_others = [other for name, other in known.items() if name != _CUBIC]
-    alike = [known[_CUBIC], *(other for one, other in tried if one.rule != best.rule)]
+    of_others = [other for name, other in known.items() if name != CUBIC]
+    alike = [known[CUBIC], *(other for one, other in tried if one.rule != best.rule)]
     wins = all(beats(likely, _log_likelihoods(other)) for other in of_others) and all(
         beats(likely, _log_likelihoods(other), least_deviations=_LEAST_DEVIATIONS) for other in alike
     )

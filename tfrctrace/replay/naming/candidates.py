@@ -55,12 +55,14 @@ BBR: Final = "bbr"
 CDG: Final = "cdg"
 """By its sign (`delay_backoffs`): when it backs off is drawn."""
 
+CUBIC: Final = "cubic"
+
 CANDIDATES: Final = (
     Candidate("reno", Sack),
     Candidate("reno", Sack, by_acks={"segments_per_ack": 1}),
     Candidate("dctcp", Dctcp, needs_ecn=True),
-    Candidate("cubic", Cubic),
-    Candidate("cubic", Cubic, {"increase_beyond": 0}),
+    Candidate(CUBIC, Cubic),
+    Candidate(CUBIC, Cubic, {"increase_beyond": 0}),
     Candidate("vegas", Vegas, {"samples": 3}),
     Candidate("vegas", Vegas, {"samples": 3, "forgets_base_rtt": 1}),
     Candidate("westwood", Westwood, {"late": 1}),

@@ -124,22 +124,6 @@ class Directions(NamedTuple):
     """Rounds that one has to have to be looked at."""
 
 
-def congestion_controls(
-    rounds: Iterable[pl.DataFrame],
-    stretches: Iterable[pl.DataFrame],
-    parts: Iterable[Sequence[pl.DataFrame]],
-    *,
-    own: Sequence[Candidate] = (),
-) -> pl.DataFrame:
-    """Return the congestion control of each direction with sums of causes, or why it is not known.
-
-    `rounds` are frames with the columns `OF_ROUNDS`, `stretches` with `OF_STRETCHES`; they are made only if
-    the path limited a direction. `parts` are sums of causes, and the columns `OF_FLOWS` of the same flows.
-    """
-    directions = directions_of(parts)
-    return controls_frame(directions, named_directions(rounds, stretches, directions, own=own))
-
-
 def directions_of(parts: Iterable[Sequence[pl.DataFrame]], *, with_others: bool = False) -> Directions:
     """Return what is known of the directions in `parts`, of which those that may be named are looked at.
 

@@ -60,6 +60,11 @@ class Cubic(WindowControl):
         self._w_est += share * (self._reno_increase if is_below else self._increase_beyond)
         self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
 
+    @property
+    def is_reno_friendly(self) -> bool:
+        """Whether the window is that of the AIMD beside the cubic function (section 4.3)."""
+        return self.cwnd <= self._w_est
+
     def after_loss(self) -> float:
         """Return beta_cubic times the window, and lower W_max if the window had not reached it again."""
         falls = self._converges_fast and self.cwnd < self._w_max
