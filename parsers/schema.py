@@ -90,6 +90,39 @@ _BESIDE_REPLAY: Final = (
     Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
 )
 
+_ONE_STEP: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    *_ENDS,
+    Column("algorithm", "string", "", "window algorithm: `newreno`, `cubic`, ... or `module:Class`"),
+    Column("time_ns", "int64", "ns", "end of the round that shows the window", "lacking has the reason"),
+    Column(
+        "packet",
+        "uint64",
+        "",
+        "number in the source of the acknowledgement that ended it",
+        "as time_ns",
+    ),
+    Column(
+        "event",
+        "string",
+        "",
+        "what the algorithm decided on: `slow_start` or `congestion_avoidance` (a round), `loss`, or `mark`",
+        "as time_ns",
+    ),
+    Column("before_bytes", "float64", "bytes", "observed window before", "as time_ns"),
+    Column("predicted_bytes", "float64", "bytes", "window that the algorithm makes of it", "as time_ns"),
+    Column("observed_bytes", "float64", "bytes", "observed window after", "as time_ns"),
+    Column("deviation_segments", "float64", "", "predicted less observed, in segments", "as time_ns"),
+    Column(
+        "lacking",
+        "string",
+        "",
+        "why no decision of the flow can be predicted, and what would help",
+        "there are some",
+    ),
+)
+
 _CLOSED_LOOP: Final = (
     Column("flow", "uint32", "", "number of the conversation that the algorithm replaced"),
     Column("direction", "string", "", "direction of the data"),
@@ -123,6 +156,8 @@ def _tables() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
         if name == "replay":
             # the core knows the steps of one sender
             tables[name] = (*_OF_REPLAY, *tables[name], *_BESIDE_REPLAY)
+            tables["one_step"] = _ONE_STEP
+            rows["one_step"] = "each decision of a window algorithm on a flow, or each flow without any"
             tables["closed_loop"] = _CLOSED_LOOP
             rows["closed_loop"] = "each round of an algorithm at a model of a bottleneck"
     return tables, rows

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
+    from tfrctrace.replay.one_step import OneStepReplay
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.report_data.trace_report import TraceReport
@@ -220,7 +221,7 @@ class Trace(Tables):
         parameters = {**self.agents, **(tfrc or {})}
         chosen = select_algorithms(
             algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings
-        )
+        ).refuse_windows()
         choice = RecordingOptions(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt, "rtt") / NS_PER_MS,
             segment_bytes=segment_bytes,
@@ -241,6 +242,35 @@ class Trace(Tables):
     def replay(self, *names: Any, **options: Any) -> pl.DataFrame:
         """Return the steps of the algorithms that `replays` replays, one row for each."""
         return self.replays(*names, **options).frame
+
+    def one_steps(
+        self,
+        *algorithms: str,
+        settings: Mapping[str, float | str] | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+    ) -> OneStepReplay:
+        """Return how window algorithms (`cubic` is the default) agree with the decisions of the flows.
+
+        Each decision is predicted from the window and the round-trip times observed before it. Without
+        `settings`, such as `{"vegas.alpha": 1}`, the variant counts that predicts best: as specified, or as
+        Linux has it. docs/models.md has the limits.
+        """
+        from tfrctrace.replay.one_step import one_steps
+        from tfrctrace.replay.open_loop import select_algorithms
+
+        chosen = select_algorithms(algorithms or ("cubic",), "rfc5348", (), settings=settings)
+        return one_steps(
+            self,
+            chosen.only_windows(),
+            flows=None if flows is None else frozenset(flows),
+            least_packets=least_packets,
+        )
+
+    @with_parameters_of(one_steps)
+    def one_step(self, *names: Any, **options: Any) -> pl.DataFrame:
+        """Return the decisions that `one_steps` predicts, one row for each."""
+        return self.one_steps(*names, **options).frame
 
     def closed_loops(
         self,

@@ -80,7 +80,7 @@ def test_values_without_a_meaning_are_refused(setting: str, value: float | str) 
 def test_parameters_reach_the_algorithm() -> None:
     trace = tfrctrace.open(TCP)
     means = {
-        value: trace.replay("sack", settings={"sack.initial_window": value})["window_bytes"][0]
+        value: trace.replay("bbr", settings={"bbr.initial_window": value})["x_bps"][0]
         for value in (2.0, 10.0)
     }
     assert means[10.0] > means[2.0]

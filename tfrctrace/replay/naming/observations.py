@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from tfrctrace.replay.controller import Report
@@ -57,6 +57,19 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowStart:
+    """A round of slow start, and the windows before and after it, in segments."""
+
+    report: Report
+    share: float
+    """Of the window before that was acknowledged."""
+    before: float
+    after: float
+    at: At
+    """The end of the round that shows the window after it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """The end of a recovery: the flight then, and the window of the round after it, in segments."""
 
@@ -81,22 +94,23 @@ class Cut:
     """Whether congestion marks were echoed, and nothing was lost."""
 
 
-Observation = Measured | Growth | Settled | Cut
+Observation = Measured | SlowStart | Growth | Settled | Cut
 
 
-def shows_window(seen: Observation) -> TypeGuard[Growth | Settled | Cut]:
+def shows_window(seen: Observation) -> TypeGuard[SlowStart | Growth | Settled | Cut]:
     """Return whether it shows a window that can be predicted."""
-    return isinstance(seen, Growth | Settled) or (
+    return isinstance(seen, SlowStart | Growth | Settled) or (
         isinstance(seen, Cut) and bool(seen.before) and bool(seen.after)
     )
 
 
 def observations(
-    rounds: Iterable[Round], segment_bytes: float, segments_per_ack: float = 1.0
+    rounds: Iterable[Round], segment_bytes: float, segments_per_ack: float = 1.0, *, by_round: bool = False
 ) -> Iterator[Observation]:
     """Give the observations of the rounds of a direction, in order.
 
-    A round without `cwnd_bytes` shows that something else than the window limited the flight.
+    A round without `cwnd_bytes` shows that something else than the window limited the flight. With `by_round`
+    a growth is of one round, and those of slow start show their windows, too.
     """
     ack_bytes = segments_per_ack * segment_bytes
     starts = True
@@ -116,8 +130,12 @@ def observations(
             if cut is not None and len(cut.after) == 2:
                 yield Settled(*cut.after)
             calm = _rounds_of_start(run) if starts else 0
-            yield from (Measured(_report(row, ack_bytes)) for row in run[:calm])
-            yield from _growths(run[calm:], segment_bytes)
+            if by_round:
+                yield from _starts(run, calm, segment_bytes, ack_bytes)
+                yield from _growths_by_round(run[calm:], segment_bytes)
+            else:
+                yield from (Measured(_report(row, ack_bytes)) for row in run[:calm])
+                yield from _growths(run[calm:], segment_bytes)
             yield from (Measured(_report(row, ack_bytes)) for row in run[calm:][-1:])
             starts = starts and calm == len(run)
             before = run[-1]
@@ -170,6 +188,32 @@ def _growths(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
         windows = [row["cwnd_bytes"] / segment_bytes for row in part]
         rounds = [(_report(row, 0.0), _share(row)) for row in part[:-1]]
         yield Growth(tuple(rounds), windows[0], windows[-1], at(part[-1]))
+
+
+def _starts(
+    run: Sequence[Round], count: int, segment_bytes: float, ack_bytes: float
+) -> Iterator[Observation]:
+    """Give the first rounds of a run one by one: those that double it, and the calm ones that end that."""
+    for row, after in pairwise(run[: count + 1]):
+        report = _report(row, ack_bytes)
+        if after["cwnd_bytes"] < _START_GROWTH * row["cwnd_bytes"]:
+            yield Measured(report)
+        else:
+            windows = (row["cwnd_bytes"] / segment_bytes, after["cwnd_bytes"] / segment_bytes)
+            yield SlowStart(report, _acked_share(row, after), *windows, at(after))
+    if count == len(run):
+        yield Measured(_report(run[-1], ack_bytes))
+
+
+def _growths_by_round(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
+    for row, after in pairwise(run):
+        windows = (row["cwnd_bytes"] / segment_bytes, after["cwnd_bytes"] / segment_bytes)
+        yield Growth(((_report(row, 0.0), _acked_share(row, after)),), *windows, at(after))
+
+
+def _acked_share(row: Round, after: Round) -> float:
+    """Return the share of the window of a round that was acknowledged in the next, which shows its growth."""
+    return float(min(after["delivered_bytes"] / row["cwnd_bytes"], _MOST_SHARE))
 
 
 def _share(row: Round) -> float:

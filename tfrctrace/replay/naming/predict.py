@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled
+from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, SlowStart
 from tfrctrace.replay.tcp.window import MIN_WINDOW
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
         match seen:
             case Measured(report):
                 control.measure(report)
+            case SlowStart():
+                yield _slow_start(control, seen)
             case Growth():
                 yield _growth(control, seen)
             case Settled(before, after):
@@ -76,7 +78,16 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
                 if after:
                     yield _cut(control, seen)
                 control.cwnd = before[0]
-                _reduce(control, seen)
+                left = _reduce(control, seen)
+                if seen.is_timeout:
+                    control.ssthresh = max(left, MIN_WINDOW)
+
+
+def _slow_start(control: WindowControl, seen: SlowStart) -> Prediction:
+    control.cwnd = seen.before
+    control.measure(seen.report)
+    control.slow_start(seen.share)
+    return _prediction(control.cwnd, seen.after, seen.before, control.cwnd - seen.before, 1)
 
 
 def _growth(control: WindowControl, seen: Growth) -> Prediction:

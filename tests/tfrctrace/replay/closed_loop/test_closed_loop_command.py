@@ -31,13 +31,6 @@ def test_the_screen_names_what_the_bottleneck_is_inferred_from_and_which_loop_it
     assert "does not react" in done.out
 
 
-def test_open_loop_says_so_too(run):
-    done = run("replay", "-a", "newreno", DUMBBELL)
-    assert done.status == 0
-    assert "note: open loop" in done.out
-    assert "congestion avoidance" in done.out
-
-
 def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run):
     done = run("replay", *CLOSED, "-a", "cubic", "--bottleneck", "loss=0", "--format", "json", DUMBBELL)
     document = json.loads(done.out)
