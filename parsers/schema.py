@@ -129,20 +129,53 @@ _CLOSED_LOOP: Final = (
     *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `newreno`, ... or `module:Class`"),
     _PROFILE,
-    Column("time_ns", "int64", "ns", "start of a round of the model"),
+    Column("time_ns", "int64", "ns", "start of a round of the model", "lacking has the reason"),
     Column(
-        "duration_ms", "float64", "ms", "length of the round: a round-trip time, or until a loss was detected"
+        "duration_ms",
+        "float64",
+        "ms",
+        "length of the round: a round-trip time, or until a loss was detected",
+        "as time_ns",
     ),
-    Column("x_bps", "float64", "bit/s", "rate that the algorithm allowed in it", "the initial window"),
-    Column("mode", "string", "", "what governed the rate, as the algorithm names it"),
-    Column("reason", "string", "", "what changed the rate"),
-    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
-    Column("sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time"),
+    Column(
+        "x_bps",
+        "float64",
+        "bit/s",
+        "rate that the algorithm allowed in it",
+        "the initial window, or as time_ns",
+    ),
+    Column("mode", "string", "", "what governed the rate, as the algorithm names it", "as time_ns"),
+    Column("reason", "string", "", "what changed the rate", "as time_ns"),
+    Column(
+        "window_bytes", "float64", "bytes", "congestion window", "an algorithm without one, or as time_ns"
+    ),
+    Column(
+        "sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time, or as time_ns"
+    ),
     Column("received_bps", "float64", "bit/s", "payload of it that was not lost", "as sent_bps"),
-    Column("rtt_ms", "float64", "ms", "round-trip time of packets sent when the round began"),
-    Column("queued_bytes", "float64", "bytes", "payload of all flows in the queue when the round began"),
-    Column("lost_packets", "uint32", "", "losses detected at the end of the round"),
-    Column("p", "float64", "", "loss event rate at the end of the round, as a TFRC receiver computes it"),
+    Column("rtt_ms", "float64", "ms", "round-trip time of packets sent when the round began", "as time_ns"),
+    Column(
+        "queued_bytes",
+        "float64",
+        "bytes",
+        "payload of all flows in the queue when the round began",
+        "as time_ns",
+    ),
+    Column("lost_packets", "uint32", "", "losses detected at the end of the round", "as time_ns"),
+    Column(
+        "p",
+        "float64",
+        "",
+        "loss event rate at the end of the round, as a TFRC receiver computes it",
+        "as time_ns",
+    ),
+    Column(
+        "lacking",
+        "string",
+        "",
+        "why nothing can take the place of the flow, and what would help",
+        "its bottleneck is known",
+    ),
 )
 
 

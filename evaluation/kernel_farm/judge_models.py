@@ -94,7 +94,7 @@ def table(title: str, judged: Sequence[Decision], key: str) -> list[str]:
     groups: dict[Any, list[Decision]] = defaultdict(list)
     for one in judged:
         groups[getattr(one, key)].append(one)
-    ordered = sorted(groups.items(), key=lambda group: _share(group[1], "is_right"))
+    ordered = sorted(groups.items(), key=lambda group: _share([one.is_right for one in group[1]]))
     lines = [
         f"| {title} | flows | decisions | as the kernel | median deviation | observed as the kernel |",
         "|---|--:|--:|--:|--:|--:|",
@@ -102,13 +102,16 @@ def table(title: str, judged: Sequence[Decision], key: str) -> list[str]:
     for name, group in [*ordered, ("all", list(judged))]:
         flows = len({one.run for one in group})
         deviation = median(one.predicted - one.observed for one in group)
-        shares = [f"{_share(group, of):.1%}".replace("%", " %") for of in ("is_right", "is_seen")]
+        shares = [
+            f"{_share(those):.1%}".replace("%", " %")
+            for those in ([one.is_right for one in group], [one.is_seen for one in group])
+        ]
         lines.append(f"| {name} | {flows} | {len(group)} | {shares[0]} | {deviation:+.2f} | {shares[1]} |")
     return lines
 
 
-def _share(group: Sequence[Decision], of: str) -> float:
-    return sum(getattr(one, of) for one in group) / len(group)
+def _share(those: Sequence[bool]) -> float:
+    return sum(those) / len(those)
 
 
 def main() -> None:

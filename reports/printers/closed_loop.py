@@ -68,6 +68,8 @@ def _bottleneck(found: InferredBottleneck) -> Iterator[tuple[str, str, str]]:
     if down_s:
         times = counted(len(found.outages_s), "time")
         yield "outages", format_duration_s(down_s), f"{times} nothing arrived of what was sent"
+    if found.queue != "tail_drop":
+        yield "queue", found.queue, "as given, with marks" if found.has_ecn else "as given"
     if found.receive_window_bytes is not None:
         yield "receive window", format_bytes(found.receive_window_bytes), "the largest, or as given"
 

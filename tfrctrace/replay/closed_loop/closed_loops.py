@@ -50,7 +50,7 @@ class ClosedLoops:
     """All rounds of all algorithms, and the bottleneck of each flow."""
 
     frame: pl.DataFrame
-    """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`."""
+    """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`; a flow of `lacking` has rows of nulls."""
     flows: tuple[ModelledFlow, ...]
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
@@ -91,14 +91,38 @@ def closed_loops(
         for name, profile, rounds in _rounds(found, wanted, together=together):
             ends = astuple(found.recording.ends)
             key = (found.recording.flow, found.recording.direction, *ends, name, profile)
-            rows = [(*key, *_row(one, found.recording.start_ns)) for one in rounds]
+            rows = [(*key, *_row(one, found.recording.start_ns), None) for one in rounds]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
     return ClosedLoops(
-        frame=pl.concat(frames),
+        frame=pl.concat([*frames, _refused(lacking, wanted)]),
         flows=tuple(flows),
         lacking=tuple(lacking),
         notes=(NOTE, TOGETHER) if together else (NOTE,),
     )
+
+
+def _refused(lacking: Iterable[NotReplayable], wanted: Selection) -> pl.DataFrame:
+    """Return a row without numbers for each algorithm and flow without a bottleneck, with the reason."""
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    schema = polars_schema("closed_loop")
+    names = [
+        *((one.variant, one.profile) for one in wanted.tfrc),
+        *((one.name, None) for one in wanted.controllers),
+    ]
+    rows = [
+        {
+            **{end: getattr(one, end) for end in ("flow", "direction", "src", "src_port", "dst", "dst_port")},
+            "algorithm": name,
+            "profile": profile,
+            "lacking": f"{one.what}; {one.hint}",
+        }
+        for one in lacking
+        for name, profile in names
+    ]
+    return pl.DataFrame(rows, schema=schema)
 
 
 def _modelled(
@@ -137,6 +161,8 @@ def _path(bottleneck: Bottleneck) -> Path:
         background=bottleneck.background,
         outages_s=bottleneck.outages_s,
         window_bytes=bottleneck.receive_window_bytes,
+        discipline=bottleneck.discipline,
+        has_ecn=bottleneck.has_ecn,
     )
 
 

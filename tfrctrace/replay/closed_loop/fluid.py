@@ -32,15 +32,15 @@ def simulate(
     rounds: list[list[Round]] = [[] for _ in senders]
     for _ in range(MAX_ROUNDS // max(len(senders), 1)):
         begins_s = queue.time_s
-        ends_s = max(begins_s, _next_s(senders, path, begins_s, duration_s))
+        ends_s = max(begins_s, min(queue.next_s, _next_s(senders, path, begins_s, duration_s)))
         sent = sum(sender.rate for sender in senders)
-        overflow = (
+        dropped = (
             queue.lose_all(ends_s, sent)
             if path.is_down(begins_s)
-            else queue.advance(ends_s, sent, path.background.at(begins_s))
+            else queue.advance(ends_s, sent, path.background.at(begins_s), segment_bytes=segment_bytes)
         )
         for sender, own_rounds in zip(senders, rounds, strict=True):
-            sender.send(begins_s, ends_s, overflow)
+            sender.send(begins_s, ends_s, dropped)
             if sender.next_s <= ends_s or ends_s >= duration_s:
                 own_rounds.append(sender.decide(ends_s, queue.queued_bytes))
         if ends_s >= duration_s:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.closed_loop.observed_path import ObservedPath
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
+    from tfrctrace.replay.closed_loop.path import DisciplineName
 
 STANDING_SHARE: Final = 0.1
 """A queue stands in a window if all of its round-trip times are above the smallest by this share of the range
@@ -58,6 +59,9 @@ class Bottleneck:
     """Outages, in seconds from the flow's first packet."""
     least_rto_s: Inferred
     """Minimum retransmission timeout of the recorded sender."""
+    discipline: DisciplineName
+    """How the queue drops: as given, else what does not fit."""
+    has_ecn: bool
 
 
 def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
@@ -78,6 +82,8 @@ def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
             for from_ns, until_ns in observed.outages
         ),
         least_rto_s=least_rto(observed),
+        discipline=given.discipline,
+        has_ecn=given.has_ecn,
     )
 
 

@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from tfrctrace.replay.controller import Allowed
+from tfrctrace.replay.tcp.hystart import HyStart
 from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, LEAST_RTO_S, RetransmissionTimer
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Report, Start
+    from tfrctrace.replay.tcp.hystart import Name
 
 MIN_WINDOW: Final = 2.0
 """Minimum window after a loss, in segments (RFC 5681 eq. 4)."""
@@ -24,6 +26,7 @@ class WindowParameters(TypedDict, total=False):
 
     initial_window: float
     min_rto_s: float
+    hystart: Name
 
 
 class WindowControl(ABC):
@@ -33,9 +36,14 @@ class WindowControl(ABC):
     """
 
     def __init__(
-        self, start: Start, *, initial_window: float | None = None, min_rto_s: float | None = None
+        self,
+        start: Start,
+        *,
+        initial_window: float | None = None,
+        min_rto_s: float | None = None,
+        hystart: Name = "none",
     ) -> None:
-        """Set the initial window in segments (default: RFC 3390's) and the minimum timeout in seconds.
+        """Set the initial window in segments (default: RFC 3390's), the minimum timeout in s, and HyStart.
 
         RFC 6928 allows 10 segments; Linux and ns-2 wait at least 0.2 s. The default minimum timeout is that
         of the recorded sender if known, else RFC 6298's.
@@ -51,6 +59,7 @@ class WindowControl(ABC):
         self._timer = RetransmissionTimer(min_rto_s=known_s if min_rto_s is None else min_rto_s)
         self._recovery_rounds = 0.0
         """Rounds of recovery left, the current one included."""
+        self._hystart = HyStart(hystart)
         self._mode = "slow_start"
         self._reason = "start"
 
@@ -153,10 +162,14 @@ class WindowControl(ABC):
         return self._allowed(time_s)
 
     def _grow(self, share: float) -> None:
+        allowed = 0.0
         if self.cwnd < self.ssthresh:
+            allowed = self._hystart.growth(self.rtt_s, self.base_rtt_s, self.cwnd)
+        if allowed:
             self._mode, self._reason = "slow_start", "acknowledged"
-            self.slow_start(share)
+            self.slow_start(allowed * share)
         else:
+            self.ssthresh = min(self.ssthresh, self.cwnd)
             self._mode, self._reason = "congestion_avoidance", "acknowledged"
             self.avoid_congestion(share)
 

@@ -205,9 +205,9 @@ def test_a_run_ends_where_its_rounds_do(monkeypatch):
 
 def test_a_queue_is_what_came_and_did_not_go():
     queue = Queue(a_path())
-    assert queue.advance(0.1, 225_000.0) is None
+    assert queue.advance(0.1, 225_000.0) == []
     assert queue.queued_bytes == pytest.approx(10_000)
-    overflow = queue.advance(0.3, 225_000.0)
+    [overflow] = queue.advance(0.3, 225_000.0)
     assert overflow.begins_s == pytest.approx(0.2)
     assert overflow.share == pytest.approx(100 / 225)
     assert queue.queued_bytes == 20_000
