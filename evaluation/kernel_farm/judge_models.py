@@ -3,9 +3,9 @@
     python evaluation/kernel_farm/judge_models.py RUNS [RUNS ...] [--wrong]
 
 Each run's main flow is replayed with its own controller (`--loop open`), by the capture at the sender. A
-decision is right if the predicted window is within one segment or 1 % of the kernel's (`tcpi_snd_cwnd`),
-whichever is more. The kernel's log has a sample in each 20 ms: its window is between those before and after
-the end of the round.
+decision is right if the predicted window is within one segment or 1 % of the kernel's, whichever is more: of a
+round `tcpi_snd_cwnd`, of a loss or a mark `tcpi_snd_ssthresh`, to which a recovery reduces the window. The
+kernel's log has a sample every 20 ms: its window is between those before and after the end of the round.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def decisions(folder: Path) -> Iterator[Decision]:
     mine = frame.filter(frame["src_port"] == scenario.sender.port, frame["time_ns"].is_not_null())
     for row in mine.iter_rows(named=True):
         after = bisect_right(times, row["time_ns"])
-        around = [sample["snd_cwnd"] for sample in samples[max(after - 1, 0) : after + 1]]
+        window = "snd_ssthresh" if row["event"] in {"loss", "mark"} else "snd_cwnd"
+        around = [sample[window] for sample in samples[max(after - 1, 0) : after + 1]]
         segment = samples[min(after, len(samples) - 1)]["snd_mss"]
         yield Decision(
             folder.name,

@@ -23,22 +23,25 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 NS2 = DATA / "ns2" / "dumbbell-newreno.tr.xz"
 
 
-def kernel_windows(folder: Path) -> tuple[list[int], list[int]]:
-    """Return when the sending kernel logged its window, and `tcpi_snd_cwnd` then."""
+def kernel_log(folder: Path) -> list[dict[str, int]]:
+    """Return what the sending kernel logged of its window."""
     with gzip.open(folder / "flow.tcp_info.csv.gz", "rt", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [int(row["time_ns"]) for row in rows], [int(row["snd_cwnd"]) for row in rows]
+        names = ("time_ns", "snd_cwnd", "snd_ssthresh")
+        return [{name: int(row[name]) for name in names} for row in csv.DictReader(file)]
 
 
 def as_the_kernel(folder: Path, algorithm: str) -> tuple[int, int]:
     """Return the decisions of the largest flow, and those within one segment or 1 % of the kernel's."""
-    times, windows = kernel_windows(folder)
+    log = kernel_log(folder)
+    times = [row["time_ns"] for row in log]
     port = json.loads((folder / "scenario.json").read_text())["sender"]["port"]
     frame = tfrctrace.open(folder / "sender.pcap.gz").one_step(algorithm).filter(pl.col("src_port") == port)
     right = 0
     for row in frame.iter_rows(named=True):
         after = bisect_right(times, row["time_ns"])
-        around = windows[max(after - 1, 0) : after + 1]
+        # a recovery reduces the window to the threshold
+        window = "snd_ssthresh" if row["event"] == "loss" else "snd_cwnd"
+        around = [sample[window] for sample in log[max(after - 1, 0) : after + 1]]
         predicted = row["predicted_bytes"] / 1448
         distance = max(min(around) - predicted, predicted - max(around), 0.0)
         right += distance <= max(1.0, 0.01 * max(around))

@@ -77,6 +77,7 @@ CANDIDATES: Final = (
     Candidate("lp", Sack),
     Candidate("hybla", Hybla),
     Candidate("hybla", Hybla, by_acks={"segments_per_ack": 1}),
+    Candidate("hybla", Hybla, {"smoothed": 1}, by_acks={"segments_per_ack": 1}),
     Candidate("bic", Bic),
     Candidate("bic", Bic, by_acks={"segments_per_ack": 1}),
     Candidate("scalable", Scalable),

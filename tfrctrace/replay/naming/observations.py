@@ -92,6 +92,9 @@ class Cut:
     """The end of the first of them."""
     is_mark: bool = False
     """Whether congestion marks were echoed, and nothing was lost."""
+    settled: float | None = None
+    """The window of the two rounds after a recovery of several rounds, by single rounds: it shows how many
+    losses in a row there were."""
 
 
 Observation = Measured | SlowStart | Growth | Settled | Cut
@@ -121,7 +124,7 @@ def observations(
         if kind in {"recovery", "timeout", "mark"}:
             repair = [*repair, *run]
             continue
-        cut = _cut(before, repair, run[0], segment_bytes) if repair else None
+        cut = _cut(before, repair, run, segment_bytes, by_round=by_round) if repair else None
         if cut is not None:
             yield cut
             yield from (Measured(_report(row, ack_bytes)) for row in repair if cut.is_mark)
@@ -153,7 +156,15 @@ def _kind(row: Round) -> str:
     return "window" if row["cwnd_bytes"] else "other"
 
 
-def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_bytes: float) -> Cut:
+def _cut(
+    before: Round | None,
+    repair: Sequence[Round],
+    following: Sequence[Round],
+    segment_bytes: float,
+    *,
+    by_round: bool,
+) -> Cut:
+    after = following[0]
     is_timeout = any(row["repair"] == "timeout" for row in repair)
     known = [] if before is None else [before["cwnd_bytes"], repair[0]["flight_bytes"]]
     is_mark = all(row["repair"] is None for row in repair)
@@ -163,7 +174,17 @@ def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_by
     shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
     shown = tuple(left if shows else ())
     windows = tuple(count / segment_bytes for count in known)
-    return Cut(windows, shown, is_timeout, len(repair), at(repair[0]), is_mark)
+    settled = max((row["cwnd_bytes"] or 0 for row in following[:2]), default=0) / segment_bytes
+    shows_several = by_round and len(repair) > 1 and not is_mark and not is_timeout and settled
+    return Cut(
+        windows,
+        shown,
+        is_timeout,
+        len(repair),
+        at(repair[0]),
+        is_mark,
+        settled if shows_several else None,
+    )
 
 
 def at(row: Round) -> At:

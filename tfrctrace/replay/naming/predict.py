@@ -81,6 +81,8 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
                 left = _reduce(control, seen)
                 if seen.is_timeout:
                     control.ssthresh = max(left, MIN_WINDOW)
+                elif seen.settled is not None:
+                    control = _after_several(control, seen, left, seen.settled)
 
 
 def _slow_start(control: WindowControl, seen: SlowStart) -> Prediction:
@@ -103,6 +105,18 @@ def _reduce(control: WindowControl, seen: Cut) -> float:
     if seen.is_timeout:
         return control.after_timeout()
     return control.after_mark() if seen.is_mark else control.after_loss()
+
+
+def _after_several(control: WindowControl, seen: Cut, left: float, settled: float) -> WindowControl:
+    """Return the state after as many losses in a row as come nearest to the window that they left."""
+    while left > MIN_WINDOW:
+        other = copy.copy(control)
+        other.cwnd = left
+        again = max(_reduce(other, seen), MIN_WINDOW)
+        if abs(again - settled) >= abs(left - settled):
+            break
+        control, left = other, again
+    return control
 
 
 def _cut(control: WindowControl, seen: Cut) -> Prediction:
