@@ -3,8 +3,8 @@
     python evaluation/kernel_farm/judge_models.py RUNS [RUNS ...] [--wrong]
 
 Each run's main flow is replayed with its own controller (`--loop open`), by the capture at the sender. A
-decision is right if the predicted window is within one segment or 1 % of the kernel's, whichever is more: of a
-round `tcpi_snd_cwnd`, of a loss or a mark `tcpi_snd_ssthresh`, to which a recovery reduces the window. The
+decision is right if the predicted window is within one segment or 1 % of the kernel's, whichever is more: of
+a round `tcpi_snd_cwnd`, of a loss or a mark `tcpi_snd_ssthresh`, to which a recovery reduces the window. The
 kernel's log has a sample every 20 ms: its window is between those before and after the end of the round.
 """
 

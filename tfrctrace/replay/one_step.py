@@ -7,7 +7,7 @@ The predictor is that of the naming (`naming/predict.py`), by single rounds. Wha
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ from tfrctrace.metrics.results.one_step import Agreement, ObservedFlow, OneStepR
 from tfrctrace.metrics.results.replay import NotReplayable, ReplayHead
 from tfrctrace.replay.naming.answer import LEAST_CUTS, LEAST_ROUNDS, likeliest
 from tfrctrace.replay.naming.candidates import candidates_of
-from tfrctrace.replay.naming.observations import Cut, Growth, Settled, SlowStart, shows_window
+from tfrctrace.replay.naming.observations import Cut, Growth, Settled, SlowStart, at, shows_window
 from tfrctrace.replay.naming.of_trace import (
     MARKS,
     NOT_AT_SENDER,
@@ -97,7 +97,7 @@ def one_steps(
     trace: Tables, algorithms: Sequence[Algorithm], *, flows: Collection[int] | None, least_packets: int
 ) -> OneStepReplay:
     """Predict the decisions of each direction with data, or say why its window does not show."""
-    trace.read("flows", *OF_CONTROLS)
+    trace.read("flows", "rtt", "losses", *OF_CONTROLS)
     parts = parts_by_flows(trace.table("cause_sums").frames(), trace.table("flows").frames(OF_FLOWS))
     directions = directions_of(parts, with_others=True)
     reasons = {
@@ -110,8 +110,9 @@ def one_steps(
         if (row["data_packets"] or 0) >= max(least_packets, 1) and (flows is None or row["flow"] in flows)
     }
     frames = (trace.table("rounds").frames(OF_ROUNDS), trace.table("causes").frames(OF_STRETCHES))
+    repairs = _Repairs(trace)
     found = {
-        key: _of_direction(wanted[key], seen, algorithms, reasons[key])
+        key: _of_direction(wanted[key], repairs.added_to(seen, key), algorithms, reasons[key])
         for key, seen in seen_directions(*frames, directions)
         if key in wanted and reasons[key] != MARKS
     }
@@ -125,6 +126,36 @@ def one_steps(
         replays=tuple(run for _, runs in flows_seen for run in runs),
     )
     return OneStepReplay(frame=_frame(results, algorithms), results=results)
+
+
+class _Repairs:
+    """When directions repaired losses, and the round-trip times until then."""
+
+    def __init__(self, trace: Tables) -> None:
+        keys = ("flow", "direction")
+        rtts = trace.table("rtt").frame((*keys, "time_ns", "rtt_ns", "method"))
+        of_acknowledgements = rtts.filter(rtts["method"] == "ack").sort("time_ns", maintain_order=True)
+        self._rtts = of_acknowledgements.partition_by(keys, as_dict=True, maintain_order=True)
+        losses = trace.table("losses").frame((*keys, "time_ns")).sort("time_ns", maintain_order=True)
+        self._losses = losses.partition_by(keys, as_dict=True, maintain_order=True)
+
+    def added_to(self, seen: Seen, key: tuple[int, str]) -> Seen:
+        """Return what is seen of a direction with `rtt_before_repair_s` of the rounds that have a repair."""
+        import numpy as np
+
+        if key not in self._rtts or key not in self._losses:
+            return seen
+        times, values = (self._rtts[key][name].to_numpy() for name in ("time_ns", "rtt_ns"))
+        repairs = self._losses[key]["time_ns"].to_numpy()
+
+        def with_rtt(row: Mapping[str, Any]) -> Mapping[str, Any]:
+            repair = int(np.searchsorted(repairs, row["time_ns"]))
+            if repair == len(repairs) or repairs[repair] > at(row).time_ns:
+                return row
+            before = int(np.searchsorted(times, repairs[repair], "right")) - 1
+            return row if before < 0 else {**row, "rtt_before_repair_s": values[before] / 1e9}
+
+        return replace(seen, rounds=list(map(with_rtt, seen.rounds)))
 
 
 def _of_direction(

@@ -92,6 +92,8 @@ class Cut:
     """The end of the first of them."""
     is_mark: bool = False
     """Whether congestion marks were echoed, and nothing was lost."""
+    rtt_s: float | None = None
+    """The last round-trip time before the first repair, where it is known."""
     settled: float | None = None
     """The window of the two rounds after a recovery of several rounds, by single rounds: it shows how many
     losses in a row there were."""
@@ -183,7 +185,8 @@ def _cut(
         len(repair),
         at(repair[0]),
         is_mark,
-        settled if shows_several else None,
+        rtt_s=repair[0].get("rtt_before_repair_s"),
+        settled=settled if shows_several else None,
     )
 
 

@@ -75,6 +75,8 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
                 control.cwnd = before
                 yield _settled(control.after_recovery(), after, before)
             case Cut(before, after) if before:
+                if seen.rtt_s is not None:
+                    control.before_loss(seen.rtt_s)
                 if after:
                     yield _cut(control, seen)
                 control.cwnd = before[0]

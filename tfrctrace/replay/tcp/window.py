@@ -116,6 +116,9 @@ class WindowControl(ABC):
         self.base_rtt_s = min(self.base_rtt_s, rtt_s)
         self._timer.sample(rtt_s)
 
+    def before_loss(self, rtt_s: float) -> None:  # noqa: B027  most go by rounds
+        """Take the last round-trip time before a loss."""
+
     @property
     def queued(self) -> float:
         """N: queued segments of this flow, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
