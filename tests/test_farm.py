@@ -29,6 +29,7 @@ def _programs_of_the_farm(monkeypatch):
         "judge",
         "judge_names",
         "judge_models",
+        "judge_loops",
         "judge_bottlenecks",
     ):
         sys.modules.pop(name, None)
@@ -192,6 +193,17 @@ def test_predicted_windows_are_judged_by_the_kernel_s():
     assert reno.startswith(f"| reno | 1 | {len(judged)} | 99.")
     assert every.startswith(f"| all | 1 | {len(judged)} |")
     assert not list(decisions(runs / "0009-server-nv"))
+
+
+def test_closed_loops_are_judged_by_what_the_kernel_received():
+    from judge_loops import judge, table
+
+    runs = FARM.parents[1] / "tests" / "data" / "causes"
+    reno = judge(runs / "0000-bottleneck-reno")
+    assert reno.received == pytest.approx(1, abs=0.1)
+    assert reno.rtt == pytest.approx(1, abs=0.2)
+    assert table([reno])[-1].startswith("| 0000-bottleneck-reno | red |  | 0 % | 1.")
+    assert judge(runs / "0002-receiver-vegas") is None
 
 
 def test_bottlenecks_are_judged_by_settings_and_counters():

@@ -288,10 +288,11 @@ class Trace(Tables):
 
         An algorithm takes the flow's place in a fluid model of its path, inferred from the trace, or given by
         `bottleneck`, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. The traffic of
-        others does not react. With `together` all algorithms share the bottleneck. The rest is as in
-        `replays`; docs/models.md has the limits of the model.
+        others does not react, unless `bottleneck` has `"others=react"`. With `together` all algorithms share
+        the bottleneck. The rest is as in `replays`; docs/models.md has the limits of the model.
         """
         from tfrctrace.replay.closed_loop.closed_loops import closed_loops
+        from tfrctrace.replay.closed_loop.competitors import named_competitors
         from tfrctrace.replay.closed_loop.overrides import parse_overrides
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
         from tfrctrace.replay.open_loop import select_algorithms
@@ -307,7 +308,8 @@ class Trace(Tables):
         self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
         gathered = self._gathered = self._gathered or FlowRecordings(self)
         recordings = gathered.recordings(choice, chosen.receivers[:1])
-        return closed_loops(self, recordings, chosen, given, together=together)
+        named = named_competitors(self.flows, self.congestion_controls) if given.others == "react" else []
+        return closed_loops(self, recordings, chosen, given, together=together, competitors=named)
 
     @with_parameters_of(closed_loops)
     def closed_loop(self, *names: Any, **options: Any) -> pl.DataFrame:

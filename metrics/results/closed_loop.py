@@ -49,6 +49,8 @@ class ReplacedFlow(FlowDirection):
     sent_mean_bps: float | None
     """Between the first and the last data packet, with retransmissions."""
     bottleneck: InferredBottleneck
+    competitors: tuple[str, ...]
+    """Other flows that reacted, with their congestion control."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,8 @@ def _block(flow: ReplacedFlow, runs: Sequence[ClosedLoopRun], room: int | None) 
         f"s = {flow.segment_bytes:.0f} bytes; actually sent {format_rate_bps(flow.sent_mean_bps)}"
     )
     yield from indented(noted(list(_bottleneck(flow.bottleneck)), left={0}, width=room))
+    if flow.competitors:
+        yield f"  reacting: {', '.join(flow.competitors)}"
     yield from indented(fitted([_COLUMNS, *map(_cells, runs)], left=_LEFT, keys=1, width=room))
     for run in runs:
         if run.seconds < seconds * (1 - 1e-6):

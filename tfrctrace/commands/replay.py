@@ -86,7 +86,7 @@ def replay(
             "--bottleneck",
             metavar="NAME=VALUE",
             help="Override a property of the path: capacity=3M, base_rtt=40ms, buffer=20000 (bytes), "
-            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows), "
+            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows) or react, "
             "queue=codel (or red, pie), ecn=1 (it marks).",
         ),
     ] = None,

@@ -50,6 +50,7 @@ def _replaced_flow(modelled: ModelledFlow) -> ReplacedFlow:
         end_ns=recording.end_ns,
         sent_mean_bps=_sent_mean_bps(recording),
         bottleneck=_bottleneck(modelled.bottleneck),
+        competitors=tuple(f"flow {one.flow} {one.algorithm.name}" for one in modelled.competitors),
     )
 
 

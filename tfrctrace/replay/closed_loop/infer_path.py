@@ -75,7 +75,9 @@ def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
         buffer_bytes=_or_override(buffer(observed, capacity_bps.value), given.buffer_bytes),
         random_loss=_or_override(random_loss(observed, capacity_bps.value), given.random_loss),
         # a capacity given by the user is that of the link, which the other flows share
-        background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
+        background=background(observed, 1.0 if given.others == "react" else given.others)
+        if is_shared or given.capacity_bps
+        else Background(),
         receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
         outages_s=tuple(
             ((from_ns - observed.start_ns) / 1e9, (until_ns - observed.start_ns) / 1e9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from tfrctrace.base.bitrates import parse_bitrate_bps
 from tfrctrace.base.durations import parse_duration_ns
@@ -25,8 +25,8 @@ class BottleneckOverrides:
     buffer_bytes: float | None = None
     random_loss: float | None = None
     receive_window_bytes: float | None = None
-    others: float = 1.0
-    """Share of the other flows' rate that is kept: 0 leaves them out."""
+    others: float | Literal["react"] = 1.0
+    """Share of the other flows' rate that is kept, 0 for none; `react`: those that are named react."""
     discipline: DisciplineName = "tail_drop"
     has_ecn: bool = False
 
@@ -72,6 +72,10 @@ def _share(text: str) -> float:
     return _number(text, "a share", 1.0)
 
 
+def _others(text: str) -> float | str:
+    return text if text == "react" else _share(text)
+
+
 def _number(text: str, what: str, most: float) -> float:
     try:
         value = float(text)
@@ -88,7 +92,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "buffer": ("buffer_bytes", _bytes),
     "loss": ("random_loss", _share),
     "window": ("receive_window_bytes", _bytes),
-    "others": ("others", _share),
+    "others": ("others", _others),
     "queue": ("discipline", _discipline),
     "ecn": ("has_ecn", _yes_or_no),
 }

@@ -51,7 +51,9 @@ class Sender:
     loss becomes known, a round-trip time after it happened; later, if the timer must expire.
     """
 
-    def __init__(self, controller: Controller, path: Path, segment_bytes: float) -> None:
+    def __init__(
+        self, controller: Controller, path: Path, segment_bytes: float, *, begins_s: float = 0.0
+    ) -> None:
         self._controller = controller
         # ns-2's rules begin with the first packet, and their timers look at the clock when one is sent
         self._on_sent = getattr(controller, "on_sent", None)
@@ -71,7 +73,7 @@ class Sender:
         self._arrived_bytes = 0.0
         self._forget_losses()
         # RFC 3390 and RFC 5348 section 4.2 begin with the same
-        self._begin(0.0, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
+        self._begin(begins_s, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
 
     def _begin(self, time_s: float, queued_bytes: float, rate: float, until_s: float | None = None) -> None:
         self._time_s = time_s
@@ -90,6 +92,11 @@ class Sender:
         self._lost_packets = 0
         self._loss_events = 0
         self._known_at_s = math.inf
+
+    def stop(self) -> None:
+        """Send no more."""
+        self.rate = 0.0
+        self._ends_s = self._known_at_s = math.inf
 
     @property
     def next_s(self) -> float:
