@@ -57,8 +57,9 @@ class Hybla(WindowControl):
         acknowledgements = max(self.cwnd / self._segments_per_ack, 1.0)
         kept = (1 - _SMOOTHING) ** acknowledgements
         before_s = rtt_s if self._smoothed_s is None else self._smoothed_s
-        self._smoothed_s = kept * before_s + (1 - kept) * rtt_s
-        self._least_smoothed_s = min(self._least_smoothed_s, self._smoothed_s)
+        smoothed_s = kept * before_s + (1 - kept) * rtt_s
+        self._smoothed_s = smoothed_s
+        self._least_smoothed_s = min(self._least_smoothed_s, smoothed_s)
 
     @property
     def _rho(self) -> float:
