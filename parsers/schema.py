@@ -90,26 +90,92 @@ _BESIDE_REPLAY: Final = (
     Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
 )
 
+_ONE_STEP: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    *_ENDS,
+    Column("algorithm", "string", "", "window algorithm: `newreno`, `cubic`, ... or `module:Class`"),
+    Column("time_ns", "int64", "ns", "end of the round that shows the window", "lacking has the reason"),
+    Column(
+        "packet",
+        "uint64",
+        "",
+        "number in the source of the acknowledgement that ended it",
+        "as time_ns",
+    ),
+    Column(
+        "event",
+        "string",
+        "",
+        "what the algorithm decided on: `slow_start` or `congestion_avoidance` (a round), `loss`, or `mark`",
+        "as time_ns",
+    ),
+    Column("before_bytes", "float64", "bytes", "observed window before", "as time_ns"),
+    Column("predicted_bytes", "float64", "bytes", "window that the algorithm makes of it", "as time_ns"),
+    Column("observed_bytes", "float64", "bytes", "observed window after", "as time_ns"),
+    Column("deviation_segments", "float64", "", "predicted less observed, in segments", "as time_ns"),
+    Column(
+        "lacking",
+        "string",
+        "",
+        "why no decision of the flow can be predicted, and what would help",
+        "there are some",
+    ),
+)
+
 _CLOSED_LOOP: Final = (
     Column("flow", "uint32", "", "number of the conversation that the algorithm replaced"),
     Column("direction", "string", "", "direction of the data"),
     *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `newreno`, ... or `module:Class`"),
     _PROFILE,
-    Column("time_ns", "int64", "ns", "start of a round of the model"),
+    Column("time_ns", "int64", "ns", "start of a round of the model", "lacking has the reason"),
     Column(
-        "duration_ms", "float64", "ms", "length of the round: a round-trip time, or until a loss was detected"
+        "duration_ms",
+        "float64",
+        "ms",
+        "length of the round: a round-trip time, or until a loss was detected",
+        "as time_ns",
     ),
-    Column("x_bps", "float64", "bit/s", "rate that the algorithm allowed in it", "the initial window"),
-    Column("mode", "string", "", "what governed the rate, as the algorithm names it"),
-    Column("reason", "string", "", "what changed the rate"),
-    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
-    Column("sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time"),
+    Column(
+        "x_bps",
+        "float64",
+        "bit/s",
+        "rate that the algorithm allowed in it",
+        "the initial window, or as time_ns",
+    ),
+    Column("mode", "string", "", "what governed the rate, as the algorithm names it", "as time_ns"),
+    Column("reason", "string", "", "what changed the rate", "as time_ns"),
+    Column(
+        "window_bytes", "float64", "bytes", "congestion window", "an algorithm without one, or as time_ns"
+    ),
+    Column(
+        "sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time, or as time_ns"
+    ),
     Column("received_bps", "float64", "bit/s", "payload of it that was not lost", "as sent_bps"),
-    Column("rtt_ms", "float64", "ms", "round-trip time of packets sent when the round began"),
-    Column("queued_bytes", "float64", "bytes", "payload of all flows in the queue when the round began"),
-    Column("lost_packets", "uint32", "", "losses detected at the end of the round"),
-    Column("p", "float64", "", "loss event rate at the end of the round, as a TFRC receiver computes it"),
+    Column("rtt_ms", "float64", "ms", "round-trip time of packets sent when the round began", "as time_ns"),
+    Column(
+        "queued_bytes",
+        "float64",
+        "bytes",
+        "payload of all flows in the queue when the round began",
+        "as time_ns",
+    ),
+    Column("lost_packets", "uint32", "", "losses detected at the end of the round", "as time_ns"),
+    Column(
+        "p",
+        "float64",
+        "",
+        "loss event rate at the end of the round, as a TFRC receiver computes it",
+        "as time_ns",
+    ),
+    Column(
+        "lacking",
+        "string",
+        "",
+        "why nothing can take the place of the flow, and what would help",
+        "its bottleneck is known",
+    ),
 )
 
 _CONGESTION_CONTROLS: Final = (
@@ -180,6 +246,8 @@ def _tables() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
         if name == "replay":
             # the core knows the steps of one sender
             tables[name] = (*_OF_REPLAY, *tables[name], *_BESIDE_REPLAY)
+            tables["one_step"] = _ONE_STEP
+            rows["one_step"] = "each decision of a window algorithm on a flow, or each flow without any"
             tables["closed_loop"] = _CLOSED_LOOP
             rows["closed_loop"] = "each round of an algorithm at a model of a bottleneck"
     tables["congestion_controls"] = _CONGESTION_CONTROLS

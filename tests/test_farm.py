@@ -28,6 +28,8 @@ def _programs_of_the_farm(monkeypatch):
         "endpoints",
         "judge",
         "judge_names",
+        "judge_models",
+        "judge_loops",
         "judge_bottlenecks",
     ):
         sys.modules.pop(name, None)
@@ -178,6 +180,30 @@ def test_names_are_judged_by_what_sent():
     assert (vegas.names, vegas.is_right) == ((), False)
     assert table("limit", judged, lambda one: one.scenario.limit)[-1].startswith("| all | 2 | 1 | 1 |")
     assert "| vegas |  |  | 1 |" in matrix(judged)
+
+
+def test_predicted_windows_are_judged_by_the_kernel_s():
+    from judge_models import decisions, table
+
+    runs = FARM.parents[1] / "tests" / "data" / "causes"
+    judged = list(decisions(runs / "0000-bottleneck-reno"))
+    assert sum(one.is_right for one in judged) > 0.98 * len(judged)
+    assert sum(one.is_seen for one in judged) > 0.98 * len(judged)
+    [_, _, reno, every] = table("controller", judged, "controller")
+    assert reno.startswith(f"| reno | 1 | {len(judged)} | 99.")
+    assert every.startswith(f"| all | 1 | {len(judged)} |")
+    assert not list(decisions(runs / "0009-server-nv"))
+
+
+def test_closed_loops_are_judged_by_what_the_kernel_received():
+    from judge_loops import judge, table
+
+    runs = FARM.parents[1] / "tests" / "data" / "causes"
+    reno = judge(runs / "0000-bottleneck-reno")
+    assert reno.received == pytest.approx(1, abs=0.1)
+    assert reno.rtt == pytest.approx(1, abs=0.2)
+    assert table([reno])[-1].startswith("| 0000-bottleneck-reno | red |  | 0 % | 1.")
+    assert judge(runs / "0002-receiver-vegas") is None
 
 
 def test_bottlenecks_are_judged_by_settings_and_counters():

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.naming.candidates import Candidate
     from tfrctrace.replay.naming.of_trace import Directions, Named
+    from tfrctrace.replay.one_step import OneStepReplay
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.report_data.trace_report import TraceReport
@@ -222,7 +223,7 @@ class Trace(Tables):
         parameters = {**self.agents, **(tfrc or {})}
         chosen = select_algorithms(
             algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings
-        )
+        ).refuse_windows()
         choice = RecordingOptions(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt, "rtt") / NS_PER_MS,
             segment_bytes=segment_bytes,
@@ -244,6 +245,35 @@ class Trace(Tables):
         """Return the steps of the algorithms that `replays` replays, one row for each."""
         return self.replays(*names, **options).frame
 
+    def one_steps(
+        self,
+        *algorithms: str,
+        settings: Mapping[str, float | str] | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+    ) -> OneStepReplay:
+        """Return how window algorithms (`cubic` is the default) agree with the decisions of the flows.
+
+        Each decision is predicted from the window and the round-trip times observed before it. Without
+        `settings`, such as `{"vegas.alpha": 1}`, the variant counts that predicts best: as specified, or as
+        Linux has it. docs/models.md has the limits.
+        """
+        from tfrctrace.replay.one_step import one_steps
+        from tfrctrace.replay.open_loop import select_algorithms
+
+        chosen = select_algorithms(algorithms or ("cubic",), "rfc5348", (), settings=settings)
+        return one_steps(
+            self,
+            chosen.only_windows(),
+            flows=None if flows is None else frozenset(flows),
+            least_packets=least_packets,
+        )
+
+    @with_parameters_of(one_steps)
+    def one_step(self, *names: Any, **options: Any) -> pl.DataFrame:
+        """Return the decisions that `one_steps` predicts, one row for each."""
+        return self.one_steps(*names, **options).frame
+
     def closed_loops(
         self,
         *algorithms: str,
@@ -260,10 +290,11 @@ class Trace(Tables):
 
         An algorithm takes the flow's place in a fluid model of its path, inferred from the trace, or given by
         `bottleneck`, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. The traffic of
-        others does not react. With `together` all algorithms share the bottleneck. The rest is as in
-        `replays`; docs/models.md has the limits of the model.
+        others does not react, unless `bottleneck` has `"others=react"`. With `together` all algorithms share
+        the bottleneck. The rest is as in `replays`; docs/models.md has the limits of the model.
         """
         from tfrctrace.replay.closed_loop.closed_loops import closed_loops
+        from tfrctrace.replay.closed_loop.competitors import named_competitors
         from tfrctrace.replay.closed_loop.overrides import parse_overrides
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
         from tfrctrace.replay.open_loop import select_algorithms
@@ -279,7 +310,8 @@ class Trace(Tables):
         self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
         gathered = self._gathered = self._gathered or FlowRecordings(self)
         recordings = gathered.recordings(choice, chosen.receivers[:1])
-        return closed_loops(self, recordings, chosen, given, together=together)
+        named = named_competitors(self.flows, self.named_controls) if given.others == "react" else []
+        return closed_loops(self, recordings, chosen, given, together=together, competitors=named)
 
     @with_parameters_of(closed_loops)
     def closed_loop(self, *names: Any, **options: Any) -> pl.DataFrame:

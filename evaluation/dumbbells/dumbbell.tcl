@@ -1,10 +1,9 @@
 # Flows of ns-2's agents from one host each to one host each, over a bottleneck:
-#   ns dumbbell.tcl SECONDS SEED BITS_PER_SECOND DELAY_MS BUFFER_PACKETS RANDOM_LOSS CBR PARETO TRACE CWND AGENT...
+#   ns dumbbell.tcl SECONDS SEED BITS_PER_SECOND DELAY_MS BUFFER_PACKETS RANDOM_LOSS CBR PARETO TRACE AGENT...
 # CBR is the rate of a UDP source beside them in bit/s, or 0, PARETO that of two each. The trace goes to TRACE without
-# the lines of what left a queue, time and `cwnd_` of each TCP at each change to CWND, and to standard output each
-# agent and the bytes with headers that its flow received.
-foreach {seconds seed bandwidth delay buffer loss cbr pareto path windows} $argv break
-set agents [lrange $argv 10 end]
+# the lines of what left a queue, and to standard output each agent and the bytes with headers that its flow received.
+foreach {seconds seed bandwidth delay buffer loss cbr pareto path} $argv break
+set agents [lrange $argv 9 end]
 # TFRC draws a random number at each packet: losses and sources have their own, which are the same whoever sends.
 proc own_numbers {which} {
     global seed
@@ -73,8 +72,6 @@ proc ends {name} {
     return [list $tcp $sink]
 }
 
-set cwnd [open $windows w]
-
 set fid 0
 foreach name $agents {
     incr fid
@@ -83,8 +80,6 @@ foreach name $agents {
     set sinks($fid) $sink
     set source $agent
     if {$name ne "tfrc"} {
-        $agent attach $cwnd
-        $agent trace cwnd_
         set source [new Application/FTP]
         $source attach-agent $agent
     } else {
@@ -115,10 +110,9 @@ if {$cbr > 0} { background CBR $cbr }
 if {$pareto > 0} { background Pareto $pareto; background Pareto $pareto }
 
 proc finish {} {
-    global ns trace cwnd sinks agents
+    global ns trace sinks agents
     $ns flush-trace
     close $trace
-    close $cwnd
     foreach fid [lsort -integer [array names sinks]] {
         puts "[lindex $agents [expr {$fid - 1}]],[$sinks($fid) set bytes_]"
     }

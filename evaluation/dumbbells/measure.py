@@ -1,4 +1,4 @@
-"""Closed and open loops against ns-2.
+"""Closed loops against ns-2.
 
 `python evaluation/dumbbells/measure.py [--write] [--references FOLDER]`
 
@@ -28,13 +28,10 @@ from runs import (
     Dumbbell,
     Run,
     dumbbell_named,
-    mean_of_steps,
-    mean_window,
     simulate,
 )
 
 import tfrctrace
-from tfrctrace.replay.open_loop_results import open_loop_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,11 +49,8 @@ ALONE: Final = ("small", "shallow", "both", "random", "cbr", "long")
 INFERRED: Final = (*ALONE, "pareto")
 INFERRED_FROM: Final = ("newreno", "vegas", "veno", "tfrc")
 REPLACED: Final = ("newreno", "veno", "cubic", "vegas")
-OPEN_LOOP: Final = ("small", "shallow", "both", "random", "long")
 FIRST_HOST: Final = "2"
 """The node that sends the first flow; 0 and 1 are the routers."""
-FIRST_S, LAST_S = 2.0, 25.0
-"""Of a window the mean is taken between these."""
 
 AGENTS_OF_KINDS: Final = {
     "TFRC": "tfrc",
@@ -205,35 +199,6 @@ def replaced(runs: Runs) -> str:
     )
 
 
-def open_loop(runs: Runs) -> str:
-    """Return the table of windows in open loop over those of ns-2's agents."""
-    algorithms = [name for name in ALGORITHMS if name != "tfrc"]
-    rows = []
-    for name in OPEN_LOOP:
-        cells = [ratio(window_share(runs.of(name, one), one, {})) for one in algorithms]
-        cells.append(ratio(window_share(runs.of(name, "cubic"), "cubic", {"cubic.beta": 0.8})))
-        cells.append(ratio(formula_share(runs.of(name, "cubic"))))
-        rows.append([*described(dumbbell_named(name))[:-1], *cells])
-    return table([*DESCRIBED[:-1], *algorithms, "cubic that keeps 0.8", "CUBIC's formula"], rows)
-
-
-def window_share(run: Run, algorithm: str, settings: dict[str, float]) -> float:
-    """Return the mean window of an algorithm on the trace of its own agent over that of the agent."""
-    own = {name: value for name, value in AS_NS2.items() if name.split(".")[0] == algorithm}
-    steps = tfrctrace.open(run.trace).replay(algorithm, settings={**own, **settings})
-    steps = steps.filter(steps["window_bytes"].is_not_null())
-    windows = (steps["window_bytes"] / SEGMENT_BYTES).to_list()
-    ours = mean_of_steps([*zip((steps["time_ns"] / 1e9).to_list(), windows, strict=True)], FIRST_S, LAST_S)
-    return ours / mean_window(run, FIRST_S, LAST_S)
-
-
-def formula_share(run: Run) -> float:
-    """Return what CUBIC's formula says for the losses of its trace over what ns-2's agent received."""
-    [replayed] = open_loop_runs(tfrctrace.open(run.trace).replays("cubic"))
-    assert replayed.long_run_bps is not None
-    return replayed.long_run_bps[0] / bps(run)
-
-
 def references(folder: Path) -> str:
     """Return the table of the runs of `folder` in which flows compete, each modelled in its own place."""
     summaries = sorted(folder.glob("wired_*/summary.json")) + sorted(folder.glob("lillis_*/summary.json"))
@@ -285,7 +250,6 @@ def main() -> None:
             "alone": alone(received),
             "inferred": inferred(runs),
             "replaced": replaced(runs),
-            "open loop": open_loop(runs),
         }
     if options.references:
         tables["references"] = references(options.references)

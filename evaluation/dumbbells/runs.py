@@ -58,7 +58,6 @@ class Run:
 
     dumbbell: Dumbbell
     trace: Path
-    windows: Path
     received_packets: tuple[int, ...]
     """Of each flow, without what was sent again in vain."""
 
@@ -71,7 +70,6 @@ def dumbbell_named(name: str) -> Dumbbell:
 def simulate(folder: Path, dumbbell: Dumbbell, *agents: str) -> Run:
     """Run ns-2 for `SECONDS` with a flow of each of `agents`, whose names are those of `HEADER_BYTES`."""
     trace = folder / f"{dumbbell.name}-{'-'.join(agents)}.tr"
-    windows = trace.with_suffix(".cwnd")
     arguments = (
         dumbbell.bottleneck_bps,
         dumbbell.delay_ms,
@@ -80,24 +78,9 @@ def simulate(folder: Path, dumbbell: Dumbbell, *agents: str) -> Run:
         dumbbell.cbr_bps,
         dumbbell.pareto_bps,
     )
-    command = ["ns", SCRIPT, SECONDS, SEED, *arguments, trace, windows, *agents]
+    command = ["ns", SCRIPT, SECONDS, SEED, *arguments, trace, *agents]
     found = subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
     # agents of Linux's algorithms say something of themselves, too
     lines = [line.split(",") for line in found.stdout.splitlines() if line.count(",") == 1]
     received = tuple(int(wire_bytes) // (SEGMENT_BYTES + HEADER_BYTES[agent]) for agent, wire_bytes in lines)
-    return Run(dumbbell=dumbbell, trace=trace, windows=windows, received_packets=received)
-
-
-def mean_window(run: Run, first_s: float, last_s: float) -> float:
-    """Return the mean over time of the first flow's `cwnd_` between two times, in packets."""
-    rows = [line.split() for line in run.windows.read_text().splitlines()]
-    steps = [(float(time), float(cwnd)) for time, *_, name, cwnd in rows if name == "cwnd_"]
-    return mean_of_steps(steps, first_s, last_s)
-
-
-def mean_of_steps(steps: list[tuple[float, float]], first_s: float, last_s: float) -> float:
-    """Return the mean over time between two times of what has each value from its time on."""
-    total = 0.0
-    for (time_s, value), (until_s, _) in zip(steps, [*steps[1:], (last_s, 0.0)], strict=True):
-        total += value * max(min(until_s, last_s) - max(time_s, first_s), 0.0)
-    return total / (last_s - first_s)
+    return Run(dumbbell=dumbbell, trace=trace, received_packets=received)

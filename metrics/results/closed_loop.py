@@ -32,6 +32,10 @@ class InferredBottleneck:
     """Of the other flows."""
     receive_window_bytes: float | None
     outages_s: tuple[tuple[float, float], ...]
+    queue: str
+    """`tail_drop`, or the discipline that was given."""
+    has_ecn: bool
+    """Whether that discipline marks, as was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,8 @@ class ReplacedFlow(FlowDirection):
     sent_mean_bps: float | None
     """Between the first and the last data packet, with retransmissions."""
     bottleneck: InferredBottleneck
+    competitors: tuple[str, ...]
+    """Other flows that reacted, with their congestion control."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

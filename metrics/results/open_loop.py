@@ -40,10 +40,6 @@ class OpenLoopRun(AlgorithmRun):
     r_mean_ms: float | None
     time_in_mode: Mapping[str, float | None]
     """Shares of the time."""
-    long_run_bps: tuple[float, float] | None
-    """Lowest and highest rate by the algorithm's formula, at the mean p and R since the first loss event."""
-    long_run_by: str | None
-    """The formula."""
 
 
 OpenLoopItem = RecordedFlow | NotReplayable | OpenLoopRun

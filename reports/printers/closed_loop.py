@@ -46,6 +46,8 @@ def _block(flow: ReplacedFlow, runs: Sequence[ClosedLoopRun], room: int | None) 
         f"s = {flow.segment_bytes:.0f} bytes; actually sent {format_rate_bps(flow.sent_mean_bps)}"
     )
     yield from indented(noted(list(_bottleneck(flow.bottleneck)), left={0}, width=room))
+    if flow.competitors:
+        yield f"  reacting: {', '.join(flow.competitors)}"
     yield from indented(fitted([_COLUMNS, *map(_cells, runs)], left=_LEFT, keys=1, width=room))
     for run in runs:
         if run.seconds < seconds * (1 - 1e-6):
@@ -68,6 +70,8 @@ def _bottleneck(found: InferredBottleneck) -> Iterator[tuple[str, str, str]]:
     if down_s:
         times = counted(len(found.outages_s), "time")
         yield "outages", format_duration_s(down_s), f"{times} nothing arrived of what was sent"
+    if found.queue != "tail_drop":
+        yield "queue", found.queue, "as given, with marks" if found.has_ecn else "as given"
     if found.receive_window_bytes is not None:
         yield "receive window", format_bytes(found.receive_window_bytes), "the largest, or as given"
 

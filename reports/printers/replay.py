@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Key = tuple[int, str]
 
-REPLAY_SCHEMA_VERSION: Final = 1
+REPLAY_SCHEMA_VERSION: Final = 2
 
 MOST_SHOWN: Final = 1000
 """Most flows with replays, and most without, that the text shows."""
@@ -39,8 +39,8 @@ MOST_SHOWN: Final = 1000
 INDENT: Final = "  "
 """Before the lines of a flow, below its title."""
 
-_COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "long run", "p", "R", "time in each mode")
-_LEFT: Final = frozenset({0, 8})
+_COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "p", "R", "time in each mode")
+_LEFT: Final = frozenset({0, 7})
 _MOST_STATION_LINES: Final = 20
 
 _SOURCES: Final = {
@@ -171,9 +171,6 @@ def _mbps(rates: Sequence[float]) -> str:
 def _lines(replays: OpenLoops, width: int | None) -> Iterator[str]:
     yield from _station_lines(replays.head.stations_seen)
     yield from flow_blocks(replays, _block, width)
-    formulas = dict.fromkeys(run.long_run_by for run in replays.replays if run.long_run_by)
-    if formulas:
-        yield f"note: long run is what formulas give at this p and R: {', '.join(formulas)} (docs/models.md)"
 
 
 def flow_blocks(
@@ -246,19 +243,10 @@ def _cells(run: OpenLoopRun) -> tuple[str, ...]:
         format_rate_bps(run.x_mean_bps),
         format_rate_bps(run.x_min_bps),
         format_rate_bps(run.x_max_bps),
-        _long_run(run.long_run_bps),
         MISSING if run.p_mean is None else f"{run.p_mean:.4g}",
         format_ms(run.r_mean_ms),
         modes_words(run.time_in_mode),
     )
-
-
-def _long_run(rates: Sequence[float] | None) -> str:
-    """Return the rate that the algorithm's formula gives, or the lowest and the highest."""
-    if rates is None:
-        return MISSING
-    low, high = map(format_rate_bps, rates)
-    return low if low == high else f"{low} to {high}"
 
 
 def algorithm_name(run: AlgorithmRun) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -26,10 +26,12 @@ from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import BinaryIO, TextIO
 
     from tfrctrace.api import Trace
-    from tfrctrace.metrics.results.open_loop import OpenLoopItem
+    from tfrctrace.metrics.results.replay import FlowDirection
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
+    from tfrctrace.replay.one_step import OneStepReplay
     from tfrctrace.replay.open_loop import OpenLoop
     from tfrctrace.wlan.scenario import Scenario
 
@@ -73,8 +75,9 @@ def replay(
         Loop,
         typer.Option(
             "--loop",
-            help="open: feed the reports of the trace to the algorithm. closed: run the algorithm against a "
-            "model of the trace's bottleneck (docs/models.md).",
+            help="open: feed the reports of the trace to the algorithm, or predict each decision of a window "
+            "algorithm from what was observed. closed: run the algorithm against a model of the trace's "
+            "bottleneck (docs/models.md).",
         ),
     ] = "open",
     bottleneck: Annotated[
@@ -83,7 +86,8 @@ def replay(
             "--bottleneck",
             metavar="NAME=VALUE",
             help="Override a property of the path: capacity=3M, base_rtt=40ms, buffer=20000 (bytes), "
-            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows).",
+            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows) or react, "
+            "queue=codel (or red, pie), ecn=1 (it marks).",
         ),
     ] = None,
     together: Annotated[
@@ -181,8 +185,9 @@ def replay(
     """Replay rate algorithms such as TFRC on recorded flows.
 
     Each algorithm is fed the reports of the flow's TFRC receiver, or reports computed from the losses and
-    round-trip times of another flow, and its allowed rate is compared with what was sent. The table is a
-    summary; json, csv and parquet have every step with its reason. docs/replay.md lists the limits.
+    round-trip times of another flow, and its allowed rate is compared with what was sent. Of an algorithm
+    with a window each decision is predicted, and compared with that of the flow. The table is a summary;
+    json, csv and parquet have every step with its reason. docs/replay.md lists the limits.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
     from tfrctrace.replay.closed_loop.overrides import parse_overrides
@@ -198,26 +203,33 @@ def replay(
     ]
     settings = parse_settings(setting or ())
     # raises for invalid values before the traces are read
-    select_algorithms(names, profile, parameters, settings=settings)
+    chosen = select_algorithms(names, profile, parameters, settings=settings)
+    windows = {one.name for one in chosen.windows}
+    rates = [name for name in names if name not in windows]
+    of_reports = {
+        "--rtt": rtt,
+        "--sensitivity": sensitivity,
+        "--simulate": simulate,
+        "--station": station,
+        "--sparing": sparing,
+        "--scenario": scenario,
+        "--stations-seen": stations_seen,
+        "--downloads": downloads,
+        "--preset": preset,
+        "--phy": phy,
+    }
     if loop == "closed":
-        _refuse(
-            "--loop closed",
-            {
-                "--rtt": rtt,
-                "--sensitivity": sensitivity,
-                "--simulate": simulate,
-                "--station": station,
-                "--sparing": sparing,
-                "--scenario": scenario,
-                "--stations-seen": stations_seen,
-                "--downloads": downloads,
-                "--preset": preset,
-                "--phy": phy,
-            },
-        )
+        _refuse("`--loop closed`", of_reports)
         parse_overrides(bottleneck or ())
     else:
-        _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
+        _refuse("`--loop open`", {"--bottleneck": bottleneck, "--together": together})
+        if not rates:
+            _refuse("window algorithms in an open loop", {**of_reports, "--segment-size": segment_size})
+        if rates and windows and result.chosen in {"csv", "parquet"}:
+            raise UsageError(
+                f"the table of {min(windows)} has other columns than that of {rates[0]}",
+                hint="write one after the other, or choose json",
+            )
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = dataclasses.replace(reading, tfrc=_endpoint_parameters(reading.tfrc)).open(
@@ -249,20 +261,35 @@ def replay(
         downloads=downloads,
         settings=CellSettings(preset=preset, phy=phy),
     )
-    found = trace.open_loop(
-        *names,
-        profile=profile,
-        tfrc=dict(parameters),
-        settings=settings,
-        rtt=rtt,
-        segment_bytes=segment_size,
-        rtt_scales=(1.0, 0.5, 2.0) if sensitivity else (1.0,),
-        flows=flow or None,
-        simulate=simulate,
-        least_packets=least_packets,
-        network=network,
+    own = {place: value for place, value in settings.items() if place.rpartition(".")[0] in windows}
+    steps = (
+        trace.one_steps(
+            *(name for name in names if name in windows),
+            settings=own,
+            flows=flow or None,
+            least_packets=least_packets,
+        )
+        if windows
+        else None
     )
-    _write(found, result, network if stations_seen else None)
+    found = (
+        trace.open_loop(
+            *rates,
+            profile=profile,
+            tfrc=dict(parameters),
+            settings={place: value for place, value in settings.items() if place not in own},
+            rtt=rtt,
+            segment_bytes=segment_size,
+            rtt_scales=(1.0, 0.5, 2.0) if sensitivity else (1.0,),
+            flows=flow or None,
+            simulate=simulate,
+            least_packets=least_packets,
+            network=network,
+        )
+        if rates
+        else None
+    )
+    _write(found, steps, result, network if stations_seen else None)
     return console.exit_status
 
 
@@ -270,7 +297,7 @@ def _refuse(loop: str, options: Mapping[str, object]) -> None:
     """Raise if an option is given that has no effect with this kind of loop."""
     for name, value in options.items():
         if value:
-            raise UsageError(f"`{name}` has no effect with `{loop}`", hint="leave one of them out")
+            raise UsageError(f"`{name}` has no effect with {loop}", hint="leave one of them out")
 
 
 def _endpoint_parameters(tfrc: list[str] | None) -> list[str]:
@@ -333,12 +360,16 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     )
 
 
-def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> None:
+def _write(
+    found: OpenLoop | None, steps: OneStepReplay | None, result: OutputOptions, seen: Scenario | None
+) -> None:
+    """Write the replays of rates, and the predicted decisions of windows below them."""
     from tfrctrace.metrics.results.replay import ReplayHead
     from tfrctrace.replay.open_loop import no_steps
     from tfrctrace.replay.open_loop_results import open_loop_items
     from tfrctrace.replay.seen_stations import seen_stations
     from tfrctrace.reports.files.table_files import write_table
+    from tfrctrace.reports.printers.one_step import write_one_step_text
     from tfrctrace.reports.printers.replay import (
         bounded_replays,
         write_replay_json,
@@ -346,15 +377,34 @@ def _write(found: OpenLoop, result: OutputOptions, seen: Scenario | None) -> Non
     )
 
     stations = () if seen is None else seen_stations(seen)
-    head = ReplayHead(loop="open", notes=found.notes, stations_seen=stations)
+    head = ReplayHead(loop="open", notes=found.notes if found else (), stations_seen=stations)
 
-    def items(*, series: bool) -> Iterator[OpenLoopItem]:
-        return open_loop_items(found, series=series)
+    def items(*, series: bool) -> Iterator[FlowDirection]:
+        if found is not None:
+            yield from open_loop_items(found, series=series)
+        if steps is not None:
+            yield from (*steps.results.flows, *steps.results.lacking, *steps.results.replays)
 
+    def table(file: TextIO) -> None:
+        width = terminal_width(file)
+        if found is not None:
+            write_replay_text(file, bounded_replays(open_loop_items(found, series=False), head), width=width)
+        if found is not None and steps is not None:
+            file.write("\n")
+        if steps is not None:
+            write_one_step_text(file, steps.results, width=width)
+
+    def rows(file: BinaryIO, form: Literal["csv", "parquet"]) -> None:
+        if found is None and steps is not None:
+            write_table(file, form, [steps.frame], steps.frame, raw=result.raw)
+        elif found is not None:
+            write_table(file, form, found.steps(), no_steps(), raw=result.raw)
+
+    notes = (*head.notes, *(steps.results.head.notes if steps else ()))
     result.write(
-        table=lambda file: write_replay_text(
-            file, bounded_replays(items(series=False), head), width=terminal_width(file)
+        table=table,
+        json=lambda file: write_replay_json(
+            file, items(series=True), replace(head, notes=notes), version=__version__
         ),
-        json=lambda file: write_replay_json(file, items(series=True), head, version=__version__),
-        rows=lambda file, form: write_table(file, form, found.steps(), no_steps(), raw=result.raw),
+        rows=rows,
     )

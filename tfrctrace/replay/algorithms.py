@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from inspect import isclass
 from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.errors import UsageError
@@ -31,6 +32,13 @@ class Algorithm:
     settings: Mapping[str, float | str] = field(default_factory=dict)
     """Parameters that differ from their defaults."""
 
+    @property
+    def has_window(self) -> bool:
+        """Whether it is a window control, of which an open loop predicts each decision."""
+        from tfrctrace.replay.tcp.window import WindowControl
+
+        return isclass(self.make) and issubclass(self.make, WindowControl)
+
     def begin(self, start: Start) -> Controller:
         """Return a controller for a flow."""
         return self.make(start, **self.settings)
@@ -44,6 +52,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "modified-veno": "tfrctrace.replay.tcp.modified_veno:ModifiedVeno",
     "westwood": "tfrctrace.replay.tcp.westwood:Westwood",
     "cubic": "tfrctrace.replay.tcp.cubic:Cubic",
+    "dctcp": "tfrctrace.replay.tcp.dctcp:Dctcp",
     "bic": "tfrctrace.replay.tcp.bic:Bic",
     "highspeed": "tfrctrace.replay.tcp.high_speed:HighSpeed",
     "htcp": "tfrctrace.replay.tcp.htcp:Htcp",

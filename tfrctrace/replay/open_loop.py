@@ -53,6 +53,38 @@ class Selection:
     rtt_scales: tuple[float, ...] = (1.0,)
 
     @property
+    def windows(self) -> list[Algorithm]:
+        """Those of the controllers that have a window, whose decisions an open loop predicts one by one."""
+        return [one for one in self.controllers if one.has_window]
+
+    @property
+    def rates(self) -> Selection:
+        """The same without those: algorithms that are fed reports."""
+        return replace(self, controllers=tuple(one for one in self.controllers if not one.has_window))
+
+    def refuse_windows(self) -> Selection:
+        """Return the same; raises `UsageError` if there is a window, which has no rate in an open loop."""
+        for one in self.windows:
+            raise UsageError(
+                f"`{one.name}` has a window, and an open loop no rate of it",
+                hint="`--loop closed` (`trace.closed_loop`) has one; `trace.one_step` predicts its decisions",
+            )
+        return self
+
+    def only_windows(self) -> list[Algorithm]:
+        """Return the windows; raises `UsageError` if there is anything else."""
+        rates = self.rates
+        for name in (
+            *(one.variant for one in self.tfrc),
+            *([MTFRC] if self.mtfrc else []),
+            *(one.name for one in rates.controllers),
+        ):
+            raise UsageError(
+                f"`{name}` has no window", hint="`trace.replay` feeds it the reports of the trace"
+            )
+        return self.windows
+
+    @property
     def receivers(self) -> list[TfrcVariant]:
         """The senders whose receivers simulate reports that the trace does not have.
 
@@ -72,8 +104,6 @@ class OpenLoopReplay:
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
     """Notes on the algorithms."""
-    settings: Mapping[str, Mapping[str, float | str]]
-    """Parameters of controllers in Python that are not the defaults, by their names."""
 
 
 def select_algorithms(
@@ -162,8 +192,6 @@ class OpenLoop:
         self._bounds = bounds
         self.notes = tuple(_notes(selection))
         """Notes on the algorithms."""
-        self.settings = {controller.name: controller.settings for controller in selection.controllers}
-        """Parameters of controllers in Python that are not the defaults, by their names."""
         self.is_repeated = len(selection.rtt_scales) > 1
         """Whether each flow is replayed with several scales of its round-trip times."""
 
@@ -204,7 +232,6 @@ class OpenLoop:
             recordings=_first_of_each(one.recording for one in replayed),
             lacking=_first_of_each(one for one in found if isinstance(one, NotReplayable)),
             notes=self.notes,
-            settings=self.settings,
         )
 
 

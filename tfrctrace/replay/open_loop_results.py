@@ -10,7 +10,7 @@ from tfrctrace.replay.column_arrays import floats
 from tfrctrace.replay.open_loop import FlowReplay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import polars as pl
 
@@ -56,7 +56,7 @@ def open_loop_runs(replayed: OpenLoopReplay) -> list[OpenLoopRun]:
     """Return the summaries of steps that were collected."""
     recordings = {(recording.flow, recording.direction): recording for recording in replayed.recordings}
     return [
-        _run(steps, recordings[steps["flow"][0], steps["direction"][0]], replayed.settings)
+        _run(steps, recordings[steps["flow"][0], steps["direction"][0]])
         for _, steps in replayed.frame.group_by(KEY, maintain_order=True)
     ]
 
@@ -78,25 +78,15 @@ def open_loop_items(found: OpenLoop, *, series: bool) -> Iterator[OpenLoopItem]:
             yield _recorded_flow(one.recording)
         for steps in one.steps:
             if not steps.is_empty():
-                yield _run(steps, one.recording, found.settings, series=series)
+                yield _run(steps, one.recording, series=series)
             del steps
         del one, flow
 
 
-def _run(
-    steps: pl.DataFrame,
-    recording: Recording,
-    settings: Mapping[str, Mapping[str, float | str]],
-    *,
-    series: bool = True,
-) -> OpenLoopRun:
-    key = {name: steps[name][0] for name in KEY}
-    long_run_bps, long_run_by = _long_run(steps, recording, settings.get(key["algorithm"]))
+def _run(steps: pl.DataFrame, recording: Recording, *, series: bool = True) -> OpenLoopRun:
     return OpenLoopRun(
-        **key,
+        **{name: steps[name][0] for name in KEY},
         **_summary(steps, recording),
-        long_run_bps=long_run_bps,
-        long_run_by=long_run_by,
         series=_series(steps) if series else {},
     )
 
@@ -139,28 +129,6 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
             for mode in dict.fromkeys(modes.to_list())
         },
     }
-
-
-def _long_run(
-    steps: pl.DataFrame, recording: Recording, settings: Mapping[str, float | str] | None
-) -> tuple[tuple[float, float] | None, str | None]:
-    """Return the rate at the mean p and R since the first loss event, and by which formula."""
-    import polars as pl
-
-    from tfrctrace.replay.long_run import PathConditions, long_run_rate
-
-    if settings is None:
-        return None, None
-    found = None
-    lossy = steps.select("p", "rtt_ms").filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
-    if not lossy.is_empty():
-        p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
-        base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
-        found = long_run_rate(steps["algorithm"][0], settings, PathConditions(p, rtt_ms / 1e3, base_ms / 1e3))
-    if found is None:
-        return None, None
-    bits = 8 * recording.segment_bytes
-    return (bits * found.low_pps, bits * found.high_pps), found.formula
 
 
 def _mean(values: pl.Series, lasts_ns: pl.Series) -> float | None:

@@ -49,7 +49,7 @@ def parse_replay_plan(table: Table, parameters: Sequence[str]) -> ReplayPlan:
             for name, value in table_of(table.get("where", {}), "`where` of `[measure.replay]`").items()
         },
     )
-    select_algorithms(found.algorithms, found.profile, [])
+    select_algorithms(found.algorithms, found.profile, []).refuse_windows()
     if (MTFRC in found.algorithms) != bool(found.stations):
         raise UsageError(
             "`stations` say who shares the medium of `mtfrc`, and of nothing else",

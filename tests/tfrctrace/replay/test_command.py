@@ -38,7 +38,7 @@ def test_the_table_sums_up_each_algorithm(run: Callable[..., Any]) -> None:
 def test_json_has_every_step_under_the_names_of_the_design(run: Callable[..., Any]) -> None:
     done = run("replay", "-q", "--profile", "ns2", "--format", "json", TRACE)
     printed = json.loads(done.out)
-    assert printed["schema_version"] == 1
+    assert printed["schema_version"] == 2
     assert printed["tool"]["name"] == "tfrctrace"
     (one,) = printed["replays"]
     assert (one["flow"], one["direction"], one["algorithm"], one["profile"]) == (1, "fwd", "tfrc", "ns2")

@@ -176,5 +176,5 @@ def test_marks_that_a_replay_of_tcp_ignores_are_named(
 ) -> None:
     corpus = CorpusCase(case)
     assert bool(corpus.counters["relay"].get("mark")) == is_marked
-    (recording,) = tfrctrace.open(corpus.unpack(tap, tmp_path)).replays("newreno").recordings
+    (recording,) = tfrctrace.open(corpus.unpack(tap, tmp_path)).replays("tfrc").recordings
     assert any("congestion marks (ECN)" in note for note in recording.notes) == is_marked

@@ -66,7 +66,15 @@ def test_each_direction_has_its_packets_of_the_table(name: str, most_buffered: i
 def test_a_replay_is_the_same_whatever_is_kept_in_memory(
     run: Callable[..., object], monkeypatch: pytest.MonkeyPatch, name: str, form: str
 ) -> None:
-    arguments = ("replay", "--algorithm", "tfrc,newreno", "--sensitivity", "--format", form, f"{ROOT}/{name}")
+    arguments = (
+        "replay",
+        "--algorithm",
+        "tfrc,tfrc-veno",
+        "--sensitivity",
+        "--format",
+        form,
+        f"{ROOT}/{name}",
+    )
     before = run(*arguments)
     assert getattr(before, "status") == 0  # noqa: B009
     monkeypatch.setattr(reading, "SpoolFile", lambda folder, _: _native.SpoolFile(folder, 100))

@@ -80,7 +80,7 @@ def test_values_without_a_meaning_are_refused(setting: str, value: float | str) 
 def test_parameters_reach_the_algorithm() -> None:
     trace = tfrctrace.open(TCP)
     means = {
-        value: trace.replay("sack", settings={"sack.initial_window": value})["window_bytes"][0]
+        value: trace.replay("bbr", settings={"bbr.initial_window": value})["x_bps"][0]
         for value in (2.0, 10.0)
     }
     assert means[10.0] > means[2.0]
@@ -106,7 +106,7 @@ def test_unknown_parameters_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="`vegas` has no parameter `gain`") as refused:
         select_algorithms(["vegas"], "rfc5348", [], settings={"vegas.gain": 1})
     assert refused.value.hint == (
-        "known: agent, alpha, beta, gamma, samples, forgets_base_rtt, initial_window, min_rto_s"
+        "known: agent, alpha, beta, gamma, samples, forgets_base_rtt, initial_window, min_rto_s, hystart"
     )
     with pytest.raises(UsageError, match="no parameter `df`") as refused:
         select_algorithms(["tfrc"], "rfc5348", [], settings={"tfrc.df": 0.9})
@@ -192,7 +192,9 @@ def test_settings_are_options_of_the_command(run: Callable[..., Any]) -> None:
             "vegas",
             "--set",
             "vegas.alph=1",
-        ): ("known: agent, alpha, beta, gamma, samples, forgets_base_rtt, initial_window, min_rto_s"),
+        ): (
+            "known: agent, alpha, beta, gamma, samples, forgets_base_rtt, initial_window, min_rto_s, hystart"
+        ),
         ("-a", "vegas", "--set", "cubic.beta=1"): "`cubic.beta` belongs to `cubic`, which is not replayed",
         ("--set", "alpha=1"): "`alpha=1` is not a parameter setting",
         ("--set", "tfrc.n=0"): "the parameter `n` cannot have this value",

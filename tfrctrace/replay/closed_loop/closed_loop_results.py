@@ -31,7 +31,9 @@ def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
         lacking=loops.lacking,
         replays=tuple(
             ClosedLoopRun(**dict(zip(KEY, key, strict=True)), **_summary(rounds), series=_series(rounds))
-            for key, rounds in loops.frame.group_by(KEY, maintain_order=True)
+            for key, rounds in loops.frame.filter(loops.frame["lacking"].is_null())
+            .drop("lacking")
+            .group_by(KEY, maintain_order=True)
         ),
     )
 
@@ -48,6 +50,7 @@ def _replaced_flow(modelled: ModelledFlow) -> ReplacedFlow:
         end_ns=recording.end_ns,
         sent_mean_bps=_sent_mean_bps(recording),
         bottleneck=_bottleneck(modelled.bottleneck),
+        competitors=tuple(f"flow {one.flow} {one.algorithm.name}" for one in modelled.competitors),
     )
 
 
@@ -62,6 +65,8 @@ def _bottleneck(bottleneck: Bottleneck) -> InferredBottleneck:
         background_mean_bps=8 * sum(rates) / len(rates) if rates else 0.0,
         receive_window_bytes=bottleneck.receive_window_bytes,
         outages_s=bottleneck.outages_s,
+        queue=bottleneck.discipline,
+        has_ecn=bottleneck.has_ecn,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.results.replay import NotReplayable
-from tfrctrace.replay.closed_loop.fluid import simulate
+from tfrctrace.replay.closed_loop.fluid import Other, simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
 from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.path import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.results.closed_loop import Inferred
+    from tfrctrace.replay.closed_loop.competitors import Competitor
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
     from tfrctrace.replay.closed_loop.sender import Round
@@ -32,6 +33,10 @@ NOTE: Final = (
     "closed loop: each algorithm drives a fluid model of the bottleneck that the trace shows, in which what "
     "others sent stays as recorded and does not react"
 )
+REACTING: Final = (
+    "closed loop: each algorithm drives a fluid model of the bottleneck that the trace shows, in which flows "
+    "react as the congestion control that they are named by, and what others sent stays as recorded"
+)
 TOGETHER: Final = "the algorithms share the bottleneck with one another"
 
 BITS: Final = 8
@@ -43,6 +48,8 @@ class ModelledFlow:
 
     recording: Recording
     bottleneck: Bottleneck
+    competitors: tuple[Competitor, ...] = ()
+    """Other flows that react; the rest of the others is as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class ClosedLoops:
     """All rounds of all algorithms, and the bottleneck of each flow."""
 
     frame: pl.DataFrame
-    """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`."""
+    """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`; a flow of `lacking` has rows of nulls."""
     flows: tuple[ModelledFlow, ...]
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
@@ -63,8 +70,12 @@ def closed_loops(
     given: BottleneckOverrides,
     *,
     together: bool = False,
+    competitors: Sequence[Competitor] = (),
 ) -> ClosedLoops:
-    """Run the algorithms in place of each flow, one after the other, or `together` at one bottleneck."""
+    """Run the algorithms in place of each flow, one after the other, or `together` at one bottleneck.
+
+    Those of the `competitors` that are not replaced react.
+    """
     import polars as pl
 
     from tfrctrace.parsers.schema import polars_schema
@@ -83,7 +94,7 @@ def closed_loops(
             lacking.append(recorded)
             continue
         # the recorded reports do not matter: the model makes its own
-        found = _modelled(trace, next(iter(recorded.values())), given)
+        found = _modelled(trace, next(iter(recorded.values())), given, competitors)
         if isinstance(found, NotReplayable):
             lacking.append(found)
             continue
@@ -91,20 +102,50 @@ def closed_loops(
         for name, profile, rounds in _rounds(found, wanted, together=together):
             ends = astuple(found.recording.ends)
             key = (found.recording.flow, found.recording.direction, *ends, name, profile)
-            rows = [(*key, *_row(one, found.recording.start_ns)) for one in rounds]
+            rows = [(*key, *_row(one, found.recording.start_ns), None) for one in rounds]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
     return ClosedLoops(
-        frame=pl.concat(frames),
+        frame=pl.concat([*frames, _refused(lacking, wanted)]),
         flows=tuple(flows),
         lacking=tuple(lacking),
-        notes=(NOTE, TOGETHER) if together else (NOTE,),
+        notes=(REACTING if competitors else NOTE, *([TOGETHER] if together else [])),
     )
 
 
+def _refused(lacking: Iterable[NotReplayable], wanted: Selection) -> pl.DataFrame:
+    """Return a row without numbers for each algorithm and flow without a bottleneck, with the reason."""
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    schema = polars_schema("closed_loop")
+    names = [
+        *((one.variant, one.profile) for one in wanted.tfrc),
+        *((one.name, None) for one in wanted.controllers),
+    ]
+    rows = [
+        {
+            **{end: getattr(one, end) for end in ("flow", "direction", "src", "src_port", "dst", "dst_port")},
+            "algorithm": name,
+            "profile": profile,
+            "lacking": f"{one.what}; {one.hint}",
+        }
+        for one in lacking
+        for name, profile in names
+    ]
+    return pl.DataFrame(rows, schema=schema)
+
+
 def _modelled(
-    trace: Tables, recording: Recording, given: BottleneckOverrides
+    trace: Tables, recording: Recording, given: BottleneckOverrides, competitors: Sequence[Competitor]
 ) -> ModelledFlow | NotReplayable:
-    bottleneck = infer(observe_path(trace, recording), given)
+    own = (recording.flow, recording.direction)
+    beside = tuple(
+        one
+        for one in competitors
+        if one.key != own and one.start_ns < recording.end_ns and one.end_ns > recording.start_ns
+    )
+    bottleneck = infer(observe_path(trace, recording, [one.key for one in beside]), given)
     needed = {
         "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),
         "capacity": (bottleneck.capacity_bps, "capacity=3M"),
@@ -120,7 +161,7 @@ def _modelled(
                 what=f"the {name} of its bottleneck is not known: {finding.evidence}",
                 hint=f"`--bottleneck {example}` supplies it",
             )
-    return ModelledFlow(recording=recording, bottleneck=bottleneck)
+    return ModelledFlow(recording=recording, bottleneck=bottleneck, competitors=beside)
 
 
 def _path(bottleneck: Bottleneck) -> Path:
@@ -137,6 +178,8 @@ def _path(bottleneck: Bottleneck) -> Path:
         background=bottleneck.background,
         outages_s=bottleneck.outages_s,
         window_bytes=bottleneck.receive_window_bytes,
+        discipline=bottleneck.discipline,
+        has_ecn=bottleneck.has_ecn,
     )
 
 
@@ -148,12 +191,22 @@ def _rounds(
     named = _controllers(wanted, start)
     groups = [named] if together else [[one] for one in named]
     found: list[tuple[str, str | None, list[Round]]] = []
+    path = _path(modelled.bottleneck)
     for group in groups:
         rounds = simulate(
-            _path(modelled.bottleneck),
+            path,
             [controller for _, _, controller in group],
             segment_bytes=recording.segment_bytes,
             duration_s=recording.seconds(recording.end_ns),
+            others=[
+                Other(
+                    one.algorithm.begin(start),
+                    replace(path, base_rtt_s=one.base_rtt_s, window_bytes=None),
+                    recording.seconds(one.start_ns),
+                    recording.seconds(one.end_ns),
+                )
+                for one in modelled.competitors
+            ],
         )
         found += [(name, profile, own) for (name, profile, _), own in zip(group, rounds, strict=True)]
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfrctrace.replay.closed_loop.queue import Queue
 from tfrctrace.replay.closed_loop.sender import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tfrctrace.replay.closed_loop.path import Path
     from tfrctrace.replay.closed_loop.sender import Round
@@ -19,8 +19,23 @@ MAX_ROUNDS: Final = 500_000
 round-trip time of 1.2 ms have as many."""
 
 
+class Other(NamedTuple):
+    """A flow beside the senders, which begins and ends at times of its own."""
+
+    controller: Controller
+    path: Path
+    """With its base round-trip time."""
+    begins_s: float
+    ends_s: float
+
+
 def simulate(
-    path: Path, controllers: Sequence[Controller], *, segment_bytes: float, duration_s: float
+    path: Path,
+    controllers: Sequence[Controller],
+    *,
+    segment_bytes: float,
+    duration_s: float,
+    others: Iterable[Other] = (),
 ) -> list[list[Round]]:
     """Return the rounds of each controller's sender, all of which begin at 0 s with an initial window.
 
@@ -28,24 +43,35 @@ def simulate(
     `MAX_ROUNDS` are over.
     """
     queue = Queue(path)
+    waiting = sorted(others, key=lambda one: -one.begins_s)
     senders = [Sender(controller, path, segment_bytes) for controller in controllers]
     rounds: list[list[Round]] = [[] for _ in senders]
-    for _ in range(MAX_ROUNDS // max(len(senders), 1)):
+    ends = [duration_s] * len(senders)
+    for _ in range(MAX_ROUNDS // max(len(senders) + len(waiting), 1)):
         begins_s = queue.time_s
-        ends_s = max(begins_s, _next_s(senders, path, begins_s, duration_s))
+        while waiting and waiting[-1].begins_s <= begins_s:
+            other = waiting.pop()
+            senders.append(Sender(other.controller, other.path, segment_bytes, begins_s=begins_s))
+            rounds.append([])
+            ends.append(other.ends_s)
+        for sender, end_s in zip(senders, ends, strict=True):
+            if end_s <= begins_s < duration_s:
+                sender.stop()
+        next_s = min(_next_s(senders, path, begins_s, duration_s), queue.next_s)
+        ends_s = max(begins_s, min([next_s, *(one.begins_s for one in waiting[-1:])]))
         sent = sum(sender.rate for sender in senders)
-        overflow = (
+        dropped = (
             queue.lose_all(ends_s, sent)
             if path.is_down(begins_s)
-            else queue.advance(ends_s, sent, path.background.at(begins_s))
+            else queue.advance(ends_s, sent, path.background.at(begins_s), segment_bytes=segment_bytes)
         )
         for sender, own_rounds in zip(senders, rounds, strict=True):
-            sender.send(begins_s, ends_s, overflow)
+            sender.send(begins_s, ends_s, dropped)
             if sender.next_s <= ends_s or ends_s >= duration_s:
                 own_rounds.append(sender.decide(ends_s, queue.queued_bytes))
         if ends_s >= duration_s:
             break
-    return rounds
+    return rounds[: len(controllers)]
 
 
 def _next_s(senders: Sequence[Sender], path: Path, now_s: float, duration_s: float) -> float:

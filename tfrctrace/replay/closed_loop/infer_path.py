@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.closed_loop.observed_path import ObservedPath
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
+    from tfrctrace.replay.closed_loop.path import DisciplineName
 
 STANDING_SHARE: Final = 0.1
 """A queue stands in a window if all of its round-trip times are above the smallest by this share of the range
@@ -58,6 +59,9 @@ class Bottleneck:
     """Outages, in seconds from the flow's first packet."""
     least_rto_s: Inferred
     """Minimum retransmission timeout of the recorded sender."""
+    discipline: DisciplineName
+    """How the queue drops: as given, else what does not fit."""
+    has_ecn: bool
 
 
 def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
@@ -71,13 +75,17 @@ def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
         buffer_bytes=_or_override(buffer(observed, capacity_bps.value), given.buffer_bytes),
         random_loss=_or_override(random_loss(observed, capacity_bps.value), given.random_loss),
         # a capacity given by the user is that of the link, which the other flows share
-        background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
+        background=background(observed, 1.0 if given.others == "react" else given.others)
+        if is_shared or given.capacity_bps
+        else Background(),
         receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
         outages_s=tuple(
             ((from_ns - observed.start_ns) / 1e9, (until_ns - observed.start_ns) / 1e9)
             for from_ns, until_ns in observed.outages
         ),
         least_rto_s=least_rto(observed),
+        discipline=given.discipline,
+        has_ecn=given.has_ecn,
     )
 
 

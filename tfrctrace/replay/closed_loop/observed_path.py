@@ -9,7 +9,7 @@ from tfrctrace.replay.closed_loop.outages import outages
 from tfrctrace.replay.recordings.sender_losses import TIMEOUT, repairs, seems_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import polars as pl
 
@@ -51,7 +51,7 @@ class ObservedPath:
     The others count in this flow's share of payload, since capacity is given in its payload."""
     width_ns: int
     others: pl.DataFrame
-    """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
+    """`time_ns` and `bps`: what others sent that do not react, in steps of a round-trip time."""
     receive_window_bytes: float | None
     """Largest window that the receiver announced."""
     outages: tuple[Span, ...] = ()
@@ -60,8 +60,10 @@ class ObservedPath:
     """Time that a TCP sender's timer ran before each of its retransmissions."""
 
 
-def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
-    """Return the observations of the recorded flow in `trace`."""
+def observe_path(
+    trace: Tables, recording: Recording, reacting: Collection[tuple[int, str]] = ()
+) -> ObservedPath:
+    """Return the observations of the recorded flow in `trace`, of whose others some are `reacting`."""
     import polars as pl
 
     facts, payload_share = _flow_facts(trace, recording)
@@ -73,8 +75,8 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
     if isinstance(smallest_ms, float):
         least_ns = max(LEAST_STEP_NS, (recording.end_ns - recording.start_ns) // MOST_STEPS)
         rtt_ns = max(round(smallest_ms * NS_PER_MS), least_ns)
-        rates = _rates(trace, recording, rtt_ns, is_two_ended=vantage == BOTH_ENDS)
-        rates = rates.with_columns(pl.col("own_bps", "others_bps") * payload_share)
+        rates = _rates(trace, recording, rtt_ns, reacting, is_two_ended=vantage == BOTH_ENDS)
+        rates = rates.with_columns(pl.col("own_bps", "others_bps", "recorded_bps") * payload_share)
         if vantage != BOTH_ENDS:
             rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
@@ -88,7 +90,7 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
         losses=_losses(trace, recording, rtts),
         windows=_windows(rates, recording, width_ns),
         width_ns=width_ns,
-        others=rates.select("time_ns", pl.col("others_bps").alias("bps")),
+        others=rates.select("time_ns", pl.col("recorded_bps").alias("bps")),
         receive_window_bytes=receive_window,
         outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
         timeouts_s=_timeouts_s(trace, recording, rtts),
@@ -98,7 +100,8 @@ def observe_path(trace: Tables, recording: Recording) -> ObservedPath:
 def _no_rates() -> pl.DataFrame:
     import polars as pl
 
-    return pl.DataFrame(schema={"time_ns": pl.Int64(), "own_bps": pl.Float64(), "others_bps": pl.Float64()})
+    rates = dict.fromkeys(("own_bps", "others_bps", "recorded_bps"), pl.Float64())
+    return pl.DataFrame(schema={"time_ns": pl.Int64(), **rates})
 
 
 def _flow_facts(trace: Tables, recording: Recording) -> tuple[Mapping[str, object], float]:
@@ -183,21 +186,39 @@ def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tupl
     return tuple(((repeats[known] - acknowledged[before[known] - 1]) / 1e9).tolist())
 
 
-def _rates(trace: Tables, recording: Recording, rtt_ns: int, *, is_two_ended: bool) -> pl.DataFrame:
-    """Return the rates of this flow and of all others that send data, in steps of a round-trip time."""
+def _rates(
+    trace: Tables,
+    recording: Recording,
+    rtt_ns: int,
+    reacting: Collection[tuple[int, str]],
+    *,
+    is_two_ended: bool,
+) -> pl.DataFrame:
+    """Return the rates of this flow, of all others that send data, and of those that stay as recorded.
+
+    They are in steps of a round-trip time.
+    """
     import polars as pl
 
     bits = _arrival_rates(trace, rtt_ns) if is_two_ended else _capture_rates(trace, rtt_ns)
     is_own = (pl.col("flow") == recording.flow) & (pl.col("direction") == recording.direction)
+    does_react = pl.any_horizontal(
+        pl.lit(value=False),
+        *((pl.col("flow") == flow) & (pl.col("direction") == direction) for flow, direction in reacting),
+    )
     rate = pl.col("bps")
     return (
         bits.join(_data_directions(trace.flows), on=["flow", "direction"], how="semi")
         .filter(pl.col("time_ns").is_between(recording.start_ns - rtt_ns, recording.end_ns))
         .group_by("time_ns")
-        .agg(rate.filter(is_own).sum().alias("own_bps"), rate.filter(~is_own).sum().alias("others_bps"))
+        .agg(
+            rate.filter(is_own).sum().alias("own_bps"),
+            rate.filter(~is_own).sum().alias("others_bps"),
+            rate.filter(~is_own & ~does_react).sum().alias("recorded_bps"),
+        )
         .sort("time_ns")
         .upsample("time_ns", every=f"{rtt_ns}i")
-        .with_columns(pl.col("own_bps", "others_bps").fill_null(0.0))
+        .with_columns(pl.col("own_bps", "others_bps", "recorded_bps").fill_null(0.0))
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from tfrctrace.base.bitrates import parse_bitrate_bps
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.closed_loop.disciplines import DISCIPLINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from tfrctrace.replay.closed_loop.path import DisciplineName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,10 @@ class BottleneckOverrides:
     buffer_bytes: float | None = None
     random_loss: float | None = None
     receive_window_bytes: float | None = None
-    others: float = 1.0
-    """Share of the other flows' rate that is kept: 0 leaves them out."""
+    others: float | Literal["react"] = 1.0
+    """Share of the other flows' rate that is kept, 0 for none; `react`: those that are named react."""
+    discipline: DisciplineName = "tail_drop"
+    has_ecn: bool = False
 
 
 def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
@@ -45,6 +50,16 @@ def _capacity_bps(text: str) -> float:
     return rate_bps
 
 
+def _discipline(text: str) -> DisciplineName:
+    if text not in DISCIPLINES:
+        raise UsageError(f"`{text}` is no queue", hint=f"known: {', '.join(DISCIPLINES)}")
+    return cast("DisciplineName", text)
+
+
+def _yes_or_no(text: str) -> bool:
+    return bool(_number(text, "0 or 1", 1.0))
+
+
 def _ms(text: str) -> float:
     return parse_duration_ns(text) / 1e6
 
@@ -57,6 +72,10 @@ def _share(text: str) -> float:
     return _number(text, "a share", 1.0)
 
 
+def _others(text: str) -> float | str:
+    return text if text == "react" else _share(text)
+
+
 def _number(text: str, what: str, most: float) -> float:
     try:
         value = float(text)
@@ -67,11 +86,13 @@ def _number(text: str, what: str, most: float) -> float:
     return value
 
 
-_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], float]]]] = {
+_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "capacity": ("capacity_bps", _capacity_bps),
     "base_rtt": ("base_rtt_ms", _ms),
     "buffer": ("buffer_bytes", _bytes),
     "loss": ("random_loss", _share),
     "window": ("receive_window_bytes", _bytes),
-    "others": ("others", _share),
+    "others": ("others", _others),
+    "queue": ("discipline", _discipline),
+    "ecn": ("has_ecn", _yes_or_no),
 }

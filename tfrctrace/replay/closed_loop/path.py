@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Literal
+
+DisciplineName = Literal["tail_drop", "red", "codel", "pie"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """One bottleneck with a queue that drops what does not fit, and a path without loss but by chance."""
+    """One bottleneck with a queue, and a path without loss but by chance."""
 
     capacity: float
     """Bytes/s of payload."""
@@ -42,6 +45,10 @@ class Path:
     """When nothing gets through, in order of time."""
     window_bytes: float | None = None
     """What the receiver takes without acknowledgement; None is no limit."""
+    discipline: DisciplineName = "tail_drop"
+    """How its queue drops."""
+    has_ecn: bool = False
+    """Whether the discipline marks what it would drop before the queue is full."""
 
     def is_down(self, time_s: float) -> bool:
         """Return whether what is sent at a time gets lost, all of it."""

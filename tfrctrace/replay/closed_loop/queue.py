@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tfrctrace.replay.closed_loop.disciplines import DISCIPLINES
+
 if TYPE_CHECKING:
+    from tfrctrace.replay.closed_loop.disciplines import Discipline
     from tfrctrace.replay.closed_loop.path import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Overflow:
-    """What did not fit in a span of time: a share of what the senders sent from `begins_s` to its end."""
+class Dropped:
+    """What the queue dropped or marked in a span: a share of what was sent from `begins_s` to its end."""
 
     begins_s: float
-    """When the queue was full."""
     share: float
-    """Lost bytes for each that they sent from then on."""
+    """Bytes for each that the senders sent from then on."""
+    rtt_s: float
+    """The round-trip time of what passed beside them."""
+    are_marks: bool = False
+    """Whether they passed, with a congestion mark."""
 
 
 @dataclass(slots=True)
@@ -26,28 +32,43 @@ class Queue:
     path: Path
     time_s: float = 0.0
     queued_bytes: float = 0.0
+    _discipline: Discipline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._discipline = DISCIPLINES[self.path.discipline](self.path)
 
     @property
-    def rtt_s(self) -> float:
-        """The round-trip time of what arrives now, in seconds."""
-        return self.path.rtt_s(self.queued_bytes)
+    def next_s(self) -> float:
+        """When the discipline decides anew, in seconds."""
+        return self.time_s + self._discipline.step_s
 
-    def lose_all(self, until_s: float, sent: float) -> Overflow | None:
+    def lose_all(self, until_s: float, sent: float) -> list[Dropped]:
         """Let time pass to `until_s` while nothing that is sent gets through and what waited leaves."""
         begins_s, self.time_s = self.time_s, until_s
         self.queued_bytes = max(self.queued_bytes - self.path.capacity * (until_s - begins_s), 0.0)
-        return Overflow(begins_s, 1.0) if sent else None
+        return [Dropped(begins_s, 1.0, self.path.full_rtt_s)] if sent else []
 
-    def advance(self, until_s: float, sent: float, background: float = 0.0) -> Overflow | None:
-        """Let time pass to `until_s` while senders and others send so many bytes/s; return what overflowed.
+    def advance(
+        self, until_s: float, sent: float, background: float = 0.0, *, segment_bytes: float = 1.0
+    ) -> list[Dropped]:
+        """Let time pass to `until_s` while senders and others send so many bytes/s; return what was dropped.
 
         The background is what got through in the trace, so that the senders alone lose.
         """
-        surplus = sent + background - self.path.capacity
         begins_s, self.time_s = self.time_s, until_s
-        level = self.queued_bytes + surplus * (until_s - begins_s)
+        duration_s = until_s - begins_s
+        arriving_pps = (sent + background) / segment_bytes
+        early = self._discipline.share(duration_s, self.queued_bytes, arriving_pps)
+        dropped = []
+        if early and sent:
+            rtt_s = self.path.rtt_s(self.queued_bytes)
+            dropped.append(Dropped(begins_s, early, rtt_s, self.path.has_ecn))
+        admitted = sent if self.path.has_ecn else sent * (1 - early)
+        surplus = admitted + background - self.path.capacity
+        level = self.queued_bytes + surplus * duration_s
         room = self.path.buffer_bytes - self.queued_bytes
         self.queued_bytes = min(max(level, 0.0), self.path.buffer_bytes)
-        if surplus <= 0 or level <= self.path.buffer_bytes or not sent:
-            return None
-        return Overflow(begins_s + room / surplus, min(1.0, surplus / sent))
+        if surplus > 0 and level > self.path.buffer_bytes and admitted:
+            overflow = Dropped(begins_s + room / surplus, min(1.0, surplus / sent), self.path.full_rtt_s)
+            dropped.append(overflow)
+        return dropped

@@ -13,9 +13,11 @@ from tfrctrace.replay.tcp.window import rfc3390_window
 from tfrctrace.replay.tfrc import TfrcVariant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfrctrace.replay.closed_loop.loss_counter import LostPackets
     from tfrctrace.replay.closed_loop.path import Path
-    from tfrctrace.replay.closed_loop.queue import Overflow
+    from tfrctrace.replay.closed_loop.queue import Dropped
     from tfrctrace.replay.controller import Allowed, Controller
 
 DUPLICATE_ACKS: Final = 3
@@ -49,7 +51,9 @@ class Sender:
     loss becomes known, a round-trip time after it happened; later, if the timer must expire.
     """
 
-    def __init__(self, controller: Controller, path: Path, segment_bytes: float) -> None:
+    def __init__(
+        self, controller: Controller, path: Path, segment_bytes: float, *, begins_s: float = 0.0
+    ) -> None:
         self._controller = controller
         # ns-2's rules begin with the first packet, and their timers look at the clock when one is sent
         self._on_sent = getattr(controller, "on_sent", None)
@@ -60,12 +64,16 @@ class Sender:
         self._history = LossHistory(chosen.for_core(segment_bytes, None))
         self._by_chance = LossCounter()
         self._by_queue = LossCounter()
+        self._by_mark = LossCounter()
+        self._marked_packets = 0
+        self._marked_before = 0.0
+        """Share of what the round before sent that got marks, which its acknowledgements echo now."""
         self._allowed: Allowed | None = None
         self._is_silent = False
         self._arrived_bytes = 0.0
         self._forget_losses()
         # RFC 3390 and RFC 5348 section 4.2 begin with the same
-        self._begin(0.0, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
+        self._begin(begins_s, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
 
     def _begin(self, time_s: float, queued_bytes: float, rate: float, until_s: float | None = None) -> None:
         self._time_s = time_s
@@ -85,25 +93,34 @@ class Sender:
         self._loss_events = 0
         self._known_at_s = math.inf
 
+    def stop(self) -> None:
+        """Send no more."""
+        self.rate = 0.0
+        self._ends_s = self._known_at_s = math.inf
+
     @property
     def next_s(self) -> float:
         """When the next decision falls."""
         return min(self._ends_s, self._known_at_s)
 
-    def send(self, begins_s: float, ends_s: float, overflow: Overflow | None) -> None:
-        """Count what is sent in a span of time and what of it is lost, by chance and in the queue."""
+    def send(self, begins_s: float, ends_s: float, dropped: Sequence[Dropped]) -> None:
+        """Count what is sent in a span of time and what of it is lost, by chance or in the queue."""
         if not self.rate:
             return
         sent_bytes = self.rate * (ends_s - begins_s)
         self._sent_bytes += sent_bytes
         self._arrived_bytes += sent_bytes
         packets_per_s = self.rate / self._segment_bytes
+        arriving_pps = packets_per_s * (1 - min(sum(one.share for one in dropped if not one.are_marks), 1.0))
         counted_s = begins_s
-        for lost, rtt_s in self._losses(begins_s, ends_s, overflow, packets_per_s):
+        for lost, rtt_s, is_mark in self._losses(begins_s, ends_s, dropped, packets_per_s):
             self._history.sent(packets_per_s * (lost.at_s - counted_s))
             counted_s = lost.at_s
-            arriving_pps = packets_per_s * (1 - overflow.share if overflow else 1)
-            self._loss_events += self._history.lost(lost.at_s, rtt_s, arriving_pps)
+            begins_event = self._history.lost(lost.at_s, rtt_s, arriving_pps)
+            if is_mark:
+                self._marked_packets += lost.packets
+                continue
+            self._loss_events += begins_event
             self._lost_packets += lost.packets
             self._arrived_bytes -= lost.packets * self._segment_bytes
             # known when the acknowledgements of those after it are back
@@ -111,16 +128,17 @@ class Sender:
         self._history.sent(packets_per_s * (ends_s - counted_s))
 
     def _losses(
-        self, begins_s: float, ends_s: float, overflow: Overflow | None, packets_per_s: float
-    ) -> list[tuple[LostPackets, float]]:
-        """Return the losses of a span in order of time, each with the round-trip time that it met."""
+        self, begins_s: float, ends_s: float, dropped: Sequence[Dropped], packets_per_s: float
+    ) -> list[tuple[LostPackets, float, bool]]:
+        """Return losses and marks of a span in order of time, each with the round-trip time that it met."""
         losses = []
         if self._path.random_loss:
             by_chance = self._by_chance.lose(begins_s, ends_s, packets_per_s * self._path.random_loss)
-            losses += [(by_chance, self._rtt_s)] if by_chance else []
-        if overflow:
-            by_queue = self._by_queue.lose(overflow.begins_s, ends_s, packets_per_s * overflow.share)
-            losses += [(by_queue, self._path.full_rtt_s)] if by_queue else []
+            losses += [(by_chance, self._rtt_s, False)] if by_chance else []
+        for one in dropped:
+            counter = self._by_mark if one.are_marks else self._by_queue
+            lost = counter.lose(one.begins_s, ends_s, packets_per_s * one.share)
+            losses += [(lost, one.rtt_s, one.are_marks)] if lost else []
         return sorted(losses, key=_time_of)
 
     def decide(self, time_s: float, queued_bytes: float) -> Round:
@@ -149,6 +167,9 @@ class Sender:
             self._begin(time_s, queued_bytes, self._rate_of(self._allowed, queued_bytes))
         if is_known:
             self._forget_losses()
+        sent_packets = max(ended.sent_bytes / self._segment_bytes, 1.0)
+        self._marked_before = min(self._marked_packets / sent_packets, 1.0)
+        self._marked_packets = 0
         return ended
 
     def _silent_until_s(self, ended: Round) -> float | None:
@@ -178,6 +199,7 @@ class Sender:
                 loss_events=loss_events,
                 lost_packets=ended.lost_packets,
                 acked_bytes=ended.arrived_bytes,
+                marked=self._marked_before,
             )
         )
 
@@ -191,5 +213,5 @@ class Sender:
         return refuse_impossible(rate)
 
 
-def _time_of(loss: tuple[LostPackets, float]) -> float:
+def _time_of(loss: tuple[LostPackets, float, bool]) -> float:
     return loss[0].at_s

@@ -12,7 +12,7 @@ from tfrctrace.replay.naming.answer import LEAST_CUTS, beats, explains, likeliho
 from tfrctrace.replay.naming.candidates import CANDIDATES, CUBIC, possible_candidates
 from tfrctrace.replay.naming.observations import Cut, shows_window
 from tfrctrace.replay.naming.predict import smooth_log_likelihoods
-from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
+from tfrctrace.replay.tcp.cubic import CUBIC_BETA, CUBIC_C
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -114,12 +116,21 @@ def predicted_by(
     segments_per_ack: float,
 ) -> dict[str, list[Prediction]]:
     """Return the predictions of each name, by the likeliest of its candidates."""
-    found: dict[str, list[Prediction]] = {}
-    for candidate in candidates:
-        made = _made_by(candidate, observed, start, segments_per_ack)
-        if candidate.name not in found or likelihood(made) > likelihood(found[candidate.name]):
-            found[candidate.name] = made
-    return found
+    return {
+        name: likeliest(alike, observed, start, segments_per_ack)[1]
+        for name, alike in groupby(candidates, attrgetter("name"))
+    }
+
+
+def likeliest(
+    candidates: Iterable[Candidate],
+    observed: Sequence[Observation],
+    start: Start,
+    segments_per_ack: float,
+) -> tuple[Candidate, list[Prediction]]:
+    """Return the candidate that predicts best, and its predictions; the first of those that are equal."""
+    made = ((candidate, _made_by(candidate, observed, start, segments_per_ack)) for candidate in candidates)
+    return max(made, key=lambda one: likelihood(one[1]))
 
 
 def _made_by(

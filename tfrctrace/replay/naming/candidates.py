@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.user_code import load_class
@@ -26,6 +26,7 @@ from tfrctrace.replay.tcp.yeah import Yeah
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tfrctrace.replay.algorithms import Algorithm
     from tfrctrace.replay.controller import Start
 
 
@@ -35,7 +36,7 @@ class Candidate:
 
     name: str
     kind: type[WindowControl]
-    settings: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, float | str] = field(default_factory=dict)
     by_acks: Mapping[str, float] = field(default_factory=dict)
     """Settings that are multiples of the segments that an acknowledgement is for."""
     needs_ecn: bool = False
@@ -45,8 +46,12 @@ class Candidate:
 
     def begin(self, start: Start, segments_per_ack: float) -> WindowControl:
         """Return its state at the start of a direction."""
+        return self.kind(start, **self.settings_for(segments_per_ack))
+
+    def settings_for(self, segments_per_ack: float) -> dict[str, Any]:
+        """Return its settings where an acknowledgement is for so many segments."""
         counted = {name: count * segments_per_ack for name, count in self.by_acks.items()}
-        return self.kind(start, **self.settings, **counted)
+        return {**self.settings, **counted}
 
 
 BBR: Final = "bbr"
@@ -74,6 +79,7 @@ CANDIDATES: Final = (
     Candidate("lp", Sack),
     Candidate("hybla", Hybla),
     Candidate("hybla", Hybla, by_acks={"segments_per_ack": 1}),
+    Candidate("hybla", Hybla, {"smoothed": 1}, by_acks={"segments_per_ack": 1}),
     Candidate("bic", Bic),
     Candidate("bic", Bic, by_acks={"segments_per_ack": 1}),
     Candidate("scalable", Scalable),
@@ -84,6 +90,19 @@ CANDIDATES: Final = (
 def possible_candidates(own: Iterable[Candidate] = (), *, has_ecn: bool) -> list[Candidate]:
     """Return those that may have sent a direction of a connection with or without ECN, and the user's own."""
     return [*(candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn), *own]
+
+
+_NAMES_IN_LINUX: Final = {"newreno": "reno", "sack": "reno"}
+
+
+def candidates_of(algorithm: Algorithm) -> list[Candidate]:
+    """Return what an algorithm may be: as specified, as Linux has it, or with the user's settings."""
+    kind = cast("type[WindowControl]", algorithm.make)
+    own = Candidate(algorithm.name, kind, algorithm.settings, is_own=":" in algorithm.name)
+    if algorithm.settings:
+        return [own]
+    name = _NAMES_IN_LINUX.get(own.name, own.name)
+    return [own, *(replace(one, name=own.name) for one in CANDIDATES if one.name == name)]
 
 
 def own_candidate(path: str) -> Candidate:

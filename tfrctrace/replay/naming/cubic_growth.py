@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tfrctrace.metrics.statistics.distributions import t_quantile
 from tfrctrace.replay.naming.observations import Cut, Growth
 from tfrctrace.replay.naming.predict import predictions
-from tfrctrace.replay.tcp.cubic import Cubic
-from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
+from tfrctrace.replay.tcp.cubic import CUBIC_BETA, CUBIC_C, Cubic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from tfrctrace.replay.controller import Report
@@ -57,6 +57,19 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowStart:
+    """A round of slow start, and the windows before and after it, in segments."""
+
+    report: Report
+    share: float
+    """Of the window before that was acknowledged."""
+    before: float
+    after: float
+    at: At
+    """The end of the round that shows the window after it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """The end of a recovery: the flight then, and the window of the round after it, in segments."""
 
@@ -79,24 +92,30 @@ class Cut:
     """The end of the first of them."""
     is_mark: bool = False
     """Whether congestion marks were echoed, and nothing was lost."""
+    rtt_s: float | None = None
+    """The last round-trip time before the first repair, where it is known."""
+    settled: float | None = None
+    """The window of the two rounds after a recovery of several rounds, by single rounds: it shows how many
+    losses in a row there were."""
 
 
-Observation = Measured | Growth | Settled | Cut
+Observation = Measured | SlowStart | Growth | Settled | Cut
 
 
-def shows_window(seen: Observation) -> TypeGuard[Growth | Settled | Cut]:
+def shows_window(seen: Observation) -> TypeGuard[SlowStart | Growth | Settled | Cut]:
     """Return whether it shows a window that can be predicted."""
-    return isinstance(seen, Growth | Settled) or (
+    return isinstance(seen, SlowStart | Growth | Settled) or (
         isinstance(seen, Cut) and bool(seen.before) and bool(seen.after)
     )
 
 
 def observations(
-    rounds: Iterable[Round], segment_bytes: float, segments_per_ack: float = 1.0
+    rounds: Iterable[Round], segment_bytes: float, segments_per_ack: float = 1.0, *, by_round: bool = False
 ) -> Iterator[Observation]:
     """Give the observations of the rounds of a direction, in order.
 
-    A round without `cwnd_bytes` shows that something else than the window limited the flight.
+    A round without `cwnd_bytes` shows that something else than the window limited the flight. With `by_round`
+    a growth is of one round, and those of slow start show their windows, too.
     """
     ack_bytes = segments_per_ack * segment_bytes
     starts = True
@@ -107,7 +126,7 @@ def observations(
         if kind in {"recovery", "timeout", "mark"}:
             repair = [*repair, *run]
             continue
-        cut = _cut(before, repair, run[0], segment_bytes) if repair else None
+        cut = _cut(before, repair, run, segment_bytes, by_round=by_round) if repair else None
         if cut is not None:
             yield cut
             yield from (Measured(_report(row, ack_bytes)) for row in repair if cut.is_mark)
@@ -116,8 +135,12 @@ def observations(
             if cut is not None and len(cut.after) == 2:
                 yield Settled(*cut.after)
             calm = _rounds_of_start(run) if starts else 0
-            yield from (Measured(_report(row, ack_bytes)) for row in run[:calm])
-            yield from _growths(run[calm:], segment_bytes)
+            if by_round:
+                yield from _starts(run, calm, segment_bytes, ack_bytes)
+                yield from _growths_by_round(run[calm:], segment_bytes)
+            else:
+                yield from (Measured(_report(row, ack_bytes)) for row in run[:calm])
+                yield from _growths(run[calm:], segment_bytes)
             yield from (Measured(_report(row, ack_bytes)) for row in run[calm:][-1:])
             starts = starts and calm == len(run)
             before = run[-1]
@@ -135,7 +158,15 @@ def _kind(row: Round) -> str:
     return "window" if row["cwnd_bytes"] else "other"
 
 
-def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_bytes: float) -> Cut:
+def _cut(
+    before: Round | None,
+    repair: Sequence[Round],
+    following: Sequence[Round],
+    segment_bytes: float,
+    *,
+    by_round: bool,
+) -> Cut:
+    after = following[0]
     is_timeout = any(row["repair"] == "timeout" for row in repair)
     known = [] if before is None else [before["cwnd_bytes"], repair[0]["flight_bytes"]]
     is_mark = all(row["repair"] is None for row in repair)
@@ -145,7 +176,18 @@ def _cut(before: Round | None, repair: Sequence[Round], after: Round, segment_by
     shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
     shown = tuple(left if shows else ())
     windows = tuple(count / segment_bytes for count in known)
-    return Cut(windows, shown, is_timeout, len(repair), at(repair[0]), is_mark)
+    settled = max((row["cwnd_bytes"] or 0 for row in following[:2]), default=0) / segment_bytes
+    shows_several = by_round and len(repair) > 1 and not is_mark and not is_timeout and settled
+    return Cut(
+        windows,
+        shown,
+        is_timeout,
+        len(repair),
+        at(repair[0]),
+        is_mark,
+        rtt_s=repair[0].get("rtt_before_repair_s"),
+        settled=settled if shows_several else None,
+    )
 
 
 def at(row: Round) -> At:
@@ -170,6 +212,32 @@ def _growths(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
         windows = [row["cwnd_bytes"] / segment_bytes for row in part]
         rounds = [(_report(row, 0.0), _share(row)) for row in part[:-1]]
         yield Growth(tuple(rounds), windows[0], windows[-1], at(part[-1]))
+
+
+def _starts(
+    run: Sequence[Round], count: int, segment_bytes: float, ack_bytes: float
+) -> Iterator[Observation]:
+    """Give the first rounds of a run one by one: those that double it, and the calm ones that end that."""
+    for row, after in pairwise(run[: count + 1]):
+        report = _report(row, ack_bytes)
+        if after["cwnd_bytes"] < _START_GROWTH * row["cwnd_bytes"]:
+            yield Measured(report)
+        else:
+            windows = (row["cwnd_bytes"] / segment_bytes, after["cwnd_bytes"] / segment_bytes)
+            yield SlowStart(report, _acked_share(row, after), *windows, at(after))
+    if count == len(run):
+        yield Measured(_report(run[-1], ack_bytes))
+
+
+def _growths_by_round(run: Sequence[Round], segment_bytes: float) -> Iterator[Growth]:
+    for row, after in pairwise(run):
+        windows = (row["cwnd_bytes"] / segment_bytes, after["cwnd_bytes"] / segment_bytes)
+        yield Growth(((_report(row, 0.0), _acked_share(row, after)),), *windows, at(after))
+
+
+def _acked_share(row: Round, after: Round) -> float:
+    """Return the share of the window of a round that was acknowledged in the next, which shows its growth."""
+    return float(min(after["delivered_bytes"] / row["cwnd_bytes"], _MOST_SHARE))
 
 
 def _share(row: Round) -> float:

@@ -55,6 +55,8 @@ OF_STRETCHES: Final = (*_OF_DIRECTION, "start_ns", "cause")
 _OF_PATH: Final = ("bottleneck", "shared_bottleneck", "policer", "loss", "mark", "recovery", "timeout")
 """Causes while which the congestion window limits the flight."""
 
+_SLOW_START: Final = "slow_start"
+
 _OF_ENDS: Final = ("application", "server", "receiver", "send_buffer")
 """Causes that let a sender restart, or stop its window from growing (RFC 9438 section 5.8)."""
 
@@ -66,7 +68,7 @@ _LEAST_OF_PATH: Final = 0.25
 
 _MOST_UNKNOWN: Final = 0.5
 
-_MOST_ROUNDS: Final = 1_000
+MOST_ROUNDS: Final = 1_000
 """Rounds of a direction that are looked at: the first."""
 
 _TIMESTAMPS_BYTES: Final = 12
@@ -87,14 +89,16 @@ class Seen:
     """What a trace shows of the windows of a direction that the path limited."""
 
     rounds: Sequence[Mapping[str, Any]]
-    """`OF_ROUNDS`, with `cwnd_bytes` only where the window was the limit; `any_cwnd_bytes` has every one."""
+    """`OF_ROUNDS`, with `cwnd_bytes` only where the window was the limit; `any_cwnd_bytes` has every one, and
+    `cause` is what limited the flight when the round began."""
     segment_bytes: float
     segments_per_ack: float
     has_ecn: bool
 
-    def observed(self) -> list[Observation]:
-        """Return what its rounds show of the window."""
-        return list(observations(self.rounds, self.segment_bytes, self.segments_per_ack))
+    def observed(self, *, by_round: bool = False) -> list[Observation]:
+        """Return what its rounds show of the window, each decision of its own if `by_round`."""
+        rounds = map(_with_slow_start, self.rounds) if by_round else self.rounds
+        return list(observations(rounds, self.segment_bytes, self.segments_per_ack, by_round=by_round))
 
     @property
     def start(self) -> Start:
@@ -195,11 +199,7 @@ def named_directions(
     left = {(row["flow"], row["direction"]): row for row in looked_at.iter_rows(named=True)}
     if not left:
         return
-    own_rounds, own_stretches = (
-        [one.join(looked_at, on=_OF_DIRECTION, how="semi") for one in frames]
-        for frames in (rounds, stretches)
-    )
-    for key, seen in _seen(own_rounds, own_stretches, directions):
+    for key, seen in seen_directions(rounds, stretches, directions):
         row = left.pop(key)
         may_be_named = row["may_be_named"]
         found = _answer(seen, row["reason"], own) if may_be_named else Answer((), row["reason"])
@@ -208,16 +208,21 @@ def named_directions(
         yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
 
 
-def _seen(
-    rounds: Sequence[pl.DataFrame], stretches: Sequence[pl.DataFrame], directions: Directions
+def seen_directions(
+    rounds: Iterable[pl.DataFrame], stretches: Iterable[pl.DataFrame], directions: Directions
 ) -> Iterator[tuple[tuple[int, str], Seen]]:
-    """Give what is seen of the windows of directions with enough rounds."""
+    """Give what is seen of the windows of directions that are looked at and have enough rounds."""
     import polars as pl
 
-    if not rounds:
+    looked_at = directions.reasons.filter("is_seen")
+    own_rounds, own_stretches = (
+        [one.join(looked_at, on=_OF_DIRECTION, how="semi") for one in frames]
+        for frames in (rounds, stretches)
+    )
+    if looked_at.is_empty() or not own_rounds:
         return
-    first = pl.concat(rounds).group_by(_OF_DIRECTION, maintain_order=True).head(_MOST_ROUNDS)
-    windows = _windows(first, pl.concat(stretches))
+    first = pl.concat(own_rounds).group_by(_OF_DIRECTION, maintain_order=True).head(MOST_ROUNDS)
+    windows = _windows(first, pl.concat(own_stretches))
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         if group.height < directions.least_rounds:
             continue
@@ -271,8 +276,13 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
     )
     shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes")
     return joined.with_columns(cwnd_bytes=shown, any_cwnd_bytes="cwnd_bytes").select(
-        *OF_ROUNDS, "any_cwnd_bytes"
+        *OF_ROUNDS, "any_cwnd_bytes", "cause"
     )
+
+
+def _with_slow_start(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a round with its window also where slow start was the limit."""
+    return {**row, "cwnd_bytes": row["any_cwnd_bytes"]} if row["cause"] == _SLOW_START else row
 
 
 def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled
+from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, SlowStart
 from tfrctrace.replay.tcp.window import MIN_WINDOW
 
 if TYPE_CHECKING:
@@ -67,16 +67,31 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
         match seen:
             case Measured(report):
                 control.measure(report)
+            case SlowStart():
+                yield _slow_start(control, seen)
             case Growth():
                 yield _growth(control, seen)
             case Settled(before, after):
                 control.cwnd = before
                 yield _settled(control.after_recovery(), after, before)
             case Cut(before, after) if before:
+                if seen.rtt_s is not None:
+                    control.before_loss(seen.rtt_s)
                 if after:
                     yield _cut(control, seen)
                 control.cwnd = before[0]
-                _reduce(control, seen)
+                left = _reduce(control, seen)
+                if seen.is_timeout:
+                    control.ssthresh = max(left, MIN_WINDOW)
+                elif seen.settled is not None:
+                    control = _after_several(control, seen, left, seen.settled)
+
+
+def _slow_start(control: WindowControl, seen: SlowStart) -> Prediction:
+    control.cwnd = seen.before
+    control.measure(seen.report)
+    control.slow_start(seen.share)
+    return _prediction(control.cwnd, seen.after, seen.before, control.cwnd - seen.before, 1)
 
 
 def _growth(control: WindowControl, seen: Growth) -> Prediction:
@@ -92,6 +107,18 @@ def _reduce(control: WindowControl, seen: Cut) -> float:
     if seen.is_timeout:
         return control.after_timeout()
     return control.after_mark() if seen.is_mark else control.after_loss()
+
+
+def _after_several(control: WindowControl, seen: Cut, left: float, settled: float) -> WindowControl:
+    """Return the state after as many losses in a row as come nearest to the window that they left."""
+    while left > MIN_WINDOW:
+        other = copy.copy(control)
+        other.cwnd = left
+        again = max(_reduce(other, seen), MIN_WINDOW)
+        if abs(again - settled) >= abs(left - settled):
+            break
+        control, left = other, again
+    return control
 
 
 def _cut(control: WindowControl, seen: Cut) -> Prediction:

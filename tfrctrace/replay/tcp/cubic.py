@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C, cubic_period_s, cubic_window
 from tfrctrace.replay.tcp.window import WindowControl, at_least, share_kept
 
 if TYPE_CHECKING:
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.controller import Start
     from tfrctrace.replay.tcp.window import WindowParameters
+
+CUBIC_C: Final = 0.4
+"""Growth of the window in segments/s^3 (section 4.1)."""
+
+CUBIC_BETA: Final = 0.7
+"""Factor of the window after a loss (section 4.6)."""
 
 _MOST_GROWTH: Final = 1.5
 """The target is at most this times the window (section 4.2)."""
@@ -44,26 +50,36 @@ class Cubic(WindowControl):
         self._converges_fast = bool(fast_convergence)
         # alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)
         self._reno_increase = 3 * (1 - beta) / (1 + beta)
+        self._is_linux = increase_beyond == 0
         self._increase_beyond = at_least("increase_beyond", increase_beyond, 0.0) or self._reno_increase
+        self.is_reno_friendly = True
+        """Whether the window is that of the AIMD beside the cubic function (section 4.3)."""
         self._w_max = 0.0
         self._w_est = 0.0
         self._period_s = 0.0
         self._elapsed_s: float | None = None
 
     def avoid_congestion(self, share: float) -> None:
-        """Move to W_cubic a round-trip time ahead (section 4.2), or to Reno's window if that is larger."""
+        """Approach W_cubic a round-trip time ahead (section 4.2), or follow Reno's window if that is larger.
+
+        Each acknowledgement adds (target - cwnd) / cwnd, so that a round covers 1 - 1/e of the distance;
+        Linux approaches Reno's window so, too.
+        """
         elapsed_s = self._begin_epoch() if self._elapsed_s is None else self._elapsed_s
-        self._elapsed_s = elapsed_s + share * (self.rtt_s or 0.0)
-        target = cubic_window(self._elapsed_s, self._w_max, self._period_s, c=self._c)
+        round_s = self.rtt_s or 0.0
+        self._elapsed_s = elapsed_s + share * round_s
+        middle_s = elapsed_s + (share / 2 + 1) * round_s
+        target = cubic_window(middle_s, self._w_max, self._period_s, c=self._c)
+        target = min(target, _MOST_GROWTH * self.cwnd)
         # beyond W_max it grows as Reno does (section 4.3)
         is_below = self._w_est < self._w_max
         self._w_est += share * (self._reno_increase if is_below else self._increase_beyond)
-        self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
-
-    @property
-    def is_reno_friendly(self) -> bool:
-        """Whether the window is that of the AIMD beside the cubic function (section 4.3)."""
-        return self.cwnd <= self._w_est
+        self.is_reno_friendly = target <= self._w_est
+        if self._is_linux:
+            target = max(target, self._w_est)
+        self.cwnd += max(target - self.cwnd, 0.0) * -math.expm1(-share)
+        if not self._is_linux:
+            self.cwnd = max(self.cwnd, self._w_est)
 
     def after_loss(self) -> float:
         """Return beta_cubic times the window, and lower W_max if the window had not reached it again."""
@@ -82,3 +98,13 @@ class Cubic(WindowControl):
         self._w_est = self.cwnd
         self._period_s = cubic_period_s(self._w_max, self.cwnd, c=self._c)
         return 0.0
+
+
+def cubic_window(elapsed_s: float, w_max: float, period_s: float, *, c: float = CUBIC_C) -> float:
+    """Return W_cubic(t) = C (t - K)^3 + W_max in segments, t seconds after the reduction (eq. 1)."""
+    return c * (elapsed_s - period_s) ** 3 + w_max
+
+
+def cubic_period_s(w_max: float, window: float, *, c: float = CUBIC_C) -> float:
+    """Return K, the seconds in which it grows from `window` to W_max segments (eq. 2)."""
+    return float(((w_max - window) / c) ** (1 / 3))

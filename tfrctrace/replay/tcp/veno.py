@@ -48,6 +48,10 @@ class Veno(WindowControl):
         """Grow by one segment per round, or per two rounds while the path is congested."""
         self.cwnd += self.cwnd / (self.cwnd + self._uncounted) / 2 * share if self.is_congested else share
 
+    def before_loss(self, rtt_s: float) -> None:
+        """Judge by it: N is of the last acknowledgement, not of a round."""
+        self.sample_rtt(rtt_s)
+
     def after_loss(self) -> float:  # noqa: D102
         return self.cwnd / 2 if self.is_congested else self.cwnd * AFTER_RANDOM_LOSS
 

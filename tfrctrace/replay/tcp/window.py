@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from tfrctrace.replay.controller import Allowed
+from tfrctrace.replay.tcp.hystart import HyStart
 from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, LEAST_RTO_S, RetransmissionTimer
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Report, Start
+    from tfrctrace.replay.tcp.hystart import Name
 
 MIN_WINDOW: Final = 2.0
 """Minimum window after a loss, in segments (RFC 5681 eq. 4)."""
@@ -24,19 +26,24 @@ class WindowParameters(TypedDict, total=False):
 
     initial_window: float
     min_rto_s: float
+    hystart: Name
 
 
 class WindowControl(ABC):
     """A congestion window in segments that is updated once per round-trip time.
 
     The rules per acknowledgement are summed over the acknowledgements of a round, as many as the report says.
-    In open loop these are the recorded flow's, limited to a window per round.
     """
 
     def __init__(
-        self, start: Start, *, initial_window: float | None = None, min_rto_s: float | None = None
+        self,
+        start: Start,
+        *,
+        initial_window: float | None = None,
+        min_rto_s: float | None = None,
+        hystart: Name = "none",
     ) -> None:
-        """Set the initial window in segments (default: RFC 3390's) and the minimum timeout in seconds.
+        """Set the initial window in segments (default: RFC 3390's), the minimum timeout in s, and HyStart.
 
         RFC 6928 allows 10 segments; Linux and ns-2 wait at least 0.2 s. The default minimum timeout is that
         of the recorded sender if known, else RFC 6298's.
@@ -52,7 +59,7 @@ class WindowControl(ABC):
         self._timer = RetransmissionTimer(min_rto_s=known_s if min_rto_s is None else min_rto_s)
         self._recovery_rounds = 0.0
         """Rounds of recovery left, the current one included."""
-        self._round_left_s = 0.0
+        self._hystart = HyStart(hystart)
         self._mode = "slow_start"
         self._reason = "start"
 
@@ -109,6 +116,9 @@ class WindowControl(ABC):
         self.base_rtt_s = min(self.base_rtt_s, rtt_s)
         self._timer.sample(rtt_s)
 
+    def before_loss(self, rtt_s: float) -> None:  # noqa: B027  most go by rounds
+        """Take the last round-trip time before a loss."""
+
     @property
     def queued(self) -> float:
         """N: queued segments of this flow, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
@@ -117,70 +127,35 @@ class WindowControl(ABC):
         return self.cwnd * (self.rtt_s - self.base_rtt_s) / self.rtt_s
 
     def on_feedback(self, report: Report) -> Allowed:
-        """Process the report of a round or of a part of one; return the new decision."""
+        """Process the report of a round; return the new decision.
+
+        What a recovery or a mark cut is not cut again by what was sent before (RFC 6582 section 3.2, RFC 3168
+        section 6.1.2).
+        """
         self.measure(report)
-        # a recorded loss counts in the report nearest to it
-        after_s = 0.0 if report.lost_s is None else report.lost_s - report.time_s
-        if report.timeouts:
-            self.time_out()
-            if report.lost_s is not None:
-                self._await_repairs(1, after_s)
-        elif report.loss_events and not self._is_of_cut_window(report):
-            if report.lost_s is not None and self._recovery_rounds <= 0:
-                # the recorded flow grew its window until then
-                self._grow(self._acked_share(report, max(report.interval_s + after_s, 0.0)))
-            self._lose(report.lost_packets, after_s)
-        elif self._recovery_rounds > 0:
-            left_s = self._repair(report)
-            if self._mode != "timeout":
-                self.recover(report)
-                if self._recovery_rounds <= 0:
-                    self.cwnd = self.after_recovery()
-            if left_s > 0:
-                self._grow(self._acked_share(report, left_s))
+        if self._recovery_rounds > 0:
+            self._repair(report)
+        elif report.loss_events:
+            self._lose(report.lost_packets)
+        elif report.marked:
+            self._mark()
         else:
-            self._grow(self._acked_share(report, report.interval_s))
+            self._grow(self._acked_share(report))
         return self._allowed(report.time_s)
 
-    def _repair(self, report: Report) -> float:
-        """Advance recovery; return how much of the interval is left after its end, in seconds.
+    def _repair(self, report: Report) -> None:
+        """Advance recovery by the part of a round that a report is of."""
+        share = 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+        self._recovery_rounds = max(self._recovery_rounds - share, 0.0)
+        self.recover(report)
+        if self._recovery_rounds <= 0:
+            self.cwnd = self.after_recovery()
 
-        The rounds of a closed loop are its reports; recorded reports come at any time.
-        """
-        if report.acked_bytes is not None:
-            share = 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
-            self._recovery_rounds = max(self._recovery_rounds - share, 0.0)
-            return 0.0
-        left_s = report.interval_s
-        while left_s > 0 and self._recovery_rounds > 0:
-            took_s = min(left_s, self._round_left_s)
-            left_s -= took_s
-            self._round_left_s -= took_s
-            if self._round_left_s <= 0:
-                self._recovery_rounds -= 1
-                self._round_left_s = self.rtt_s or INITIAL_RTO_S
-        return left_s
-
-    def _acked_share(self, report: Report, elapsed_s: float) -> float:
-        """Return the share of a window that was acknowledged in the last `elapsed_s` before a report.
-
-        In open loop the window is acknowledged once per round-trip time, or as much as the recorded flow had
-        acknowledged. A pause counts as no more than the smoothed round-trip time.
-        """
-        window_bytes = self.cwnd * self.segment_bytes
-        if report.acked_bytes is not None:
-            return min(1.0, report.acked_bytes / window_bytes)
-        if self.rtt_s is None:
-            return min(1.0, report.x_recv * elapsed_s / window_bytes)
-        rounds_s = min(elapsed_s, max(self.rtt_s, self._timer.srtt_s or 0.0))
-        return min(rounds_s / self.rtt_s, report.x_recv * rounds_s / window_bytes)
-
-    def _is_of_cut_window(self, report: Report) -> bool:
-        """Return whether the lost packets were sent before the window was cut (RFC 6582 section 3.2).
-
-        Recorded loss events span a window each, so they are always new.
-        """
-        return self._recovery_rounds > 0 and report.acked_bytes is not None
+    def _acked_share(self, report: Report) -> float:
+        """Return the share of a window that was acknowledged, all of it where the report does not tell."""
+        if report.acked_bytes is None:
+            return 1.0
+        return min(1.0, report.acked_bytes / (self.cwnd * self.segment_bytes))
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
         """Process the expiry of the retransmission timer."""
@@ -190,25 +165,26 @@ class WindowControl(ABC):
         return self._allowed(time_s)
 
     def _grow(self, share: float) -> None:
+        allowed = 0.0
         if self.cwnd < self.ssthresh:
+            allowed = self._hystart.growth(self.rtt_s, self.base_rtt_s, self.cwnd)
+        if allowed:
             self._mode, self._reason = "slow_start", "acknowledged"
-            self.slow_start(share)
+            self.slow_start(allowed * share)
         else:
+            self.ssthresh = min(self.ssthresh, self.cwnd)
             self._mode, self._reason = "congestion_avoidance", "acknowledged"
             self.avoid_congestion(share)
 
-    def _lose(self, lost_packets: int, after_s: float) -> None:
+    def _lose(self, lost_packets: int) -> None:
         self._mode, self._reason = "recovery", "loss_event"
         self.cwnd = self.ssthresh = max(self.after_loss(), MIN_WINDOW)
-        self._await_repairs(self.recovery_rounds(max(lost_packets, 1)), after_s)
+        self._recovery_rounds = float(self.recovery_rounds(max(lost_packets, 1)))
 
-    def _await_repairs(self, rounds: int, after_s: float) -> None:
-        """Let the window rest for some rounds, the first of which begins `after_s` from now.
-
-        A round lasts as long as the round-trip time of the repair that begins it.
-        """
-        self._recovery_rounds = float(rounds)
-        self._round_left_s = after_s + (self.rtt_s or INITIAL_RTO_S)
+    def _mark(self) -> None:
+        self._mode, self._reason = "recovery", "mark"
+        self.cwnd = self.ssthresh = max(self.after_mark(), MIN_WINDOW)
+        self._recovery_rounds = 1.0
 
     def _allowed(self, time_s: float) -> Allowed:
         window_bytes = self.cwnd * self.segment_bytes

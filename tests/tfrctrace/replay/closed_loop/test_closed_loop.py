@@ -15,7 +15,6 @@ from tfrctrace.replay.closed_loop.fluid import MAX_ROUNDS, simulate
 from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.closed_loop.queue import Queue
 from tfrctrace.replay.controller import Allowed, Start
-from tfrctrace.replay.tcp.steady import aimd_pps
 from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 HERE = File(__file__).resolve()
@@ -206,9 +205,9 @@ def test_a_run_ends_where_its_rounds_do(monkeypatch):
 
 def test_a_queue_is_what_came_and_did_not_go():
     queue = Queue(a_path())
-    assert queue.advance(0.1, 225_000.0) is None
+    assert queue.advance(0.1, 225_000.0) == []
     assert queue.queued_bytes == pytest.approx(10_000)
-    overflow = queue.advance(0.3, 225_000.0)
+    [overflow] = queue.advance(0.3, 225_000.0)
     assert overflow.begins_s == pytest.approx(0.2)
     assert overflow.share == pytest.approx(100 / 225)
     assert queue.queued_bytes == 20_000
@@ -218,10 +217,16 @@ def test_a_queue_is_what_came_and_did_not_go():
     assert queue.queued_bytes == 0
 
 
+def equation_pps(p, rtt_s):
+    """Return the rate of RFC 5348 section 3.1 in packets/s, with t_RTO = 4 R and b = 1."""
+    timeouts = 4 * rtt_s * 3 * math.sqrt(3 * p / 8) * p * (1 + 32 * p**2)
+    return 1 / (rtt_s * math.sqrt(2 * p / 3) + timeouts)
+
+
 @given(p=st.floats(1e-5, 0.9), rtt_s=st.floats(1e-3, 1))
 def test_the_rate_of_a_loss_event_rate_leads_back_to_it(p, rtt_s):
     intervals = LossIntervals(TfrcVariant().for_core(1460.0, None))
-    intervals.begin(1460 * aimd_pps(p, rtt_s), rtt_s)
+    intervals.begin(1460 * equation_pps(p, rtt_s), rtt_s)
     assert intervals.p(0.0) == pytest.approx(p, rel=1e-9)
 
 

@@ -13,6 +13,7 @@ import pytest
 import tfrctrace
 from tfrctrace.parsers.schema import TABLES
 
+TWO_FLOWS = Path(__file__).parents[4] / "sample_traces" / "two-flows.pcapng.gz"
 DUMBBELL = Path(__file__).parents[3] / "data" / "ns2" / "dumbbell-newreno.tr.xz"
 CLOSED = ["--loop", "closed"]
 CAPTURES = Path(__file__).parents[3] / "data" / "captures"
@@ -29,13 +30,6 @@ def test_the_screen_names_what_the_bottleneck_is_inferred_from_and_which_loop_it
     assert {"newreno", "tfrc (rfc5348)"} <= set(lines)
     assert "note: closed loop: each algorithm drives a fluid model" in done.out
     assert "does not react" in done.out
-
-
-def test_open_loop_says_so_too(run):
-    done = run("replay", "-a", "newreno", DUMBBELL)
-    assert done.status == 0
-    assert "note: open loop" in done.out
-    assert "congestion avoidance" in done.out
 
 
 def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run):
@@ -123,3 +117,37 @@ def test_a_tcp_header_that_was_cut_changes_no_more_than_its_packet(run, tmp_path
         [flow] = json.loads(done.out)["flows"]
         found.append(flow["bottleneck"]["capacity_bps"]["value"])
     assert found[0] == pytest.approx(found[1], rel=0.01)
+
+
+def received_mbps(frame, flow, algorithm):
+    own = frame.filter(pl.col("flow") == flow, pl.col("algorithm") == algorithm)
+    return (own["received_bps"] * own["duration_ms"]).sum() / own["duration_ms"].sum() / 1e6
+
+
+def test_flows_that_are_named_react(run):
+    # a CUBIC, and a Reno that begins later: each in its own place, over what it sent
+    trace = tfrctrace.open(TWO_FLOWS)
+    reacting = trace.closed_loops("cubic", "sack", bottleneck=["others=react"])
+    as_recorded = trace.closed_loop("cubic", "sack")
+    beside = {
+        one.recording.flow: [(two.flow, two.algorithm.name) for two in one.competitors]
+        for one in reacting.flows
+    }
+    assert beside == {2: [(4, "reno")], 4: [(2, "cubic")]}
+    sent = {
+        row["flow"]: 8e3 * row["payload_bytes"] / (row["end_ns"] - row["start_ns"])
+        for row in trace.flows.filter(pl.col("direction") == "fwd").iter_rows(named=True)
+    }
+    assert received_mbps(reacting.frame, 2, "cubic") == pytest.approx(sent[2], rel=0.2)
+    assert received_mbps(reacting.frame, 4, "sack") == pytest.approx(sent[4], rel=0.5)
+    # what CUBIC takes in Reno's place, the other one yields
+    assert received_mbps(reacting.frame, 4, "cubic") > 1.2 * received_mbps(as_recorded, 4, "cubic")
+    done = run("replay", *CLOSED, "-a", "cubic", "--bottleneck", "others=react", TWO_FLOWS)
+    assert "reacting: flow 4 reno" in done.out
+    assert "react as the congestion control" in done.out
+
+
+def test_a_flow_without_a_name_stays_as_recorded():
+    loops = tfrctrace.open(DUMBBELL).closed_loops("cubic", bottleneck=["others=react"])
+    assert loops.flows[0].competitors == ()
+    assert loops.frame.equals(tfrctrace.open(DUMBBELL).closed_loop("cubic"))
