@@ -37,7 +37,13 @@ def grid_of(results: StudyResults, plan: TablePlan) -> Grid:
     def placed(axes: Sequence[str]) -> dict[str, list[PivotCell]]:
         return {
             quantity: pivot(
-                cells, quantity, axes, where=plan.where, references=study.references, level=study.confidence
+                cells,
+                quantity,
+                axes,
+                where=plan.where,
+                references=study.references,
+                level=study.confidence,
+                runs=study.runs,
             )
             for quantity in plan.columns
         }
@@ -113,6 +119,7 @@ def chart_of(results: StudyResults, plan: FigurePlan, colours: dict[str, int] | 
             where=plan.where,
             references=results.study.references,
             level=results.study.confidence,
+            runs=results.study.runs,
         )
         categories = _categories(plan, found)
         series = list(_series(plan, found, categories, numbers))
