@@ -12,7 +12,7 @@ from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
 from tfrctrace.commands.options.common import ExecutorName, Jobs, Quiet, RawText, RunCache, Strict
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.study.page.output_formats import FORMATS, check_formats
+from tfrctrace.study.page.output_formats import FORMATS, SAVED_RUNS, check_formats
 
 if TYPE_CHECKING:
     from tfrctrace.study.run_study import StudyResults
@@ -30,6 +30,15 @@ def experiment(
             metavar="DIR",
             show_default="that of the study",
             help="Directory to which the paths of runs are relative.",
+        ),
+    ] = None,
+    saved: Annotated[
+        str | None,
+        reading_option(
+            "--from",
+            metavar="FILE",
+            show_default=False,
+            help=f"Make the results from `{SAVED_RUNS}` of an earlier run of the study instead of traces.",
         ),
     ] = None,
     output: Annotated[
@@ -74,18 +83,29 @@ def experiment(
     from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
-    from tfrctrace.study.run_study import perform
+    from tfrctrace.study.run_study import perform, results_of_saved
+    from tfrctrace.study.saved_runs import read_saved
 
     forms = check_formats(form or FORMATS)
     workers = chosen_workers(executor, jobs)
-    plan = read_study(study, runs=runs, allow_code=allow_code)
+    if saved is not None and (runs is not None or force):
+        name = "--force" if runs is None else "--runs"
+        raise UsageError(f"`{name}` is for runs, and `--from` reads none", hint="leave out one of the two")
+    earlier = None if saved is None else read_saved(saved)
+    settings = None if earlier is None else earlier.settings
+    plan = read_study(study, runs=runs, allow_code=allow_code, settings=settings)
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
     check_folder(folder)
     console = Console(quiet=quiet, strict=strict)
-    with run_progress(console) as progress:
-        results = perform(plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress)
+    if earlier is not None and saved is not None:
+        results = results_of_saved(plan, earlier, saved)
+    else:
+        with run_progress(console) as progress:
+            results = perform(
+                plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress
+            )
     console.print_problems(results.problems)
     with console.printing_warnings():
         empty = write_results(results, folder, forms, raw=raw)
@@ -101,9 +121,8 @@ def experiment(
             ]
         )
     _print_findings(results)
-    console.note(
-        f"{counted(len(results.runs), 'run')}, {results.cached} from the cache; results in `{folder}`"
-    )
+    known = f"{results.cached} from the cache" if saved is None else f"saved in `{saved}`"
+    console.note(f"{counted(len(results.runs), 'run')}, {known}; results in `{folder}`")
     if console.exit_status:
         return console.exit_status
     required = (verdict for verdict in results.verdicts if verdict.expectation.is_required)

@@ -153,7 +153,9 @@ class PaperPlace:
     id: str | None = None
     """As the paper calls it, `figure 7`; several panels may have the same."""
     setting: str = ""
-    """The paper's set-up, and this study's where it differs."""
+    """The paper's set-up."""
+    set_up: str = ""
+    """This study's, beside that of the whole study."""
     status: FigureStatus = "drawn"
     states: str = ""
     """What the paper says of it, where no claim does."""
@@ -244,10 +246,14 @@ class Study:
 
     path: str
     folder: str
+    settings: Mapping[str, str]
+    """Its `[values]`."""
     title: str
     paper: str
     """The paper that the study repeats; empty if it is about none."""
     description: str
+    set_up: str
+    """With which all runs were made."""
     confidence: float
     """Level of the intervals and of verdicts, such as 0.95."""
     cannot_tell: str

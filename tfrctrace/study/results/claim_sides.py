@@ -136,7 +136,10 @@ def clustered_values(settings: Sequence[Sides], runs: RunRules) -> list[list[tup
     found: list[list[tuple[str | None, float]]] = [[] for _ in settings[0].cells]
     for sides in settings:
         names = {
-            run.name: cluster_of(run, runs) for cell in sides.cells if isinstance(cell, Cell) for run in cell.runs
+            run.name: cluster_of(run, runs)
+            for cell in sides.cells
+            if isinstance(cell, Cell)
+            for run in cell.runs
         }
         paired = rows_of_runs(sides, runs)
         for place, (own, cell) in enumerate(zip(found, sides.cells, strict=True)):

@@ -78,7 +78,7 @@ def _rows_of_figure(
     results: StudyResults, name: str, plans: Sequence[FigurePlan | TablePlan]
 ) -> Iterator[PaperRow]:
     shows = _joined(plan.title for plan in plans)
-    setting = _joined(plan.paper.setting for plan in plans)
+    setting = _joined(_set_ups(plan) for plan in plans)
     reason = _joined(plan.paper.reason for plan in plans)
     states = _joined(plan.paper.states for plan in plans)
     published = [reference for reference in results.study.references if reference.figure == name]
@@ -111,6 +111,12 @@ def _rows_of_figure(
             agrees=verdict.agrees_with_paper,
             reason=reason_text(verdict),
         )
+
+
+def _set_ups(plan: FigurePlan | TablePlan) -> str:
+    """Return the set-up of the paper, and what this study has instead."""
+    paper, here = plan.paper.setting, plan.paper.set_up
+    return "; ".join(filter(None, (paper, here and f"here: {here}")))
 
 
 def _joined(texts: Iterator[str]) -> str:
