@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,11 +17,23 @@ from tfrctrace.study.page.output_formats import FORMATS, SAVED_RUNS, check_forma
 if TYPE_CHECKING:
     from tfrctrace.study.run_study import StudyResults
 
+INIT: Final = "init"
+"""Instead of a study: write one."""
+
 
 def experiment(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="The study, a TOML file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help=f"The study, a TOML file; `{INIT}` writes one for the runs in FOLDER.",
+            show_default=False,
+        ),
     ],
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="[FOLDER]", help=f"For `{INIT}`: where the runs are.", show_default=False),
+    ] = None,
     *,
     runs: Annotated[
         str | None,
@@ -74,6 +86,7 @@ def experiment(
 ) -> int:
     """Run a study and write its tables, figures and page.
 
+    `init FOLDER` writes FOLDER/study.toml instead: a beginning, with parameters from the names of the runs.
     Cached runs are not measured again. The exit status is 1 if the means of a required claim are not as
     expected, 3 if a run cannot be read or was not made (the rest is done).
     """
@@ -86,6 +99,11 @@ def experiment(
     from tfrctrace.study.run_study import perform, results_of_saved
     from tfrctrace.study.saved_runs import read_saved
 
+    console = Console(quiet=quiet, strict=strict)
+    if (study == INIT) != (folder is not None):
+        raise UsageError(f"`{INIT}` and a folder belong together", hint=f"write `experiment {INIT} FOLDER`")
+    if folder is not None:
+        return _init(folder, console)
     forms = check_formats(form or FORMATS)
     workers = chosen_workers(executor, jobs)
     if saved is not None and (runs is not None or force):
@@ -94,11 +112,10 @@ def experiment(
     earlier = None if saved is None else read_saved(saved)
     settings = None if earlier is None else earlier.settings
     plan = read_study(study, runs=runs, allow_code=allow_code, settings=settings)
-    folder = output or os.path.splitext(os.path.basename(study))[0]
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
-    check_folder(folder)
-    console = Console(quiet=quiet, strict=strict)
+    place = output or os.path.splitext(os.path.basename(study))[0]
+    if os.path.exists(place) and not os.path.isdir(place):
+        raise UsageError(f"`{place}` is a file, not a folder", hint="choose another name with `-o`")
+    check_folder(place)
     if earlier is not None and saved is not None:
         results = results_of_saved(plan, earlier, saved)
     else:
@@ -108,7 +125,7 @@ def experiment(
             )
     console.print_problems(results.problems)
     with console.printing_warnings():
-        empty = write_results(results, folder, forms, raw=raw)
+        empty = write_results(results, place, forms, raw=raw)
     for name in empty:
         console.print_problems(
             [
@@ -122,11 +139,26 @@ def experiment(
         )
     _print_findings(results)
     known = f"{results.cached} from the cache" if saved is None else f"saved in `{saved}`"
-    console.note(f"{counted(len(results.runs), 'run')}, {known}; results in `{folder}`")
+    console.note(f"{counted(len(results.runs), 'run')}, {known}; results in `{place}`")
     if console.exit_status:
         return console.exit_status
     required = (verdict for verdict in results.verdicts if verdict.expectation.is_required)
     return DONE if all(verdict.is_as_expected for verdict in required) else CHECK_FAILED
+
+
+def _init(folder: str, console: Console) -> int:
+    """Write a study file for the runs below a folder."""
+    from tfrctrace.reports.output import open_output
+    from tfrctrace.study.file.new_study import new_study
+
+    path = os.path.join(folder, "study.toml")
+    if os.path.exists(path):
+        raise UsageError(f"`{path}` exists", hint="delete or rename it first")
+    text = new_study(folder)
+    with open_output(path) as file:
+        file.write(text.encode(errors="surrogateescape"))
+    console.note(f"study written to `{path}`; `tfrctrace experiment {path}` runs it")
+    return DONE
 
 
 def _print_findings(results: StudyResults) -> None:
