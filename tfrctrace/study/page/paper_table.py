@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.safe_text import markdown_text
-from tfrctrace.study.results.paper_rows import finding_text
+from tfrctrace.study.results.paper_rows import OWN, finding_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
         cells = (
             Cell(row.figure, back=about),
             Cell(row.claim, back=row.says),
-            Cell(finding_text(row), back=f"paper: {row.stated}" if row.stated else ""),
+            Cell(finding_text(row), back=row.stated if row.stated in {"", OWN} else f"paper: {row.stated}"),
             Cell(row.ours, back=". ".join(filter(None, notes))),
         )
         shown.append(Row(f"paper-{number}", cells))

@@ -25,6 +25,9 @@ _MOST_CHECKS: Final = 6
 _MOST_VALUES: Final = 8
 """Published values of a figure that are shown; its table and drawing have all."""
 
+OWN: Final = "own question"
+"""What the paper states of a claim that is not its own."""
+
 _SURE: Final = 0.9995
 
 _STATUS: Final = {
@@ -126,7 +129,7 @@ def _joined(texts: Iterator[str]) -> str:
 def stated_text(verdict: ClaimVerdict) -> str:
     """Return what the paper states of a claim."""
     stated = verdict.expectation.holds_in_paper
-    return "own question" if stated is None else "holds" if stated else "does not hold"
+    return OWN if stated is None else "holds" if stated else "does not hold"
 
 
 def finding_text(verdict: ClaimVerdict | PaperRow) -> str:
