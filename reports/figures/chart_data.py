@@ -1,4 +1,4 @@
-"""The values that a figure draws, as CSV: a row for each point, and for each sample of a box or a distribution."""
+"""The values that a figure draws, as CSV: a row for each point, or each sample of a box or a distribution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ def chart_csv(chart: Chart, *, raw: bool = False) -> str:
     for one in chart.series:
         name = csv_cell(one.label, raw=raw)
         lines.writerows(
-            (name, csv_cell(place, raw=raw), *("" if number is None else f"{number:.17g}" for number in numbers))
+            (
+                name,
+                csv_cell(place, raw=raw),
+                *("" if number is None else f"{number:.17g}" for number in numbers),
+            )
             for place, numbers in _points(chart, one)
         )
     return written.getvalue()

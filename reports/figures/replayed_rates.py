@@ -22,7 +22,10 @@ def replayed_rates(steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
         own = steps.filter(flow=flow, direction=direction)
         names = own["algorithm"].unique(maintain_order=True).to_list()
         by_name = [own.filter(algorithm=name).sort("time_ns") for name in names]
-        columns = [("sent", by_name[0], "sent_bps"), *((name, rows, "x_bps") for name, rows in zip(names, by_name, strict=True))]
+        columns = [
+            ("sent", by_name[0], "sent_bps"),
+            *((name, rows, "x_bps") for name, rows in zip(names, by_name, strict=True)),
+        ]
         curves = tuple(
             thinned(_curve(label, style, rows, column, zero_ns), _MOST_POINTS)
             for style, (label, rows, column) in enumerate(columns, start=1)
@@ -31,8 +34,8 @@ def replayed_rates(steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
             key=f"replay-{flow}-{direction}",
             title=f"Rate of flow {flow}, sent and as {enumerated(names)} would allow",
             description=f"Step chart of {len(curves)} curves.",
-            caption="Payload sent between the reports of the receiver, and the rates that the algorithms compute "
-            "of these reports. No algorithm was in control, so losses and delays are those of what was sent.",
+            caption="Payload sent between the reports of the receiver, and the rates that the algorithms "
+            "compute of these reports. None was in control: losses and delays are those of what was sent.",
             unit="bit/s",
             curves=curves,
             lasted_s=max((curve.x[-1] for curve in curves if curve.x), default=0.0),
