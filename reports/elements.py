@@ -97,13 +97,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table; the first column names the row. `caption` also says what was left out."""
+    """A table; the first column names the row. `caption` also says what was left out.
+
+    A long table scrolls in a box, unless it `is_whole`.
+    """
 
     key: str
     caption: str
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
     sortable: bool = False
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,10 @@ import tfrctrace
 from tfrctrace.study import perform_study
 from tfrctrace.study.file.study_file import read_study
 from tfrctrace.study.page.charts_and_grids import chart_of, grid_of, label_colours
+from tfrctrace.study.page.paper_table import paper_markdown
 from tfrctrace.study.results.paper_rows import paper_rows
+from tfrctrace.study.run_study import results_of_saved
+from tfrctrace.study.saved_runs import read_saved
 
 STUDIES = Path(__file__).parents[1] / "sample_traces" / "studies"
 NAMES = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
@@ -78,13 +81,31 @@ def test_a_study_measures_all_its_runs_and_explains_what_differs(study, tmp_path
             assert verdict.expectation.reason, verdict
         # claims lack runs only where the full scale alone varies a choice
         if not verdict.checks:
-            assert "choice" in verdict.expectation.claim.text, verdict
+            assert "choice" in verdict.expectation.claim.text or "choice" in verdict.expectation.where, (
+                verdict
+            )
     colours = label_colours(results.study)
     for plan in results.study.figures:
         if plan.is_drawn:
             assert chart_of(results, plan, colours) is not None, plan.name
     for plan in results.study.tables:
         assert grid_of(results, plan).rows, plan.name
+
+
+SAVED = sorted(STUDIES.glob("*/full-scale.json.xz"))
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: path.parent.name)
+def test_saved_runs_of_the_full_scale_make_its_table(path):
+    assert path.stat().st_size < 1_000_000
+    saved = read_saved(str(path))
+    study = read_study(str(path.with_name("study.toml")), settings=saved.settings)
+    results = results_of_saved(study, saved, str(path))
+    _, table = paper_markdown(study, paper_rows(results)).split("\n\n", 1)
+    assert path.with_name("full-scale.md").read_text().endswith(table)
+    for plan in study.figures:
+        if plan.is_drawn:
+            assert chart_of(results, plan) is not None, plan.name
 
 
 def published(study):
@@ -108,6 +129,7 @@ def test_published_counts_have_the_sums_and_ratios_that_the_papers_print():
     for place, printed in percent.items():
         sent, received, dropped = (values[*place, name] for name in ("sent", "received", "dropped"))
         assert sent - received == dropped
+        assert values[*place, "throughput_bytes"] == 1000 * received
         assert 100 * dropped / sent == pytest.approx(printed, abs=5e-4)
         assert 100 * values[*place, "drop_ratio"] == pytest.approx(printed)
 

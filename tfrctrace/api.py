@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.report_data.trace_report import TraceReport
-    from tfrctrace.reports.elements import Report
+    from tfrctrace.reports.elements import Figure, Report
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
@@ -476,23 +476,44 @@ class Trace(Tables):
         window: Duration | None = None,
         style: PaperStyle = "ieee",
         width: Width = "single",
+        algorithms: Iterable[str] = (),
     ) -> Drawing:
         """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
         `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF or PNG file. `flow` draws
         one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an index
         of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into a
-        paper.
+        paper. `algorithms` are those of the kind `replay`, with their defaults; `tfrc` if there are none.
         Raises `UsageError` if the trace has nothing of that kind.
         """
         from tfrctrace.reports.figures.publication import Drawing, image_form
 
         if path is not None:
             image_form(os.fspath(path))
-        drawing = Drawing(tuple(self._of_report.figures(kind, flow, window)), style, width)
+        if kind == "replay":
+            figures = self._replayed_rates(algorithms, flow, window)
+        elif algorithms:
+            raise UsageError(f"a figure of kind `{kind}` has no algorithms", hint="that of kind `replay` has")
+        else:
+            figures = self._of_report.figures(kind, flow, window)
+        drawing = Drawing(tuple(figures), style, width)
         if path is not None:
             drawing.save(path)
         return drawing
+
+    def _replayed_rates(
+        self, algorithms: Iterable[str], flow: int | None, window: Duration | None
+    ) -> list[Figure]:
+        from tfrctrace.reports.figures.kinds import check_found
+        from tfrctrace.reports.figures.replayed_rates import replayed_rates
+
+        if window is not None:
+            raise UsageError("a figure of kind `replay` has no windows", hint="its points are reports")
+        steps = self.replay(*algorithms, flows=None if flow is None else [flow])
+        starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
+        figures = list(replayed_rates(steps, min(starts_ns, default=0)))
+        check_found(figures, "replay")
+        return figures
 
     def save_results(self, folder: StrPath, *, title: str | None = None, csv: bool = False) -> Path:
         """Write the results into a directory (JSON and Parquet), and return its path.

@@ -1,11 +1,16 @@
-"""What is kept of a run of a study."""
+"""What is kept of a run of a study, and of all of them."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated, Final
 
+from msgspec import Meta, Struct
+
+from tfrctrace.base.errors import Problem
 from tfrctrace.metrics.results.metrics import Metric
 from tfrctrace.metrics.results.records import RunRecord
+
+SAVED_VERSION: Final = 1
 
 
 class ChosenSet(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,3 +53,37 @@ class StudyRecord(RunRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     metrics: list[Metric]
     flows: list[StudyFlow]
     series: dict[str, list[Series]]
+
+
+class SavedValue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One value of a quantity in one run; `reason` is why it is unknown."""
+
+    quantity: str
+    group: str | None = None
+    value: float | None = None
+    unit: str = ""
+    made_of: int = 0
+    flow: int | None = None
+    reason: str | None = None
+
+
+class SavedRun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What tables and figures need of one run."""
+
+    name: str
+    parameters: dict[str, int | float | str]
+    failed: bool = False
+    values: list[SavedValue] = []
+    series: dict[str, list[Series]] = {}
+    """Of the flows that a figure over time shows."""
+
+
+class SavedStudy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The runs of a study, from which its results are made without a trace."""
+
+    saved_version: Annotated[int, Meta(ge=SAVED_VERSION, le=SAVED_VERSION)]
+    made_with: str
+    settings: dict[str, str]
+    """The `[values]` of the study file with which the runs were measured."""
+    runs: list[SavedRun]
+    problems: list[Problem]

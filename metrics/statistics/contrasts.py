@@ -1,7 +1,8 @@
 """Weighted sums of means of repeated runs, and how sure it is that such a sum is above or below 0.
 
 With weights 1 and -1 this is Welch's test of two means, with one weight Student's of one, with several a
-trend. Of runs that belong together the sums are taken first, which gives the paired test.
+trend. Of runs that belong together the sums are taken first, which gives the paired test. Where runs of
+several settings belong together, clusters of them are what varies.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.statistics.distributions import t_tail
-from tfrctrace.metrics.statistics.significance import mean_and_variance
+from tfrctrace.metrics.statistics.significance import cluster_deviations, mean_and_variance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,39 @@ def paired_contrast(rows: Sequence[Sequence[float]], weights: Sequence[float]) -
     """Return the same of runs that belong together: each of `rows` has one value for each weight."""
     sums = [math.fsum(weight * value for weight, value in zip(weights, row, strict=True)) for row in rows]
     return contrast([sums], [1.0])
+
+
+def clustered_contrast(
+    groups: Sequence[Sequence[tuple[Hashable, float]]], weights: Sequence[float], *, of_logs: bool = False
+) -> Contrast | None:
+    """Return the sum of the groups' means times `weights`, or of the logarithms of the means.
+
+    Each value stands after its cluster, such as a seed; those of one cluster may depend on each other, in
+    one group or in several. The error is that of Liang and Zeger (1986), with the correction G/(G-1) for G
+    clusters and G-1 degrees of freedom; by the delta method for logarithms. A group of one value without a
+    cluster (None) is a number, without an error. None below two clusters, or for the logarithm of a mean
+    that is not above 0.
+    """
+    estimates: list[float] = []
+    influences: dict[Hashable, list[float]] = {}
+    fewest = math.inf
+    for group, weight in zip(groups, weights, strict=True):
+        clusters, values = zip(*group, strict=True)
+        mean = math.fsum(values) / len(values)
+        if of_logs and mean <= 0:
+            return None
+        estimates.append(weight * (math.log(mean) if of_logs else mean))
+        if clusters == (None,) or not weight:
+            continue
+        slope = weight / len(values) / (mean if of_logs else 1.0)
+        deviations = cluster_deviations(values, clusters)
+        fewest = min(fewest, len(deviations))
+        for cluster, deviation in deviations.items():
+            influences.setdefault(cluster, []).append(slope * deviation)
+    if not 1 < fewest < math.inf:
+        return None
+    squares = math.fsum(math.fsum(own) ** 2 for own in influences.values()) * fewest / (fewest - 1)
+    return Contrast(math.fsum(estimates), math.sqrt(squares), fewest - 1)
 
 
 def trend_weights(levels: int) -> list[float]:

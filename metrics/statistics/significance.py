@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.metrics.statistics.distributions import chi_squared_tail, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     import numpy as np
     import polars as pl
@@ -53,47 +53,80 @@ class Difference:
     p_value: float
 
 
-def mean_interval(values: pl.Series, *, level: float = 0.95) -> Interval | None:
-    """Return mean and Student's interval, mean +- t s/sqrt(n). None without values."""
+def mean_interval(
+    values: pl.Series, *, level: float = 0.95, clusters: Sequence[Hashable] | None = None
+) -> Interval | None:
+    """Return mean and Student's interval, mean +- t s/sqrt(n). None without values.
+
+    `clusters` names for each value what it shares with others, such as the seed of several settings: the
+    standard error is then robust to that (K.-Y. Liang and S. L. Zeger, 1986), with t for one degree of
+    freedom less than there are clusters. There is no interval of one cluster.
+    """
     runs = finite(values)
     if not runs:
         return None
     mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    half = t_quantile((1 + level) / 2, len(runs) - 1) * math.sqrt(variance / len(runs))
+    sums = cluster_deviations(runs, range(len(runs)) if clusters is None else clusters)
+    if len(sums) < 2:
+        return Interval(len(runs), mean, math.sqrt(variance), None, None)
+    squares = math.fsum(one**2 for one in sums.values()) * len(sums) / (len(sums) - 1)
+    half = t_quantile((1 + level) / 2, len(sums) - 1) * math.sqrt(squares) / len(runs)
     return Interval(len(runs), mean, math.sqrt(variance), mean - half, mean + half)
 
 
+def cluster_deviations(values: Sequence[float], clusters: Iterable[Hashable]) -> dict[Hashable, float]:
+    """Return for each cluster the sum of what its values differ from the mean of all."""
+    mean = math.fsum(values) / len(values)
+    deviations: dict[Hashable, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        deviations.setdefault(cluster, []).append(value - mean)
+    return {cluster: math.fsum(own) for cluster, own in deviations.items()}
+
+
 def bootstrap_interval(
-    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES
+    values: pl.Series,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    clusters: Sequence[Hashable] | None = None,
 ) -> Interval | None:
     """Return mean and percentile bootstrap interval. None without values.
 
-    The same values give the same interval, in any order.
+    The same values give the same interval, in any order. Values of one of the `clusters` are drawn together.
     """
-    runs = sorted(finite(values))
+    runs = finite(values)
     if not runs:
         return None
     mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    means = _resampled_means(runs, resamples)
+    parts: dict[Hashable, list[float]] = {}
+    for value, cluster in zip(runs, range(len(runs)) if clusters is None else clusters, strict=True):
+        parts.setdefault(cluster, []).append(value)
+    if len(parts) < 2:
+        return Interval(len(runs), mean, math.sqrt(variance), None, None)
+    means = _resampled_means(sorted((math.fsum(part), len(part)) for part in parts.values()), resamples)
     cut = max(math.ceil((1 - level) / 2 * resamples), 1)
     low, high = means[[cut - 1, resamples - cut]].tolist()
     return Interval(len(runs), mean, math.sqrt(variance), low, high)
 
 
-def _resampled_means(runs: Sequence[float], resamples: int) -> NDArray[np.float64]:
-    """Return sorted means of resamples with replacement, drawn in blocks of bounded size."""
+def _resampled_means(parts: Sequence[tuple[float, int]], resamples: int) -> NDArray[np.float64]:
+    """Return sorted means of resamples with replacement, drawn in blocks of bounded size.
+
+    Each of `parts` is drawn as a whole: its sum, and how many values that is of.
+    """
     import numpy as np
 
-    draw, values = np.random.default_rng(1), np.array(runs)
-    block = max(_DRAWS_AT_ONCE // len(runs), 1)
+    draw, values = np.random.default_rng(1), np.array(parts)
+    block = max(_DRAWS_AT_ONCE // len(parts), 1)
     means = np.empty(resamples)
     for start in range(0, resamples, block):
         end = min(start + block, resamples)
-        means[start:end] = values[draw.integers(0, len(runs), size=(end - start, len(runs)))].mean(axis=1)
+        drawn = values[draw.integers(0, len(parts), size=(end - start, len(parts)))].sum(axis=1)
+        means[start:end] = drawn[:, 0] / drawn[:, 1]
     means.sort()
     return means
 

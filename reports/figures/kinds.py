@@ -31,6 +31,7 @@ PlotKind = Literal[
     "tfrc",
     "tfrc-p",
     "tfrc-r",
+    "replay",
 ]
 
 
@@ -71,6 +72,9 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "tfrc": _Kind("tfrc-rate-", _REPORTS),
     "tfrc-p": _Kind("tfrc-p-", _REPORTS),
     "tfrc-r": _Kind("tfrc-r-", _REPORTS),
+    "replay": _Kind(
+        "replay-", "reports of a TFRC receiver, or a TCP flow of 20 data packets with RTT samples"
+    ),
 }
 
 WINDOWED: Final = frozenset({"throughput", "rtt", "fairness", "delay", "pdr"})

@@ -315,7 +315,7 @@ def _table(table: TableView, blocks: Mapping[str, str]) -> str:
     if any(row.key in blocks for row in table.rows):
         marks += " data-details"
     key = _text(table.key)
-    tall = " tall" if len(table.rows) > _TALL_ROWS else ""
+    tall = " tall" if len(table.rows) > _TALL_ROWS and not table.is_whole else ""
     rows = "".join(_row(row, table.headings, blocks.get(row.key, "")) for row in table.rows)
     return (
         f'<div class="scroll{tall}" role="region" aria-labelledby="{key}-caption" tabindex="0">'

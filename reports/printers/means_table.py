@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _PREFIXED: Final = frozenset({"bit/s", "bytes"})
+_LARGEST: Final = 1e15
+"""Of the values without an exponent."""
+
+_LATEX_ROWS: Final = 40
+"""Rows that fit a page of `article` in 10 pt beside a caption: 43 lines of 12 pt, and a caption of three."""
+_LATEX_LINE: Final = 70
+"""Characters in its line of 345 pt: those of Computer Modern, digits and letters, are 5 pt wide."""
+_LATEX_GAP: Final = 2
+"""Characters between two columns: twice 6 pt."""
 _DIGITS: Final = 4
 """Significant digits of a value without an interval."""
 
@@ -66,29 +75,38 @@ def markdown(grid: Grid) -> str:
 
 
 def latex(grid: Grid) -> str:
-    """Return a `tabular` in a `table`; it needs no package."""
+    """Return a `tabular` in a `table`, or several of so many rows as a page holds, with rules of booktabs.
+
+    A table that is wider than the text is made smaller (graphicx).
+    """
     heads = [*grid.axes, *_headings(grid)]
     columns = "l" * len(grid.axes) + "r" * (len(heads) - len(grid.axes))
-    lines = [
-        " & ".join(map(_escaped_latex, line)) + r" \\"
-        for line in ([*axes, *cells] for axes, cells in _texts(grid))
-    ]
-    return "\n".join(
-        [
+    lines = [[*axes, *cells] for axes, cells in _texts(grid)]
+    widths = (max(map(len, column)) + _LATEX_GAP for column in zip(heads, *lines, strict=True))
+    is_wide = sum(widths) > _LATEX_LINE
+    written = [r"% needs \usepackage{booktabs}" + (r" and \usepackage{graphicx}" if is_wide else "")]
+    for start in range(0, max(len(lines), 1), _LATEX_ROWS):
+        more = " (continued)" if start else ""
+        written += [
             r"\begin{table}",
-            rf"\caption{{{_escaped_latex(grid.title)}}}",
-            rf"\label{{tab:{grid.name}}}",
+            r"\centering",
+            rf"\caption{{{_escaped_latex(grid.title + more)}}}",
+            *([] if start else [rf"\label{{tab:{grid.name}}}"]),
+            *([r"\resizebox{\linewidth}{!}{%"] if is_wide else []),
             rf"\begin{{tabular}}{{{columns}}}",
-            r"\hline",
-            " & ".join(map(_escaped_latex, heads)) + r" \\",
-            r"\hline",
-            *lines,
-            r"\hline",
-            r"\end{tabular}",
+            r"\toprule",
+            _latex_line(heads),
+            r"\midrule",
+            *map(_latex_line, lines[start : start + _LATEX_ROWS]),
+            r"\bottomrule",
+            r"\end{tabular}" + ("}" if is_wide else ""),
             r"\end{table}",
-            "",
         ]
-    )
+    return "\n".join([*written, ""])
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(map(_escaped_latex, cells)) + r" \\"
 
 
 def comma_separated(grid: Grid, *, raw: bool = False) -> str:
@@ -190,7 +208,8 @@ def _estimate(one: Estimate, scale: float) -> str:
         return MISSING
     value = one.value / scale
     if one.low is None or one.high is None:
-        return f"{value:.{_DIGITS}g}"
+        # thousands can be read without an exponent
+        return f"{value:.0f}" if 10**_DIGITS <= abs(value) < _LARGEST else f"{value:.{_DIGITS}g}"
     half = (one.high - one.low) / (2 * scale)
     if not half:
         return f"{value:.{_DIGITS}g} ± 0"

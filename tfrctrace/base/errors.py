@@ -138,6 +138,10 @@ class UsageError(TfrctraceError, ValueError):
         super().__init__(without_secrets(text))
 
 
+class NoArrivalsError(UsageError):
+    """What was received is asked of a trace that shows no packet at its destination."""
+
+
 class ReadOnceError(UsageError):
     """Standard input was read without collecting what is needed now."""
 

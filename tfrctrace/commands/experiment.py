@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,16 +12,28 @@ from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
 from tfrctrace.commands.options.common import ExecutorName, Jobs, Quiet, RawText, RunCache, Strict
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.commands.run_progress import run_progress
-from tfrctrace.study.page.output_formats import FORMATS, check_formats
+from tfrctrace.study.page.output_formats import FORMATS, SAVED_RUNS, check_formats
 
 if TYPE_CHECKING:
     from tfrctrace.study.run_study import StudyResults
 
+INIT: Final = "init"
+"""Instead of a study: write one."""
+
 
 def experiment(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="The study, a TOML file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help=f"The study, a TOML file; `{INIT}` writes one for the runs in FOLDER.",
+            show_default=False,
+        ),
     ],
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="[FOLDER]", help=f"For `{INIT}`: where the runs are.", show_default=False),
+    ] = None,
     *,
     runs: Annotated[
         str | None,
@@ -30,6 +42,15 @@ def experiment(
             metavar="DIR",
             show_default="that of the study",
             help="Directory to which the paths of runs are relative.",
+        ),
+    ] = None,
+    saved: Annotated[
+        str | None,
+        reading_option(
+            "--from",
+            metavar="FILE",
+            show_default=False,
+            help=f"Make the results from `{SAVED_RUNS}` of an earlier run of the study instead of traces.",
         ),
     ] = None,
     output: Annotated[
@@ -65,6 +86,7 @@ def experiment(
 ) -> int:
     """Run a study and write its tables, figures and page.
 
+    `init FOLDER` writes FOLDER/study.toml instead: a beginning, with parameters from the names of the runs.
     Cached runs are not measured again. The exit status is 1 if the means of a required claim are not as
     expected, 3 if a run cannot be read or was not made (the rest is done).
     """
@@ -74,21 +96,36 @@ def experiment(
     from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
-    from tfrctrace.study.run_study import perform
+    from tfrctrace.study.run_study import perform, results_of_saved
+    from tfrctrace.study.saved_runs import read_saved
 
+    console = Console(quiet=quiet, strict=strict)
+    if (study == INIT) != (folder is not None):
+        raise UsageError(f"`{INIT}` and a folder belong together", hint=f"write `experiment {INIT} FOLDER`")
+    if folder is not None:
+        return _init(folder, console)
     forms = check_formats(form or FORMATS)
     workers = chosen_workers(executor, jobs)
-    plan = read_study(study, runs=runs, allow_code=allow_code)
-    folder = output or os.path.splitext(os.path.basename(study))[0]
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
-    check_folder(folder)
-    console = Console(quiet=quiet, strict=strict)
-    with run_progress(console) as progress:
-        results = perform(plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress)
+    if saved is not None and (runs is not None or force):
+        name = "--force" if runs is None else "--runs"
+        raise UsageError(f"`{name}` is for runs, and `--from` reads none", hint="leave out one of the two")
+    earlier = None if saved is None else read_saved(saved)
+    settings = None if earlier is None else earlier.settings
+    plan = read_study(study, runs=runs, allow_code=allow_code, settings=settings)
+    place = output or os.path.splitext(os.path.basename(study))[0]
+    if os.path.exists(place) and not os.path.isdir(place):
+        raise UsageError(f"`{place}` is a file, not a folder", hint="choose another name with `-o`")
+    check_folder(place)
+    if earlier is not None and saved is not None:
+        results = results_of_saved(plan, earlier, saved)
+    else:
+        with run_progress(console) as progress:
+            results = perform(
+                plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress
+            )
     console.print_problems(results.problems)
     with console.printing_warnings():
-        empty = write_results(results, folder, forms, raw=raw)
+        empty = write_results(results, place, forms, raw=raw)
     for name in empty:
         console.print_problems(
             [
@@ -101,13 +138,27 @@ def experiment(
             ]
         )
     _print_findings(results)
-    console.note(
-        f"{counted(len(results.runs), 'run')}, {results.cached} from the cache; results in `{folder}`"
-    )
+    known = f"{results.cached} from the cache" if saved is None else f"saved in `{saved}`"
+    console.note(f"{counted(len(results.runs), 'run')}, {known}; results in `{place}`")
     if console.exit_status:
         return console.exit_status
     required = (verdict for verdict in results.verdicts if verdict.expectation.is_required)
     return DONE if all(verdict.is_as_expected for verdict in required) else CHECK_FAILED
+
+
+def _init(folder: str, console: Console) -> int:
+    """Write a study file for the runs below a folder."""
+    from tfrctrace.reports.output import open_output
+    from tfrctrace.study.file.new_study import new_study
+
+    path = os.path.join(folder, "study.toml")
+    if os.path.exists(path):
+        raise UsageError(f"`{path}` exists", hint="delete or rename it first")
+    text = new_study(folder)
+    with open_output(path) as file:
+        file.write(text.encode(errors="surrogateescape"))
+    console.note(f"study written to `{path}`; `tfrctrace experiment {path}` runs it")
+    return DONE
 
 
 def _print_findings(results: StudyResults) -> None:

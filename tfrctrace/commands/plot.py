@@ -41,6 +41,16 @@ def plot(
             help="Width of the windows of throughput, rtt, fairness, delay or pdr, e.g. 500ms.",
         ),
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAMES",
+            show_default="tfrc",
+            help="Algorithms of `--kind replay`, separated by commas, as `tfrctrace replay` has them.",
+        ),
+    ] = None,
     style: Annotated[
         PaperStyle, typer.Option("--style", help="Column and text sizes: IEEE, ACM, or larger for slides.")
     ] = "ieee",
@@ -61,7 +71,16 @@ def plot(
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     with console.printing_warnings():
-        drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures
+        drawing = trace.plot(
+            kind,
+            output,
+            flow=flow,
+            window=window,
+            style=style,
+            width=width,
+            algorithms=[] if algorithm is None else algorithm.split(","),
+        )
+        drawn, *others = drawing.figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:
         titles = "; ".join(figure.title for figure in others)

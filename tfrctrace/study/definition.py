@@ -30,6 +30,8 @@ FigureStatus = Literal["drawn", "drawing", "text only", "not run"]
 Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 """How the flows of one group in one run become one value, or stay a value each."""
 
+Share = Literal["all", "most", "average"]
+
 GROUP: Final = "group"
 """Stands for the labels of flows where a parameter may stand."""
 
@@ -112,6 +114,8 @@ class MeasuringPlan:
     least_packets: int | None = None
     """Of all quantities; None if metrics alone leave out flows with few data packets."""
     sparse_share: float = SPARSE_SHARE
+    both_ends: bool = False
+    """Whether traces would show what arrives: a flow without an arrival then received nothing."""
     capacity: str | None = None
     weight: Mapping[str, float] = field(default_factory=dict)
     step: str | None = None
@@ -149,7 +153,9 @@ class PaperPlace:
     id: str | None = None
     """As the paper calls it, `figure 7`; several panels may have the same."""
     setting: str = ""
-    """The paper's set-up, and this study's where it differs."""
+    """The paper's set-up."""
+    set_up: str = ""
+    """This study's, beside that of the whole study."""
     status: FigureStatus = "drawn"
     states: str = ""
     """What the paper says of it, where no claim does."""
@@ -216,8 +222,8 @@ class Expectation:
     """What the paper states; None for a question of the study's own."""
     reason: str = ""
     """Why these runs do not show what the paper states."""
-    share: Literal["all", "most"] = "all"
-    """In how many of the scenarios that it covers the claim must hold."""
+    share: Share = "all"
+    """In how many of the scenarios that it covers the claim must hold, or of the average over them."""
     is_required: bool = True
     """Whether the exit status depends on it."""
 
@@ -240,10 +246,14 @@ class Study:
 
     path: str
     folder: str
+    settings: Mapping[str, str]
+    """Its `[values]`."""
     title: str
     paper: str
     """The paper that the study repeats; empty if it is about none."""
     description: str
+    set_up: str
+    """With which all runs were made."""
     confidence: float
     """Level of the intervals and of verdicts, such as 0.95."""
     cannot_tell: str

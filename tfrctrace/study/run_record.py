@@ -12,7 +12,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
-from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning, UsageError
+from tfrctrace.base.errors import (
+    InputError,
+    NoArrivalsError,
+    TfrctraceError,
+    TfrctraceWarning,
+    UsageError,
+)
 from tfrctrace.base.shortage import HINTS as SHORTAGE_HINTS
 from tfrctrace.base.shortage import shortage
 from tfrctrace.base.toml import one_of
@@ -21,6 +27,7 @@ from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.engine import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
 from tfrctrace.study.find_runs import FAILED
+from tfrctrace.study.nothing_arrived import known_numbers, measured_or_nothing, zero_series
 from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
 from tfrctrace.trace.measuring import base_width_ns
@@ -28,12 +35,15 @@ from tfrctrace.trace.measuring import base_width_ns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.results.metrics import Basis
     from tfrctrace.metrics.results.study import StudyRecord
     from tfrctrace.metrics.sets.competing import CompetingSet
     from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.find_runs import Run
+    from tfrctrace.trace.measuring import MeasuredMetrics
 
 MAX_FLOWS: Final = 1_000
 """Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each,
@@ -130,6 +140,9 @@ def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequenc
             record: Record = {"failed": False, **_measured(path, measuring, series)}
         except InputError as error:
             record = {"failed": True, "problems": error.problems}
+        except NoArrivalsError as error:
+            hint = "`both_ends = true` below `[measure]` says that the traces would show arrivals"
+            record = failed_record(called, str(error), hint)
         except UsageError:
             raise
         except TfrctraceError as error:
@@ -159,20 +172,7 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         **measuring.reading,
         bin_width=None if measuring.basis == "received" else f"{base_width_ns(window_ns)}ns",
     )
-    measured = trace.measure(
-        window=measuring.window,
-        warmup=measuring.warmup,
-        basis=measuring.basis,
-        labels=measuring.labels,
-        only_labelled=measuring.only_labelled,
-        least_packets=measuring.least_packets,
-        most_flows=MAX_FLOWS,
-        capacity=measuring.capacity,
-        weight=measuring.weight,
-        step=measuring.step,
-        sparse_share=measuring.sparse_share,
-        columns=(),
-    )
+    measured, metrics = measured_or_nothing(lambda basis: _measured_by(trace, measuring, basis), measuring)
     flows, beyond = measured.asked.largest(MAX_FLOWS, _NUMBERS)
     if beyond:
         warn(
@@ -190,22 +190,48 @@ def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Rec
         "flows_left_out": measured.flows_left_out,
         "metrics": [
             {**msgspec.to_builtins(metric), "flows": list(metric.flows)}
-            for metric in measured.metrics
+            for metric in metrics
             if metric.competing_set in {None, number}
         ],
         "flows": [
             {
                 "flow": numbers["flow"],
                 "group": group,
-                "numbers": numbers,
+                "numbers": known_numbers(numbers) if measuring.both_ends else numbers,
                 "replayed": replayed.get(numbers["flow"], {}),
             }
             for group, numbers in zip(
                 flows["group"], flows.select(_NUMBERS).iter_rows(named=True), strict=True
             )
         ],
-        "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
+        "series": {name: _series(trace, measured, measuring, name) for name in series},
     }
+
+
+def _series(trace: Trace, measured: MeasuredMetrics, measuring: MeasuringPlan, name: str) -> list[Record]:
+    try:
+        return list(series_of(trace, measured, measuring, name))
+    except NoArrivalsError:
+        if not measuring.both_ends:
+            raise
+        return zero_series(measured, name)
+
+
+def _measured_by(trace: Trace, measuring: MeasuringPlan, basis: Basis) -> MeasuredMetrics:
+    return trace.measure(
+        window=measuring.window,
+        warmup=measuring.warmup,
+        basis=basis,
+        labels=measuring.labels,
+        only_labelled=measuring.only_labelled,
+        least_packets=measuring.least_packets,
+        most_flows=MAX_FLOWS,
+        capacity=measuring.capacity,
+        weight=measuring.weight,
+        step=measuring.step,
+        sparse_share=measuring.sparse_share,
+        columns=(),
+    )
 
 
 def _weight(one: CompetingSet) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
 from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.study.run_record import study_record, study_tasks
+from tfrctrace.study.saved_runs import runs_of, values_of
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.metrics.results.study import StudyRecord
+    from tfrctrace.metrics.results.study import SavedStudy, StudyRecord
     from tfrctrace.runs.cache import Cache
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
@@ -174,13 +175,34 @@ def perform(
         for quantity in study.quantities
         for run_value in run_values(record, quantity, labels)
     ]
+    problems += _several_sets(runs, records)
+    problems += left_out_notes([run.name for run in runs], records, study.quantities)
+    return _results(study, list(zip(runs, records, strict=True)), values, problems, cached=measured.cached)
+
+
+def results_of_saved(study: Study, saved: SavedStudy, path: str) -> StudyResults:
+    """Return the results of runs that were measured before, and saved in the file `path`."""
+    records = runs_of(saved, study, path)
+    values = values_of(saved, study, [run for run, _ in records], path)
+    return _results(study, records, values, saved.problems, cached=len(records))
+
+
+def _results(
+    study: Study,
+    records: Sequence[tuple[Run, StudyRecord | None]],
+    values: list[tuple[Run, RunValue]],
+    problems: Iterable[Problem],
+    *,
+    cached: int,
+) -> StudyResults:
+    """Return what the values of runs say together."""
     scenario = study.runs.scenario
     cells = summarise(values, scenario, study.confidence)
     return StudyResults(
         study=study,
-        runs=runs,
-        records=records,
-        cached=measured.cached,
+        runs=[run for run, _ in records],
+        records=[record for _, record in records],
+        cached=cached,
         run_values=values,
         cells=cells,
         tests=[
@@ -192,11 +214,7 @@ def perform(
             check_claim(cells, expectation, study.runs, study.confidence, study.cannot_tell)
             for expectation in study.expectations
         ],
-        problems=[
-            *problems,
-            *_several_sets(runs, records),
-            *left_out_notes([run.name for run in runs], records, study.quantities),
-        ],
+        problems=list(problems),
     )
 
 

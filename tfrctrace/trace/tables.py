@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.errors import InputError, NoArrivalsError, UsageError
 from tfrctrace.metrics.thresholds import SPARSE_SHARE
 from tfrctrace.trace.passes import NS_PER_MS, Passes
 
@@ -199,7 +199,7 @@ class Tables(Passes, ABC):
         if width_ns not in self._arrived:
             self._arrived[width_ns] = arrival_bins(self.packets(COLUMNS), width_ns, self._settings.layer)
         if self._arrived[width_ns].is_empty():
-            raise UsageError(
+            raise NoArrivalsError(
                 "no packet of the trace is shown at its destination, so what was received is not known",
                 hint="the basis `goodput` counts payload that was seen first",
             )

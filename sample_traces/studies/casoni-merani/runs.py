@@ -7,7 +7,7 @@ from typing import Any
 
 from simulation import Run, flow, spread_starts
 
-FULL_VALUES = {"warmup": "60s", "late": "35s", "unclear": "even at the paper's scale"}
+FULL_VALUES = {"warmup": "60s", "length": "180 s", "late": "35s", "unclear": "even at the paper's scale"}
 
 MIXES = ((1, 1), (2, 2), (4, 4), (10, 10), (3, 1), (10, 1))
 """Flows of TCP and of TFRC. The paper names 3/1, 10/1 and 10/10; the others lead up to 10/10."""

@@ -9,7 +9,7 @@ from typing import Any
 from simulation import Run, flow, spread_starts
 from waypoints import connected_placement, receiver_of, ways
 
-FULL_VALUES = {"unclear": "even at the paper's scale"}
+FULL_VALUES = {"length": "100 s", "unclear": "even at the paper's scale"}
 
 KINDS = {"tfrc": "tfrc", "tcp": "newreno", "udp": "cbr"}
 PACKET_BYTES = 500

@@ -12,6 +12,7 @@ FULL_VALUES = {
     "warmup": "10s",
     "stations_warmup": "5s",
     "change": "65s",
+    "times": "from 15 s to 200 s, a change at 80 s",
     "unclear": "even at the paper's scale",
 }
 """After the first packet, at 15 s: the paper averages from 25 s, and two stations come nearer at 80 s."""

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.metrics.statistics.contrasts import contrast, paired_contrast, trend_weights
+from tfrctrace.metrics.statistics.contrasts import (
+    clustered_contrast,
+    contrast,
+    paired_contrast,
+    trend_weights,
+)
 from tfrctrace.metrics.statistics.significance import welch_test
 
 FIRST = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
@@ -42,6 +47,58 @@ def test_one_group_is_tested_against_a_number():
     assert found.estimate / found.error == pytest.approx(3.6799, abs=5e-5)
     assert 2 * found.p_above() == pytest.approx(0.005076, abs=5e-7)
     assert found.p_above(2.33) == pytest.approx(0.5)
+
+
+def clustered(*groups):
+    return [list(enumerate(group)) for group in groups]
+
+
+FOUR = clustered(
+    (25.1, 24.0, 27.3, 22.2, 26.0),
+    (280.0, 291.0, 275.0, 288.0, 301.0),
+    (94.0, 56.0, 93.0, 107.0, 81.0),
+    (286.0, 283.0, 290.0, 284.0, 299.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("second", "mean", "error", "p_value"),
+    [
+        # statsmodels 0.15: OLS(y, 1).fit(cov_type="cluster", cov_kwds={"groups": patient}, use_t=True)
+        (SECOND, 1.54, 0.5680277770985812, 0.023952942034306517),
+        (SECOND[:8], 1.2666666666666662, 0.6108242249664152, 0.06795537300131674),
+    ],
+)
+def test_values_of_one_cluster_do_not_repeat_each_other(second, mean, error, p_value):
+    together = [pair for group in clustered(FIRST, second) for pair in group]
+    found = clustered_contrast([together], [1.0])
+    assert (found.estimate, found.error, found.degrees) == pytest.approx((mean, error, 9))
+    assert 2 * found.p_above() == pytest.approx(p_value)
+
+
+def test_ratios_of_ratios_are_compared_by_the_logarithms_of_means():
+    # statsmodels 0.15: GLM(y, cells, family=Poisson()).fit(cov_type="cluster", use_correction=False), its
+    # covariances times G/(G-1) for G = 5 clusters, 4 degrees of freedom
+    found = clustered_contrast(FOUR, [1.0, -1.0, -1.0, 1.0], of_logs=True)
+    assert found.estimate == pytest.approx(-1.2361332940992256)
+    assert (found.error, found.degrees) == (pytest.approx(0.10773530058778563), 4)
+    assert found.p_below() == pytest.approx(0.00016466959637514089)
+    one = clustered_contrast(FOUR, [1.0, -1.0, 0.0, 0.0], of_logs=True)
+    assert (one.estimate, one.error) == pytest.approx((-2.44381152184037, 0.04192714213618351))
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=2, max_size=8))
+def test_clusters_of_one_value_each_are_the_paired_test(rows):
+    found = clustered_contrast(clustered(*zip(*rows, strict=True)), [1.0, -1.0])
+    expected = paired_contrast(rows, [1.0, -1.0])
+    assert (found.estimate, found.degrees) == pytest.approx((expected.estimate, len(rows) - 1), abs=1e-6)
+    assert found.error == pytest.approx(expected.error, rel=1e-6, abs=1e-6)
+
+
+def test_without_two_clusters_or_a_logarithm_there_is_no_contrast():
+    assert clustered_contrast([[("a", 1.0), ("a", 2.0)]], [1.0]) is None
+    assert clustered_contrast([[(None, 1.0)]], [1.0]) is None
+    assert clustered_contrast(clustered((0.0, 0.0), (1.0, 2.0)), [1.0, -1.0], of_logs=True) is None
 
 
 @given(runs, runs)

@@ -99,6 +99,22 @@ def test_kruskal_and_wallis_agree_with_the_vectors(entry):
     assert found.degrees == entry["df"]
 
 
+def test_the_interval_of_clustered_values_is_that_of_clusters():
+    first = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
+    second = (1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4)
+    values, patients = series([*first, *second]), [*range(10), *range(10)]
+    found = mean_interval(values, clusters=patients)
+    # statsmodels 0.15: OLS(y, 1).fit(cov_type="cluster", cov_kwds={"groups": patient}, use_t=True).conf_int()
+    assert (found.n, found.low, found.high) == pytest.approx((20, 0.2550319, 2.8249681))
+    assert mean_interval(values).high < 2.5
+    bootstrap = bootstrap_interval(values, clusters=patients)
+    assert bootstrap.high - bootstrap.low > 1.2 * (
+        bootstrap_interval(values).high - bootstrap_interval(values).low
+    )
+    alone = mean_interval(series([1.0, 2.0]), clusters=["a", "a"])
+    assert (alone.mean, alone.low) == (1.5, None)
+
+
 @pytest.mark.parametrize("of", [mean_interval, bootstrap_interval])
 def test_one_run_says_nothing_of_others(of):
     alone = of(series([3.0]))

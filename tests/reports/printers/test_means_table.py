@@ -60,6 +60,24 @@ def test_latex_is_escaped_and_complete():
     assert r"drop\_tail & 50\% & -- & -- & 0.5 $\pm$ 0 \\" in text
     assert r"\begin{tabular}{llrrr}" in text
     assert text.count(r"\begin") == text.count(r"\end") == 2
+    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\hline")] == [
+        1,
+        1,
+        1,
+        0,
+    ]
+    assert "resizebox" not in text
+
+
+def test_a_table_for_latex_fits_a_page():
+    columns = tuple(Column(label=f"a rather long quantity {n}", unit="ms") for n in range(5))
+    row = ((("x",), (Estimate(value=1.0),) * 5),)
+    text = latex(Grid(name="wide", title="Wide", axes=("n",), columns=columns, rows=row * 85))
+    tables = text.split(r"\begin{table}")[1:]
+    assert [table.count(r"\\") - 1 for table in tables] == [40, 40, 5]
+    assert [r"\label{tab:wide}" in table for table in tables] == [True, False, False]
+    assert all(r"\resizebox{\linewidth}{!}{%" in table and r"\end{tabular}}" in table for table in tables)
+    assert text.startswith(r"% needs \usepackage{booktabs} and \usepackage{graphicx}")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +92,9 @@ def test_no_name_is_a_command_of_latex(text):
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_latex_can_be_set(tmp_path):
-    document = rf"\documentclass{{article}}\begin{{document}}{latex(GRID)}\end{{document}}"
+    document = (
+        rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{latex(GRID)}\end{{document}}"
+    )
     (tmp_path / "a.tex").write_text(document)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0

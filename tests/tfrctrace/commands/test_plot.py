@@ -26,7 +26,7 @@ TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
 CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "causes", "losses", "fairness", "burstiness")
-SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r")
+SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r", "replay")
 CAUSES = Path(__file__).parents[2] / "data/causes/0002-receiver-vegas/sender.pcap.gz"
 RADIO_KINDS = ("retries", "phy-rate", "signal")
 
@@ -50,6 +50,26 @@ def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
     assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
     assert root.get("width") == "252pt"
     assert drawing.content("svg") == document
+
+
+def test_replayed_rates_are_drawn_beside_what_was_sent(traces, run):
+    """The payload that ns-2's agent sent is the area below the first curve."""
+    figure, *_ = traces[DUMBBELL].plot("replay", flow=1, algorithms=["tfrc", "tfrc-veno"]).figures
+    assert [curve.label for curve in figure.curves] == ["sent", "tfrc", "tfrc-veno"]
+    steps = traces[DUMBBELL].replay("tfrc", flows=[1])
+    assert figure.curves[1].values == tuple(steps["x_bps"])
+    sent = figure.curves[0]
+    lasted_s = [later - earlier for earlier, later in pairwise((0.0, *sent.x))]
+    bits = sum((rate or 0) * length for rate, length in zip(sent.values[1:], lasted_s[1:], strict=True))
+    (flow,) = traces[DUMBBELL].flows.filter(flow=1, direction="fwd").rows(named=True)
+    assert bits == pytest.approx(8 * flow["payload_bytes"], rel=0.05)
+    for arguments, words in [
+        (("-k", "rtt", "-a", "tfrc"), "has no algorithms"),
+        (("-k", "replay", "-a", "reno2"), "reno2"),
+        (("-k", "replay", "--window", "1s"), "has no windows"),
+    ]:
+        done = run("plot", DUMBBELL, *arguments, "-o", "a.svg")
+        assert (done.status, words in done.err) == (2, True)
 
 
 def test_causes_are_drawn_between_their_names(tmp_path):

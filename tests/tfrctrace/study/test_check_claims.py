@@ -17,7 +17,7 @@ from tfrctrace.study.find_runs import Run
 from tfrctrace.study.results.cells import sorted_values, summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
-from tfrctrace.study.results.paper_rows import reason_text
+from tfrctrace.study.results.paper_rows import ours_text, reason_text
 from tfrctrace.study.results.pivot import pivot
 from tfrctrace.study.results.run_quantities import RunValue, run_values
 
@@ -134,6 +134,85 @@ def test_a_verdict_is_by_a_test_over_the_runs(claim, runs, finding, confidence, 
     assert found.confidence is None or found.confidence >= 0.95
     if confidence is not None:
         assert found.confidence == pytest.approx(confidence, abs=1e-6)
+
+
+def both_settings(group, *values):
+    """Return cells of two settings, in which the same repetitions have these values."""
+    return cells(values_of("red", 2, group, *values[0]), values_of("red", 10, group, *values[1]))
+
+
+@pytest.mark.parametrize(
+    ("runs", "confidence", "clusters"),
+    [
+        # as in the tests of contrasts: statsmodels' OLS with an error that is robust to clusters, and without
+        (PAIRED, 1 - 0.023952942034306517, 10),
+        (RUNS, None, 20),
+    ],
+)
+def test_a_claim_on_average_counts_repetitions_and_not_settings(runs, confidence, clusters):
+    found = verdict("rate > 0", both_settings("a", FIRST, SECOND), runs, "average")
+    (check,) = found.checks
+    assert (found.finding, check.runs, check.test) == ("holds", (clusters,), "cluster-robust t")
+    if confidence is not None:
+        assert found.confidence == pytest.approx(confidence)
+        assert verdict("rate > 0", both_settings("a", FIRST, SECOND), runs).finding == "cannot tell"
+        assert ours_text(found) == "queue = red: 1.5 ± 1.3 bit/s (20 runs of 10 repetitions)"
+    else:
+        assert found.confidence > 1 - 0.01
+
+
+def test_the_average_of_a_difference_is_over_the_settings_that_have_both_sides():
+    found = cells(
+        values_of("red", 2, "tcp", 3, 5, 4), values_of("red", 2, "tfrc", 1, 2, 2),
+        values_of("red", 10, "tcp", 1, 2, 1), values_of("red", 10, "tfrc", 2, 2, 2),
+        values_of("fifo", 2, "tcp", 90, 95, 99),
+    )  # fmt: skip
+    (check,) = verdict("rate[tcp] > rate[tfrc]", found, PAIRED, "average").checks
+    # scipy: ttest_1samp([0.5, 1.5, 0.5], 0, alternative="greater"), the means of what repetitions differ by
+    assert check.is_in_order
+    assert (check.runs, check.p_holds) == ((3, 3), pytest.approx(0.06480586))
+    trend = verdict("rate[tcp] falling in n", found, PAIRED, "average", queue="red")
+    assert (trend.checks[0].test, trend.is_in_order) == ("cluster-robust t of the trend", True)
+    assert verdict("rate[tcp] > rate[sctp]", found, PAIRED, "average").finding == "cannot tell"
+
+
+def test_a_ratio_of_ratios_is_tested_by_its_logarithm():
+    found = cells(
+        values_of("red", 2, "tcp", 25.1, 24.0, 27.3, 22.2, 26.0),
+        values_of("fifo", 2, "tcp", 280.0, 291.0, 275.0, 288.0, 301.0),
+        values_of("red", 2, "tfrc", 94.0, 56.0, 93.0, 107.0, 81.0),
+        values_of("fifo", 2, "tfrc", 286.0, 283.0, 290.0, 284.0, 299.0),
+    )
+    claim = "rate[tcp, queue=red] / rate[tcp, queue=fifo] < rate[tfrc, queue=red] / rate[tfrc, queue=fifo]"
+    one = verdict(claim, found, PAIRED)
+    assert (one.finding, one.is_in_order) == ("holds", True)
+    # statsmodels, as in the tests of contrasts
+    assert one.checks[0].p_holds == pytest.approx(0.00016466959637514089)
+    assert ours_text(one) == (
+        "n = 2: 24.9 ± 2.4 bit/s / 287 ± 13 bit/s against 86 ± 24 bit/s / 288.4 ± 8.1 bit/s (5 runs)"
+    )
+    assert verdict("rate[tcp, queue=red] / rate[tcp, queue=fifo] < 10 %", found, PAIRED).finding == "holds"
+    assert (
+        verdict("rate[tcp, queue=red] / rate[tcp, queue=fifo] about 0.2", found, PAIRED).finding
+        == "does not hold"
+    )
+    nothing = cells(values_of("red", 2, "tcp", 0, 0), values_of("fifo", 2, "tcp", 2, 3))
+    none = verdict("rate[queue=red] / rate[queue=fifo] < 0.5", nothing, PAIRED)
+    assert (none.finding, none.is_in_order) == ("cannot tell", True)
+    assert "a mean is 0" in none.reason
+    over_zero = verdict("rate[queue=fifo] / rate[queue=red] < 0.5", nothing, PAIRED)
+    assert (over_zero.finding, over_zero.is_in_order) == ("cannot tell", None)
+
+
+def test_a_mean_over_settings_of_paired_runs_has_the_interval_of_their_repetitions():
+    settings = both_settings("a", FIRST, SECOND)
+    (paired,) = pivot(settings, "rate", [], where={}, references=[], level=0.95, runs=PAIRED)
+    # statsmodels, as in the tests of significance
+    assert (paired.cell.student.low, paired.cell.student.high) == pytest.approx((0.2550319, 2.8249681))
+    assert (len(paired.cell.values), paired.cell.repetitions) == (20, 10)
+    (apart,) = pivot(settings, "rate", [], where={}, references=[], level=0.95, runs=RUNS)
+    assert apart.cell.repetitions == 20
+    assert apart.cell.student.high < 2.5
 
 
 def test_labels_of_the_same_runs_are_paired_whatever_the_study_says():
@@ -302,7 +381,7 @@ def test_missing_values_are_counted_with_their_reason():
 
 
 def test_what_is_no_axis_is_put_together_but_groups_never_are():
-    placed = pivot(FOUR, "rate", ["queue"], where={}, references=[], level=0.95)
+    placed = pivot(FOUR, "rate", ["queue"], where={}, references=[], level=0.95, runs=RUNS)
     assert [(one.at, one.rest, one.cell.values) for one in placed] == [
         (("red",), "tcp", (10, 12, 6, 7)),
         (("red",), "tfrc", (8, 9, 7, 8)),
@@ -317,7 +396,7 @@ def test_a_group_without_flows_has_a_place_only_where_no_run_has_any():
     )
 
     def shown(found):
-        placed = pivot(found, "rate", ["queue", "group"], where={}, references=(), level=0.95)
+        placed = pivot(found, "rate", ["queue", "group"], where={}, references=(), level=0.95, runs=RUNS)
         return [one.at for one in placed]
 
     assert shown([*FOUR, ghost]) == shown(FOUR)
@@ -346,7 +425,9 @@ def test_shards_of_runs_put_together_are_the_whole(rows, random):
     for key, (values, mean, bootstrap) in one.items():
         # means are of exact sums, so that not even their last digit depends on the order
         assert other[key] == (values, mean, bootstrap)
-    merged = pivot(summarise(whole, SCENARIO, 0.95), "rate", [], where={}, references=[], level=0.95)
+    merged = pivot(
+        summarise(whole, SCENARIO, 0.95), "rate", [], where={}, references=[], level=0.95, runs=RUNS
+    )
     assert sorted(merged[0].cell.values) == sorted(value for _, _, value in rows)
 
 
@@ -464,7 +545,7 @@ def test_a_group_whose_flows_did_not_compete_is_distinguished_from_one_without_f
 def test_a_reference_stands_at_the_place_of_all_scenarios_that_it_is_about():
     def shown(axes, **where):
         about = Reference(quantity="rate", source="", where=where, group="tcp", value=1.0)
-        places = pivot(FOUR, "rate", axes, where={}, references=[about], level=0.95)
+        places = pivot(FOUR, "rate", axes, where={}, references=[about], level=0.95, runs=RUNS)
         return [(*one.at, one.rest) for one in places if one.reference]
 
     assert shown(["queue", "n"], queue=("red",), n=(2,)) == [("red", 2, "tcp")]

@@ -36,9 +36,10 @@ FILES = {
     *(
         f"figures/{name}.{form}"
         for name in ("rates", "delays", "over-time")
-        for form in ("svg", "pdf", "png")
+        for form in ("svg", "pdf", "png", "csv")
     ),
     "report.html",
+    "runs.json.xz",
     "study.json",
 }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, listed, number, one_of, optional_text, refuse_unknown, text, texts
-from tfrctrace.study.definition import GROUP, RATE, Expectation, Reference
+from tfrctrace.study.definition import GROUP, RATE, Expectation, Reference, Share
 from tfrctrace.study.file.claims import ScenarioMean, parse_claim, terms
 from tfrctrace.study.file.names import parameter_value, unknown
 
@@ -51,7 +51,7 @@ class ClaimParser:
             figures=texts(table.get("figure", []), "figure"),
             holds_in_paper=stated,
             reason=optional_text(table, "reason") or "",
-            share=cast("Literal['all', 'most']", one_of(table.get("in", "all"), ("all", "most"), "in")),
+            share=cast("Share", one_of(table.get("in", "all"), get_args(Share), "in")),
             is_required=flag(table.get("required", stated is None), "required"),
         )
 

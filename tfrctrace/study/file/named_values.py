@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 _USE: Final = re.compile(r"\$\{([^{}]*)\}")
 
 
-def with_values(content: Table) -> Table:
-    """Return a study without its `[values]`, which stand in the strings that use them."""
-    values = {
+def named_values(content: Table) -> dict[str, str]:
+    """Return the `[values]` of a study."""
+    return {
         name: text(value, name) for name, value in table_of(content.get("values", {}), "`[values]`").items()
     }
+
+
+def with_values(content: Table, values: Mapping[str, str]) -> Table:
+    """Return a study without its `[values]`; these stand in the strings that use them."""
     return {name: _filled(part, values) for name, part in content.items() if name != "values"}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.toml import Table
     from tfrctrace.study.file.names import OutputNames
 
-_OF_PAPER: Final = ("id", "setting", "status", "states", "reason")
+_OF_PAPER: Final = ("id", "setting", "set_up", "status", "states", "reason")
 _DRAWN: Final = ("kind", "x", "y", "series", "where", "x_label", "y_label")
 
 
@@ -112,6 +112,7 @@ def _place_in_paper(table: Table) -> PaperPlace:
     return PaperPlace(
         id=optional_text(table, "id"),
         setting=optional_text(table, "setting") or "",
+        set_up=optional_text(table, "set_up") or "",
         status=cast("FigureStatus", one_of(table.get("status", "drawn"), get_args(FigureStatus), "status")),
         states=optional_text(table, "states") or "",
         reason=optional_text(table, "reason") or "",

@@ -150,6 +150,7 @@ def parse_measuring_plan(
             *_MEASURED_TEXTS,
             "basis",
             "only_labelled",
+            "both_ends",
             "least_packets",
             "sparse_share",
             "dissect",
@@ -169,8 +170,9 @@ def parse_measuring_plan(
     given: dict[str, Any] = {name: text(table[name], name) for name in _MEASURED_TEXTS if name in table}
     if "basis" in table:
         given["basis"] = one_of(table["basis"], get_args(Basis), "basis")
-    if "only_labelled" in table:
-        given["only_labelled"] = flag(table["only_labelled"], "only_labelled")
+    for name in ("only_labelled", "both_ends"):
+        if name in table:
+            given[name] = flag(table[name], name)
     given |= _counted_flows(table)
     if "dissect" in table:
         given["dissect"] = tuple(_in_folder(one, folder) for one in texts(table["dissect"], "dissect"))
@@ -196,8 +198,6 @@ def _counted_flows(table: Table) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if "least_packets" in table:
         given["least_packets"] = whole(table["least_packets"], "least_packets")
-        if not given["least_packets"]:
-            raise UsageError("`least_packets` is not 1 or more, but `0`")
     if "sparse_share" in table:
         given["sparse_share"] = number(table["sparse_share"], "sparse_share")
         check_sparse_share(given["sparse_share"])

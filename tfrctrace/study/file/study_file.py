@@ -6,13 +6,14 @@ Errors are reported before the first run is read: a misspelt quantity must not c
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import FilterError, InputError, UsageError, input_problem
 from tfrctrace.base.toml import listed, number, optional_text, read_toml, refuse_unknown, table_of, text
 from tfrctrace.study.definition import Study
 from tfrctrace.study.file.claims_and_references import ClaimParser, check_figures
-from tfrctrace.study.file.named_values import with_values
+from tfrctrace.study.file.named_values import named_values, with_values
 from tfrctrace.study.file.names import OutputNames, refuse_twice, unknown
 from tfrctrace.study.file.outputs import OutputParser
 from tfrctrace.study.file.quantities import quantity_of
@@ -20,7 +21,7 @@ from tfrctrace.study.file.run_settings import label_rules, parse_measuring_plan,
 from tfrctrace.trace.measuring import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.base.toml import Table
     from tfrctrace.runs.quantity import Quantity
@@ -37,6 +38,7 @@ _KEYS: Final = {
         "title",
         "paper",
         "description",
+        "set_up",
         "confidence",
         "paired",
         "made_by",
@@ -49,15 +51,25 @@ _KEYS: Final = {
 }
 
 
-def read_study(path: str, *, runs: str | None = None, allow_code: bool = False) -> Study:
+def read_study(
+    path: str,
+    *,
+    runs: str | None = None,
+    allow_code: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Study:
     """Return the study in the file `path`, which may name classes (`module:Class`) only if `allow_code`.
 
-    Its runs are in the folder `runs`, that of the file if not given. Raises `InputError` for what cannot be
-    read or cannot be.
+    Its runs are in the folder `runs`, that of the file if not given. `settings` replace those of its
+    `[values]` that have the same names. Raises `InputError` for what cannot be read or cannot be.
     """
     folder = os.path.dirname(path) if runs is None else runs
     try:
-        return _study(path, folder, with_values(read_toml(path, MAX_FILE_BYTES)), allow_code=allow_code)
+        content = read_toml(path, MAX_FILE_BYTES)
+        values = named_values(content)
+        values.update((name, value) for name, value in (settings or {}).items() if name in values)
+        filled = with_values(content, values)
+        return replace(_study(path, folder, filled, allow_code=allow_code), settings=values)
     except (UsageError, FilterError) as error:
         raise InputError([input_problem(path, "study", str(error), hint=error.hint)]) from error
 
@@ -93,9 +105,11 @@ def _study(path: str, folder: str, content: Table, *, allow_code: bool) -> Study
     return Study(
         path=path,
         folder=folder,
+        settings={},
         title=text(content.get("title", os.path.splitext(os.path.basename(path))[0]), "title"),
         paper=optional_text(content, "paper") or "",
         description=optional_text(content, "description") or "",
+        set_up=optional_text(content, "set_up") or "",
         cannot_tell=optional_text(content, "cannot_tell") or "",
         confidence=_confidence(content.get("confidence", _DEFAULT_CONFIDENCE)),
         runs=runs,

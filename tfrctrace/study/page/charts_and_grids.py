@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.figures.charts import MAX_SERIES, Chart, Series
 from tfrctrace.reports.printers.means_table import Column, Estimate, Grid
+from tfrctrace.reports.units import counted
 from tfrctrace.study.definition import GROUP, RATE
 from tfrctrace.study.results.cells import is_same, sorted_values
 from tfrctrace.study.results.pivot import pivot
@@ -37,7 +38,13 @@ def grid_of(results: StudyResults, plan: TablePlan) -> Grid:
     def placed(axes: Sequence[str]) -> dict[str, list[PivotCell]]:
         return {
             quantity: pivot(
-                cells, quantity, axes, where=plan.where, references=study.references, level=study.confidence
+                cells,
+                quantity,
+                axes,
+                where=plan.where,
+                references=study.references,
+                level=study.confidence,
+                runs=study.runs,
             )
             for quantity in plan.columns
         }
@@ -113,6 +120,7 @@ def chart_of(results: StudyResults, plan: FigurePlan, colours: dict[str, int] | 
             where=plan.where,
             references=results.study.references,
             level=results.study.confidence,
+            runs=results.study.runs,
         )
         categories = _categories(plan, found)
         series = list(_series(plan, found, categories, numbers))
@@ -123,7 +131,7 @@ def chart_of(results: StudyResults, plan: FigurePlan, colours: dict[str, int] | 
         key=plan.name,
         title=_title(plan),
         description=f"{_title(plan)}: {plan.y} of {', '.join(one.label for one in series[:MAX_SERIES])}",
-        caption=_caption(results.study, plan, found, len(series)),
+        caption=_caption(results, plan, found, len(series)),
         kind=plan.kind,
         x_label=plan.x_label or (_TIME_LABEL if plan.kind == "time series" else plan.x or ""),
         y_label=plan.y_label or plan.y,
@@ -212,8 +220,13 @@ def _place(value: Value, categories: Sequence[Value]) -> float:
     return float(categories.index(value)) if categories else float(value)
 
 
-def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series: int) -> str:
-    parts = [f"{plan.paper.setting.rstrip('.')}."] if plan.paper.setting else []
+def _caption(results: StudyResults, plan: FigurePlan, found: Sequence[PivotCell], series: int) -> str:
+    study = results.study
+    parts = [f"In the paper: {plan.paper.setting.rstrip('.')}."] if plan.paper.setting else []
+    names = {run.name for placed in found for run in placed.cell.runs}
+    runs = counted(len(names) or len(_shown_runs(results, plan.where)), "run")
+    if study.set_up or plan.paper.set_up:
+        parts.append(f"Here: {'; '.join(filter(None, (plan.paper.set_up, study.set_up, runs)))}.")
     if plan.kind in {"line", "bars"}:
         parts.append(
             f"Means with {study.confidence:.0%} intervals (Student's t) where there are two runs or more."
@@ -244,6 +257,15 @@ def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, StudyRec
             any(is_same(run.parameters[axis], one) for one in wanted) for axis, wanted in conditions.items()
         )
     ]
+
+
+def drawn_series(results: StudyResults) -> dict[str, set[str]]:
+    """Return the names of the runs of each series that a figure draws."""
+    drawn: dict[str, set[str]] = {}
+    for plan in results.study.figures:
+        if plan.kind == "time series" and plan.is_drawn:
+            drawn.setdefault(plan.y, set()).update(run.name for run, _ in _shown_runs(results, plan.where))
+    return drawn
 
 
 def _times(results: StudyResults, plan: FigurePlan, colours: dict[str, int]) -> list[Series]:

@@ -9,7 +9,10 @@ from tfrctrace.base.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-StudyFormat = Literal["html", "csv", "parquet", "json", "markdown", "latex", "svg", "pdf", "png"]
+StudyFormat = Literal["html", "csv", "parquet", "json", "markdown", "latex", "svg", "pdf", "png", "runs"]
+
+SAVED_RUNS: Final = "runs.json.xz"
+"""The file of the form `runs`."""
 
 FORMATS: Final[tuple[StudyFormat, ...]] = get_args(StudyFormat)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.safe_text import markdown_text
-from tfrctrace.study.results.paper_rows import confidence_text, finding_text
+from tfrctrace.study.results.paper_rows import OWN, finding_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ _WIDTH: Final = 100
 def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
     """Return the section of a page with a row for each figure, table and claim of the paper."""
     heads = tuple(
-        Heading(label, numeric=False, is_prose=label not in {"Verdict", "Paper"})
-        for label in ("Figure", "Claim", "Verdict", "Paper", "Ours, and printed values", "Reason")
+        Heading(label, numeric=False, is_prose=label != "Verdict")
+        for label in ("Figure", "Claim", "Verdict", "Ours, printed values, reasons")
     )
     named: set[str] = set()
     shown = []
@@ -32,21 +32,19 @@ def paper_section(study: Study, rows: Sequence[PaperRow]) -> Section:
         # what a figure shows is at its first row
         about = "" if row.figure in named else ". ".join(filter(None, (row.shows, row.setting)))
         named.add(row.figure)
-        confidence = "" if row.confidence is None else confidence_text(row.confidence)
+        notes = (row.paper and f"Paper: {row.paper}", row.reason and f"Reason: {row.reason}")
         cells = (
             Cell(row.figure, back=about),
             Cell(row.claim, back=row.says),
-            Cell(row.verdict, back=confidence),
-            Cell(row.stated),
-            Cell(row.ours, back=f"paper: {row.paper}" if row.paper else ""),
-            Cell(row.reason),
+            Cell(finding_text(row), back=row.stated if row.stated in {"", OWN} else f"paper: {row.stated}"),
+            Cell(row.ours, back=". ".join(filter(None, notes))),
         )
         shown.append(Row(f"paper-{number}", cells))
     caption = (
         f"A verdict is by a test over repeated runs, at {study.confidence:.0%} confidence or more; "
         "one run cannot tell."
     )
-    table = TableView("paper-table", caption, heads, tuple(shown))
+    table = TableView("paper-table", caption, heads, tuple(shown), is_whole=True)
     return Section("paper", "Figures and tables of the paper", tables=(table,))
 
 

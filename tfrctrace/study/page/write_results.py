@@ -6,15 +6,18 @@ import os
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.parsers.csv_text import frame_csv
+from tfrctrace.reports.figures.chart_data import chart_csv
 from tfrctrace.reports.figures.publication import ImageForm, chart_files
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
-from tfrctrace.study.page.charts_and_grids import chart_of, grid_of, label_colours
+from tfrctrace.study.page.charts_and_grids import chart_of, drawn_series, grid_of, label_colours
+from tfrctrace.study.page.output_formats import SAVED_RUNS
 from tfrctrace.study.page.paper_table import paper_markdown
 from tfrctrace.study.page.result_frames import claims_frame, paper_frame, study_json, tests_frame
 from tfrctrace.study.page.study_page import page_of
 from tfrctrace.study.results.paper_rows import paper_rows
+from tfrctrace.study.saved_runs import saved_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,24 +65,36 @@ def _files(
         for image, content in chart_files(chart, images):
             yield f"figures/{chart.key}.{image}", content
     for form in forms:
-        if form in {"csv", "parquet"}:
-            for name, frame in _frames(results):
-                content = parquet_bytes(frame) if form == "parquet" else frame_csv(frame, raw=raw)
-                yield f"{name}.{form}", content
+        yield from _data_files(results, grids, charts, form, raw=raw)
         if form in _TABLES:
             suffix, write = _TABLES[form]
             for grid in grids:
                 yield f"tables/{grid.name}.{suffix}", write(grid).encode(errors="backslashreplace")
-        if form == "csv":
-            for grid in grids:
-                table = comma_separated(grid, raw=raw)
-                yield f"tables/{grid.name}.csv", table.encode(errors="backslashreplace")
         if form == "markdown" and (rows := paper_rows(results)):
             yield "paper.md", paper_markdown(results.study, rows).encode(errors="backslashreplace")
-        if form == "json":
-            yield "study.json", study_json(results).encode(errors="backslashreplace")
         if form == "html":
             yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
+
+
+def _data_files(
+    results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart], form: StudyFormat, *, raw: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Give the path and the content of each file that programs read."""
+    if form in {"csv", "parquet"}:
+        for name, frame in _frames(results):
+            content = parquet_bytes(frame) if form == "parquet" else frame_csv(frame, raw=raw)
+            yield f"{name}.{form}", content
+    if form == "csv":
+        texts = [(f"tables/{grid.name}", comma_separated(grid, raw=raw)) for grid in grids]
+        texts += [(f"figures/{chart.key}", chart_csv(chart, raw=raw)) for chart in charts]
+        for name, text in texts:
+            yield f"{name}.csv", text.encode(errors="backslashreplace")
+    if form == "json":
+        yield "study.json", study_json(results).encode(errors="backslashreplace")
+    if form == "runs":
+        records = list(zip(results.runs, results.records, strict=True))
+        drawn = drawn_series(results)
+        yield SAVED_RUNS, saved_runs(results.study, records, results.run_values, drawn, results.problems)
 
 
 def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP, NO_FLOW
 from tfrctrace.study.file_pattern import typed_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tfrctrace.metrics.statistics.significance import Interval
-    from tfrctrace.study.definition import Value, Where
+    from tfrctrace.study.definition import RunRules, Value, Where
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.results.run_quantities import RunValue
 
@@ -29,6 +30,8 @@ class Cell:
     """One of each run, or of each flow if the quantity keeps them apart."""
     runs: tuple[Run, ...]
     """The run of each value."""
+    repetitions: int
+    """How many of the values are independent: runs, or of several scenarios their repetitions."""
     missing: int
     """How many have no value."""
     reason: str | None
@@ -84,15 +87,21 @@ def make_cell(
     missing: int,
     reasons: Iterable[str | None],
     level: float,
+    cluster: Callable[[Run], str] = attrgetter("name"),
 ) -> Cell:
-    """Return the cell of the values of runs that are `known`, of the quantity and group of `first`."""
+    """Return the cell of the values of runs that are `known`, of the quantity and group of `first`.
+
+    Values of runs with the same `cluster` do not repeat each other, nor do flows of one run.
+    """
     import polars as pl
 
     from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
 
     values = [value for _, value in known]
+    clusters = [cluster(run) for run, _ in known]
     series = pl.Series(values, dtype=pl.Float64)
-    student, bootstrap = mean_interval(series, level=level), bootstrap_interval(series, level=level)
+    student = mean_interval(series, level=level, clusters=clusters)
+    bootstrap = bootstrap_interval(series, level=level, clusters=clusters)
     return Cell(
         scenario=scenario,
         quantity=first.quantity,
@@ -100,12 +109,20 @@ def make_cell(
         unit=first.unit,
         values=tuple(values),
         runs=tuple(run for run, _ in known),
+        repetitions=len(set(clusters)),
         missing=missing,
         reason="; ".join(dict.fromkeys(filter(None, reasons))) or None,
         student=student.within(first.bounds) if student else None,
         bootstrap=bootstrap.within(first.bounds) if bootstrap else None,
         bounds=first.bounds,
     )
+
+
+def cluster_of(run: Run, runs: RunRules) -> str:
+    """Return what a run has in common with those that belong to it in other scenarios; else its name."""
+    if runs.is_paired and runs.repetition is not None:
+        return str(run.parameters[runs.repetition])
+    return run.name
 
 
 def is_same(value: Value | None, wanted: Value) -> bool:

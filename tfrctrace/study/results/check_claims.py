@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.statistics.contrasts import contrast, paired_contrast
+from tfrctrace.metrics.statistics.contrasts import clustered_contrast, contrast, paired_contrast
 from tfrctrace.study.results.cells import Cell, matches
-from tfrctrace.study.results.claim_sides import AmbiguousTermError, rows_of_runs, run_means, sides_of
+from tfrctrace.study.results.claim_sides import (
+    AmbiguousTermError,
+    Sides,
+    clustered_values,
+    rows_of_runs,
+    run_means,
+    sides_of,
+)
+from tfrctrace.study.results.pivot import merge_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,13 +23,15 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.statistics.contrasts import Contrast
     from tfrctrace.study.definition import Expectation, RunRules
     from tfrctrace.study.file.claims import Claim
-    from tfrctrace.study.results.claim_sides import Scenario, Sides
+    from tfrctrace.study.results.claim_sides import Scenario
 
 Finding = Literal["holds", "does not hold", "cannot tell"]
 
 ONE_RUN: Final = "a single run does not show how much runs vary"
 NO_VALUE: Final = "a side has no value"
 NO_SCENARIO: Final = "no scenario has all that is compared"
+NO_RATIO: Final = "a mean is 0, and ratios are of what is above 0"
+OTHER_LEVELS: Final = "the settings have different values of the parameter of the trend"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +105,13 @@ def check_claim(
         sides = list(sides_of(covered, claim, runs.scenario))
     except AmbiguousTermError as error:
         return ClaimVerdict(expectation, (), "cannot tell", None, str(error))
-    checks = tuple(_check(side, claim, runs) for side in sides)
-    if not checks:
+    if not sides:
         return ClaimVerdict(expectation, (), "cannot tell", None, _advised(NO_SCENARIO, advice))
+    checks = (
+        (_check_average(sides, claim, runs, level),)
+        if expectation.share == "average"
+        else tuple(_check(side, claim, runs) for side in sides)
+    )
     finding, confidence = _together(expectation, checks, level)
     reasons = dict.fromkeys(check.reason for check in checks if check.reason)
     why = (
@@ -112,8 +125,8 @@ def _advised(reason: str, advice: str) -> str:
 
 
 def _needed(expectation: Expectation, scenarios: int) -> int:
-    """Return in how many of so many scenarios a claim must hold."""
-    return scenarios if expectation.share == "all" else scenarios // 2 + 1
+    """Return in how many of so many scenarios a claim must hold; the average is one."""
+    return scenarios // 2 + 1 if expectation.share == "most" else scenarios
 
 
 def _together(
@@ -152,17 +165,20 @@ def _check(sides: Sides, claim: Claim, runs: RunRules) -> ClaimCheck:
             cell.reason for cell in sides.cells if isinstance(cell, Cell) and not cell.values and cell.reason
         )
         return ClaimCheck(sides, None, reason="; ".join(reasons) or NO_VALUE)
-    is_in_order = all(claim.holds(before, after) for before, after in pairwise(known))
+    is_in_order = claim.holds(known)
+    if claim.has_ratio:
+        return _clustered_check(sides, clustered_values([sides], runs), claim, is_in_order)
     paired = rows_of_runs(sides, runs)
     if paired is not None and len(paired) < 2:
         return ClaimCheck(sides, is_in_order, reason=ONE_RUN)
-    groups = [run_means(cell) if isinstance(cell, Cell) else [cell] for cell in sides.cells]
+    groups = [list(run_means(cell).values()) if isinstance(cell, Cell) else [cell] for cell in sides.cells]
     tested = [group for group, cell in zip(groups, sides.cells, strict=True) if isinstance(cell, Cell)]
     if paired is None and min(map(len, tested)) < 2:
         return ClaimCheck(sides, is_in_order, reason=ONE_RUN)
-    values = _Values(groups, paired)
-    p_holds, p_contrary = claim.p_values(values.contrast, len(groups))
+    values = _Values(groups, None if paired is None else list(paired.values()))
+    found = claim.p_values(values.contrast, len(groups))
     name = "paired t" if paired is not None else "Welch's t" if len(tested) > 1 else "Student's t"
+    p_holds, p_contrary = found or (None, None)
     return ClaimCheck(
         sides,
         is_in_order,
@@ -173,6 +189,52 @@ def _check(sides: Sides, claim: Claim, runs: RunRules) -> ClaimCheck:
     )
 
 
+def _check_average(settings: Sequence[Sides], claim: Claim, runs: RunRules, level: float) -> ClaimCheck:
+    """Check a claim of the means over all settings that have what it compares.
+
+    What repeats are the repetitions: ten placements with seven settings each are ten, not seventy.
+    """
+    levels = settings[0].levels
+    cells = [
+        merge_cells([one for one in column if isinstance(one, Cell)], level, runs)
+        if isinstance(column[0], Cell)
+        else column[0]
+        for column in zip(*(one.cells for one in settings), strict=False)
+    ]
+    common = set(settings[0].scenario).intersection(*(one.scenario for one in settings))
+    sides = Sides(tuple(pair for pair in settings[0].scenario if pair in common), tuple(cells), levels)
+    if any(one.levels != levels for one in settings):
+        return ClaimCheck(sides, None, reason=OTHER_LEVELS)
+    groups = clustered_values(settings, runs)
+    if not all(groups):
+        return ClaimCheck(sides, None, reason=NO_VALUE)
+    means = [sum(value for _, value in group) / len(group) for group in groups]
+    return _clustered_check(sides, groups, claim, claim.holds(means))
+
+
+def _clustered_check(
+    sides: Sides,
+    groups: Sequence[Sequence[tuple[str | None, float]]],
+    claim: Claim,
+    is_in_order: bool | None,
+) -> ClaimCheck:
+    """Check a claim of values that stand after their clusters, which are what repeats."""
+
+    def contrast_of(weights: Sequence[float], *, of_logs: bool = False) -> Contrast | None:
+        return clustered_contrast(groups, weights, of_logs=of_logs)
+
+    clusters = [{cluster for cluster, _ in group} - {None} for group in groups]
+    repeated = tuple(map(len, filter(None, clusters)))
+    if not all(groups) or min(repeated) < 2:
+        return ClaimCheck(sides, is_in_order, reason=ONE_RUN if all(groups) else NO_VALUE)
+    found = claim.p_values(contrast_of, len(groups))
+    if found is None:
+        return ClaimCheck(sides, is_in_order, reason=NO_RATIO)
+    p_holds, p_contrary = found
+    name = "cluster-robust t of logarithms" if claim.has_ratio else "cluster-robust t"
+    return ClaimCheck(sides, is_in_order, f"{name}{claim.test}", repeated, p_holds, p_contrary)
+
+
 @dataclass(frozen=True, slots=True)
 class _Values:
     """The values of runs on each side; in `paired` one row for each run, if they are paired."""
@@ -180,17 +242,13 @@ class _Values:
     groups: Sequence[Sequence[float]]
     paired: Sequence[Sequence[float]] | None
 
-    def contrast(self, weights: Sequence[float]) -> Contrast:
-        """Return the weighted sum of the sides; a number has no error."""
+    def contrast(self, weights: Sequence[float], *, of_logs: bool = False) -> Contrast | None:
+        """Return the weighted sum of the sides; a number has no error. Ratios are of clusters alone."""
+        if of_logs:
+            return None
         if self.paired is not None:
-            found = paired_contrast(self.paired, weights)
-        else:
-            pairs = zip(self.groups, weights, strict=True)
-            # a number counts as two runs that do not vary
-            used = [
-                (group if len(group) > 1 else [group[0]] * 2, weight) for group, weight in pairs if weight
-            ]
-            found = contrast([group for group, _ in used], [weight for _, weight in used])
-        if found is None:
-            raise ValueError("fewer than two runs")
-        return found
+            return paired_contrast(self.paired, weights)
+        pairs = zip(self.groups, weights, strict=True)
+        # a number counts as two runs that do not vary
+        used = [(group if len(group) > 1 else [group[0]] * 2, weight) for group, weight in pairs if weight]
+        return contrast([group for group, _ in used], [weight for _, weight in used])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.file.claims import Number, terms
-from tfrctrace.study.results.cells import Cell, matches, sorted_values
+from tfrctrace.study.results.cells import Cell, cluster_of, matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,8 +101,8 @@ def _by_scenario(
     return found
 
 
-def rows_of_runs(sides: Sides, runs: RunRules) -> list[tuple[float, ...]] | None:
-    """Return a row of values for each run, or repetition, that all sides have; None if sides are not paired.
+def rows_of_runs(sides: Sides, runs: RunRules) -> dict[str, tuple[float, ...]] | None:
+    """Return a row of values by each run, or repetition, that all sides have; None if sides are not paired.
 
     Sides in the same runs are always paired. Those of different scenarios are by their repetition, if the
     study says so.
@@ -121,14 +121,40 @@ def rows_of_runs(sides: Sides, runs: RunRules) -> list[tuple[float, ...]] | None
     if any(len(set(own)) < len(own) for own in keys):
         return None  # several values of a run, one for each flow
     values = [dict(zip(own, cell.values, strict=True)) for own, cell in zip(keys, cells, strict=True)]
-    return [
-        tuple(value[key] for value in values) for key in values[0] if all(key in value for value in values)
-    ]
+    return {
+        key: tuple(value[key] for value in values)
+        for key in values[0]
+        if all(key in value for value in values)
+    }
 
 
-def run_means(cell: Cell) -> list[float]:
-    """Return one value of each run: flows of one run do not repeat it."""
+def clustered_values(settings: Sequence[Sides], runs: RunRules) -> list[list[tuple[str | None, float]]]:
+    """Return the values of each side in all `settings`, each after what it has in common with others.
+
+    Where sides are paired only repetitions that all of them have count. A number has no cluster.
+    """
+    found: list[list[tuple[str | None, float]]] = [[] for _ in settings[0].cells]
+    for sides in settings:
+        names = {
+            run.name: cluster_of(run, runs)
+            for cell in sides.cells
+            if isinstance(cell, Cell)
+            for run in cell.runs
+        }
+        paired = rows_of_runs(sides, runs)
+        for place, (own, cell) in enumerate(zip(found, sides.cells, strict=True)):
+            if not isinstance(cell, Cell):
+                own[:] = [(None, cell)]
+            elif paired is None:
+                own += [(names[name], value) for name, value in run_means(cell).items()]
+            else:
+                own += [(names.get(key, key), row[place]) for key, row in paired.items()]
+    return found
+
+
+def run_means(cell: Cell) -> dict[str, float]:
+    """Return one value by the name of each run: flows of one run do not repeat it."""
     by_run: dict[str, list[float]] = {}
     for run, value in zip(cell.runs, cell.values, strict=True):
         by_run.setdefault(run.name, []).append(value)
-    return [math.fsum(values) / len(values) for values in by_run.values()]
+    return {name: math.fsum(values) / len(values) for name, values in by_run.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.parsers.sources import natural_key
@@ -23,6 +24,9 @@ _MOST_CHECKS: Final = 6
 
 _MOST_VALUES: Final = 8
 """Published values of a figure that are shown; its table and drawing have all."""
+
+OWN: Final = "own question"
+"""What the paper states of a claim that is not its own."""
 
 _SURE: Final = 0.9995
 
@@ -77,7 +81,7 @@ def _rows_of_figure(
     results: StudyResults, name: str, plans: Sequence[FigurePlan | TablePlan]
 ) -> Iterator[PaperRow]:
     shows = _joined(plan.title for plan in plans)
-    setting = _joined(plan.paper.setting for plan in plans)
+    setting = _joined(_set_ups(plan) for plan in plans)
     reason = _joined(plan.paper.reason for plan in plans)
     states = _joined(plan.paper.states for plan in plans)
     published = [reference for reference in results.study.references if reference.figure == name]
@@ -112,6 +116,12 @@ def _rows_of_figure(
         )
 
 
+def _set_ups(plan: FigurePlan | TablePlan) -> str:
+    """Return the set-up of the paper, and what this study has instead."""
+    paper, here = plan.paper.setting, plan.paper.set_up
+    return "; ".join(filter(None, (paper, here and f"here: {here}")))
+
+
 def _joined(texts: Iterator[str]) -> str:
     return "; ".join(dict.fromkeys(filter(None, texts)))
 
@@ -119,7 +129,7 @@ def _joined(texts: Iterator[str]) -> str:
 def stated_text(verdict: ClaimVerdict) -> str:
     """Return what the paper states of a claim."""
     stated = verdict.expectation.holds_in_paper
-    return "own question" if stated is None else "holds" if stated else "does not hold"
+    return OWN if stated is None else "holds" if stated else "does not hold"
 
 
 def finding_text(verdict: ClaimVerdict | PaperRow) -> str:
@@ -153,27 +163,33 @@ def ours_text(verdict: ClaimVerdict) -> str:
     """Return the values that a claim compares, in each scenario; those that are not as claimed first."""
     checks = sorted(verdict.checks, key=lambda check: check.is_in_order is True)
     fixed = {name for name, values in verdict.expectation.where.items() if len(values) == 1}
-    shown = [check_text(check, fixed) for check in checks[:_MOST_CHECKS]]
+    joints = verdict.expectation.claim.joints
+    shown = [check_text(check, joints, fixed) for check in checks[:_MOST_CHECKS]]
     more = [f"and {len(checks) - _MOST_CHECKS} more"] if len(checks) > _MOST_CHECKS else []
     return "; ".join([*shown, *more])
 
 
-def check_text(check: ClaimCheck, fixed: Collection[str] = ()) -> str:
+def check_text(check: ClaimCheck, joints: Sequence[str], fixed: Collection[str] = ()) -> str:
     """Return the values of one scenario: `queue = red: 326 ± 74 kbit/s against 272 ± 76 kbit/s (3 runs)`.
 
-    Parameters that are `fixed` by the claim are not repeated.
+    `joints` are between the values; parameters that are `fixed` by the claim are not repeated.
     """
-    pairs = zip(check.sides.levels or ("",) * len(check.sides.cells), check.sides.cells, strict=True)
+    cells = [cell for cell in check.sides.cells if isinstance(cell, Cell)]
     sides = [
         estimate_text(estimate_of(cell), cell.unit) + (f" at {at}" if at else "")
-        for at, cell in pairs
-        if isinstance(cell, Cell)
+        for at, cell in zip(check.sides.levels or ("",) * len(cells), cells, strict=True)
     ]
-    joint = ", " if check.sides.levels else " against "
-    runs = sorted({len(cell.runs) for cell in check.sides.cells if isinstance(cell, Cell)})
-    shown = f"{joint.join(sides)} ({enumerated(list(map(str, runs)))} {'run' if runs == [1] else 'runs'})"
+    # a number, which the claim has, is not repeated
+    between = (joints or (", ",) * len(sides))[: len(sides) - 1]
+    values = "".join(chain.from_iterable(zip_longest(sides, between, fillvalue="")))
+    *fewer, most = dict.fromkeys(_counted_runs(cell) for cell in sorted(cells, key=_number_of_values))
+    shown = f"{values} ({enumerated([*(one.removesuffix(' runs') for one in fewer), most])})"
     where = scenario_text([(name, value) for name, value in check.scenario if name not in fixed])
     return f"{where}: {shown}" if where else shown
+
+
+def _number_of_values(cell: Cell) -> int:
+    return len(cell.values)
 
 
 def estimate_of(cell: Cell) -> Estimate:
@@ -202,9 +218,9 @@ def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[s
         ]
         unit = own[0].unit if own else _unit(results, reference)
         name = _place_text(reference, common)
-        merged = merge_cells(own, results.study.confidence) if own else None
+        merged = merge_cells(own, results.study.confidence, results.study.runs) if own else None
         mean = "no run" if merged is None else estimate_text(estimate_of(merged), unit)
-        runs = f" ({counted(len(merged.values), 'run')})" if merged else ""
+        runs = f" ({_counted_runs(merged)})" if merged else ""
         ours.append(f"{name} {mean}{runs}")
         theirs.append(f"{name} {estimate_text(Estimate(value=reference.value), unit)}")
     if len(published) > _MOST_VALUES:
@@ -212,6 +228,12 @@ def _published(results: StudyResults, published: Sequence[Reference]) -> tuple[s
     sources = dict.fromkeys(one.source for one in published if one.source != one.figure)
     note = f" ({'; '.join(sources)})" if sources else ""
     return "; ".join(ours), "; ".join(theirs) + note
+
+
+def _counted_runs(cell: Cell) -> str:
+    """Return of how many runs a mean is, and how many of them repeat it."""
+    runs = counted(len(cell.values), "run")
+    return runs if cell.repetitions == len(cell.values) else f"{runs} of {cell.repetitions} repetitions"
 
 
 def _common_conditions(published: Sequence[Reference]) -> set[str]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP
-from tfrctrace.study.results.cells import Cell, is_same, make_cell, matches, sorted_values
+from tfrctrace.study.results.cells import Cell, cluster_of, is_same, make_cell, matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfrctrace.study.definition import Reference, Value, Where
+    from tfrctrace.study.definition import Reference, RunRules, Value, Where
 
 ALL: str = "all"
 """The group of what is about all flows."""
@@ -36,6 +36,7 @@ def pivot(
     where: Where,
     references: Sequence[Reference],
     level: float,
+    runs: RunRules,
 ) -> list[PivotCell]:
     """Return a quantity by the values of `axes`, in order of these.
 
@@ -55,7 +56,10 @@ def pivot(
     every = [cell for cell in cells if cell.quantity == quantity and cell.has_flows]
     placed = [
         PivotCell(
-            at, rest, merge_cells(members, level), _reported_value(members, references, quantity, every)
+            at,
+            rest,
+            merge_cells(members, level, runs),
+            _reported_value(members, references, quantity, every),
         )
         for (at, rest), members in parts.items()
     ]
@@ -69,8 +73,8 @@ def _value(cell: Cell, axis: str) -> Value:
     return ALL if value is None else value
 
 
-def merge_cells(cells: Sequence[Cell], level: float) -> Cell:
-    """Return one cell with the values of all."""
+def merge_cells(cells: Sequence[Cell], level: float, runs: RunRules) -> Cell:
+    """Return one cell with the values of all: of a paired study the repetitions are what varies."""
     first = cells[0]
     if len(cells) == 1:
         return first
@@ -86,6 +90,7 @@ def merge_cells(cells: Sequence[Cell], level: float) -> Cell:
         missing=sum(cell.missing for cell in cells),
         reasons=[cell.reason for cell in cells],
         level=level,
+        cluster=lambda run: cluster_of(run, runs),
     )
 
 
