@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from scenario import CONTROLLERS, DURATION_S, LIMITS, Scenario, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 HERE: Final = Path(__file__).resolve().parent
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "tfrctrace-farm"
@@ -71,7 +71,7 @@ def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], t
     init.chmod(0o755)
     words = [
         str(kernel), "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
-        "con=null", "con0=null,fd:1", "quiet", f"umid=farm-{os.getpid()}-{folder.name}", *parameters,
+        "con=null", "con0=null,fd:1", "quiet", f"umid=farm-{os.getpid()}-{'-'.join(folder.parts[-3:])}", *parameters,
     ]  # fmt: skip
     with (folder / "console.txt").open("wb") as console:
         process = subprocess.Popen(
@@ -89,9 +89,8 @@ def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], t
         raise RunFailedError(f"the kernel ended early: see {folder / 'console.txt'}")
 
 
-def make(scenario: Scenario, runs: Path, kernel: tuple[Path, Path], parameters: Sequence[str] = ()) -> str:
-    """Make one run, unless it is there; return what was done."""
-    folder = runs / scenario.name
+def make(scenario: Scenario, folder: Path, kernel: tuple[Path, Path], parameters: Sequence[str] = ()) -> str:
+    """Make the run of a folder, unless it is there; return what was done."""
     if (folder / "done").exists():
         return "there"
     for attempt in range(1, TRIES + 1):
@@ -106,6 +105,26 @@ def make(scenario: Scenario, runs: Path, kernel: tuple[Path, Path], parameters: 
         else:
             return "made"
     return "failed"
+
+
+def make_all(
+    folders: Mapping[Path, Scenario], kernel: tuple[Path, Path], parameters: Sequence[str], jobs: int
+) -> int:
+    """Make the runs of all folders, so many at a time, with progress; return how many failed."""
+    began, failed = time.monotonic(), 0
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = {
+            pool.submit(make, scenario, folder, kernel, parameters): folder
+            for folder, scenario in folders.items()
+        }
+        for done, future in enumerate(as_completed(waiting), 1):
+            result = future.result()
+            failed += result.startswith("failed")
+            left_s = (time.monotonic() - began) / done * (len(waiting) - done)
+            name = waiting[future].name
+            print(f"{done} of {len(waiting)}  {name}  {result}  ({left_s / 60:.0f} min left)",
+                  file=sys.stderr, flush=True)  # fmt: skip
+    return failed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,19 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     kernel = find_kernel(asked.kernel)
     runs = asked.runs_folder.resolve()
-    began, failed = time.monotonic(), 0
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        waiting = {
-            pool.submit(make, scenario, runs, kernel, asked.parameter): scenario for scenario in scenarios
-        }
-        for done, future in enumerate(as_completed(waiting), 1):
-            result = future.result()
-            failed += result.startswith("failed")
-            passed_s = time.monotonic() - began
-            left_s = passed_s / done * (len(waiting) - done)
-            print(f"{done} of {len(waiting)}  {waiting[future].name}  {result}  ({left_s / 60:.0f} min left)",
-                  file=sys.stderr, flush=True)  # fmt: skip
-    return 1 if failed else 0
+    folders = {runs / scenario.name: scenario for scenario in scenarios}
+    return 1 if make_all(folders, kernel, asked.parameter, asked.jobs) else 0
 
 
 if __name__ == "__main__":
