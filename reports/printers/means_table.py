@@ -14,7 +14,7 @@ from tfrctrace.reports.safe_text import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _PREFIXED: Final = frozenset({"bit/s", "bytes"})
@@ -54,31 +54,41 @@ class Grid:
 
 def markdown(grid: Grid) -> str:
     """Return a table of GitHub's Markdown."""
-    heads = [*grid.axes, *_headings(grid)]
-    ruled = ["---", *("---:" for _ in heads[1:])]
-    lines = [heads, ruled, *([*axes, *cells] for axes, cells in _texts(grid))]
-    title = markdown_text(grid.title)
+    rows = [(*axes, *cells) for axes, cells in _texts(grid)]
+    return text_markdown(grid.title, (*grid.axes, *_headings(grid)), rows, numbers_from=1)
+
+
+def text_markdown(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers_from: int | None = None
+) -> str:
+    """Return rows of texts as a table of GitHub's Markdown; columns of numbers are aligned to the right."""
+    ruled = ["---" if numbers_from is None or place < numbers_from else "---:" for place in range(len(heads))]
+    lines = [heads, ruled, *rows]
     body = "\n".join(
         "| " + " | ".join(markdown_text(cell) if line is not ruled else cell for cell in line) + " |"
         for line in lines
     )
-    return f"{title}\n\n{body}\n"
+    return f"{markdown_text(title)}\n\n{body}\n"
 
 
 def latex(grid: Grid) -> str:
     """Return a `tabular` in a `table`; it needs no package."""
-    heads = [*grid.axes, *_headings(grid)]
-    columns = "l" * len(grid.axes) + "r" * (len(heads) - len(grid.axes))
-    lines = [
-        " & ".join(map(_escaped_latex, line)) + r" \\"
-        for line in ([*axes, *cells] for axes, cells in _texts(grid))
-    ]
+    rows = [(*axes, *cells) for axes, cells in _texts(grid)]
+    return text_latex(grid.name, grid.title, (*grid.axes, *_headings(grid)), rows, len(grid.axes))
+
+
+def text_latex(
+    name: str, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int | None = None
+) -> str:
+    """Return rows of texts as a `tabular` in a `table`; columns after the first `texts` are numbers."""
+    named = len(heads) if texts is None else texts
+    lines = [" & ".join(map(_escaped_latex, line)) + r" \\" for line in rows]
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{_escaped_latex(grid.title)}}}",
-            rf"\label{{tab:{grid.name}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
+            rf"\caption{{{_escaped_latex(title)}}}",
+            rf"\label{{tab:{name}}}",
+            rf"\begin{{tabular}}{{{'l' * named + 'r' * (len(heads) - named)}}}",
             r"\hline",
             " & ".join(map(_escaped_latex, heads)) + r" \\",
             r"\hline",

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 def experiment(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="The study, a TOML file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="The study: a TOML file, or `bcp133` for that of RFC 9743.",
+            show_default=False,
+        ),
     ],
     *,
     runs: Annotated[
@@ -72,13 +77,18 @@ def experiment(
     from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import chosen_workers
-    from tfrctrace.study.file.study_file import read_study
+    from tfrctrace.study.file.study_file import find_study, read_study
     from tfrctrace.study.page.write_results import write_results
     from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
     workers = chosen_workers(executor, jobs)
-    plan = read_study(study, runs=runs, allow_code=allow_code)
+    path = find_study(study)
+    if path != study and runs is None:
+        raise UsageError(
+            f"the study `{study}` has no runs of its own", hint="name their folder: `--runs DIR`"
+        )
+    plan = read_study(path, runs=runs, allow_code=allow_code)
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
@@ -113,10 +123,11 @@ def experiment(
 def _print_findings(results: StudyResults) -> None:
     """Print the rows of the paper, and the findings of all other claims."""
     from tfrctrace.base.errors import printable
+    from tfrctrace.study.page.criteria_tables import criteria_lines
     from tfrctrace.study.page.paper_table import paper_lines
     from tfrctrace.study.results.paper_rows import finding_text, ours_text, paper_rows
 
-    for line in paper_lines(paper_rows(results)):
+    for line in (*criteria_lines(results), *paper_lines(paper_rows(results))):
         print(printable(line))
     for verdict in results.verdicts:
         unexpected = verdict.expectation.is_required and not verdict.is_as_expected

@@ -12,9 +12,11 @@ from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.find_runs import find_runs
 from tfrctrace.study.left_out import left_out_notes
+from tfrctrace.study.place_of_run import without_wrong_places
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
+from tfrctrace.study.results.judge import judge
 from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.study.run_record import study_record, study_tasks
 from tfrctrace.trace.labels import parse_rule
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.check_claims import ClaimVerdict
     from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.results.judge import Judgement
     from tfrctrace.study.results.run_quantities import RunValue
 
 
@@ -50,6 +53,8 @@ class StudyResults:
     cells: list[Cell]
     tests: list[TestResult]
     verdicts: list[ClaimVerdict]
+    judgements: list[Judgement]
+    """Of each criterion and algorithm, if the study judges."""
     problems: list[Problem]
 
     def read(self) -> Iterator[tuple[Run, StudyRecord]]:
@@ -165,6 +170,9 @@ def perform(
     records = list(map(study_record, measured.records))
     if not any(records):
         raise InputError(problems)
+    if study.judging is not None:
+        records, of_other_places = without_wrong_places(runs, records, study.judging)
+        problems += of_other_places
     plans = [rule.measure or study.measure for rule in study.runs.rules]
     labels = list(dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels))
     values = [
@@ -192,6 +200,7 @@ def perform(
             check_claim(cells, expectation, study.runs, study.confidence, study.cannot_tell)
             for expectation in study.expectations
         ],
+        judgements=[] if study.judging is None else judge(cells, study.judging, study.confidence),
         problems=[
             *problems,
             *_several_sets(runs, records),
