@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfrctrace.base.errors import InputError, input_problem
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
+from tfrctrace.study.competing_groups import compared_groups, competition_notes
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.find_runs import find_runs
 from tfrctrace.study.left_out import left_out_notes
@@ -168,11 +169,11 @@ def perform(
     measured = measure_runs(tasks, workers=workers, store=cache, force=force, progress=progress)
     problems += merge_problems(measured, needed_once=True)
     records = list(map(study_record, measured.records))
-    if not any(records):
-        raise InputError(problems)
     if study.judging is not None:
         records, of_other_places = without_wrong_places(runs, records, study.judging)
         problems += of_other_places
+    if not any(records):
+        raise InputError(problems)
     plans = [rule.measure or study.measure for rule in study.runs.rules]
     labels = list(dict.fromkeys(parse_rule(rule).label for plan in plans for rule in plan.labels))
     values = [
@@ -204,6 +205,7 @@ def perform(
         problems=[
             *problems,
             *_several_sets(runs, records),
+            *competition_notes(compared_groups(study, records), [run.name for run in runs], records),
             *left_out_notes([run.name for run in runs], records, study.quantities),
         ],
     )

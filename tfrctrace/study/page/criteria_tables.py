@@ -29,7 +29,7 @@ _WORDS: Final = {
     ("performance", "worse"): "does worse",
     ("performance", "no worse"): "does no worse",
 }
-_COLOURS: Final = {"worse": 0, "no worse": 2, "cannot tell": 1, "not judged": REST}
+_COLOURS: Final = {"worse": 1, "no worse": 2, "cannot tell": 0, "not judged": REST}
 
 
 def verdict_text(one: Judgement) -> str:
@@ -148,27 +148,34 @@ _EVIDENCE: Final = (
 
 
 def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[str, ...]]:
-    """Give a row of texts for each judgement; a criterion that no run answers has one."""
+    """Give a row of texts for each judgement, and one for all algorithms that lack the same."""
     for members in by_criterion(judgements):
-        for one in members[:1] if members[0].criterion.reason else members:
-            criterion = one.criterion
-            cells = [] if one.cell is None else [one.cell, *one.references.values()]
-            p_value = one.p_corrected
+        lacking: dict[str, list[str]] = {}
+        for one in members:
+            if one.cell is None:
+                lacking.setdefault(one.reason, []).append(one.algorithm)
+                continue
+            criterion, cells = one.criterion, [one.cell, *one.references.values()]
             yield (
                 criterion.section,
                 criterion.title,
                 criterion.place,
                 criterion.metric,
-                "all" if criterion.reason else one.algorithm,
+                one.algorithm,
                 _value_text(one),
                 _against_text(one),
                 _margin_text(criterion),
                 _harm_text(one),
                 "/".join(str(len(cell.runs)) for cell in cells),
-                "" if p_value is None else f"{p_value:.2g}",
+                "" if one.p_corrected is None else f"{one.p_corrected:.2g}",
                 verdict_text(one),
                 one.reason,
             )
+        criterion = members[0].criterion
+        for reason, names in lacking.items():
+            about = (criterion.section, criterion.title, criterion.place, criterion.metric)
+            named = "all" if len(names) == len(members) else ", ".join(names)
+            yield (*about, named, *[""] * 6, "not judged", reason)
 
 
 def _evidence(judgements: Sequence[Judgement]) -> TableView:

@@ -53,9 +53,9 @@ def judge(cells: Sequence[Cell], judging: Judging, level: float) -> list[Judgeme
 
     p values are corrected over the criteria of each algorithm.
     """
-    known = sorted_values(cell.scenario[judging.parameter] for cell in cells)
+    there = [str(name) for name in sorted_values(cell.scenario[judging.parameter] for cell in cells)]
     found: list[Judgement] = []
-    for algorithm in map(str, known):
+    for algorithm in sorted(there, key=lambda name: name not in judging.references):
         own = [_judged(cells, judging, criterion, algorithm) for criterion in judging.criteria]
         tested = [one.p_value for one in own if one.p_value is not None]
         corrected = iter(benjamini_hochberg(tested))
