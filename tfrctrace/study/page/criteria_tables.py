@@ -193,28 +193,39 @@ def _evidence(judgements: Sequence[Judgement]) -> TableView:
     return TableView("evidence-table", caption, heads, rows)
 
 
+PLACE_HEADS: Final = ("scenario", "path", "flows", "tc")
+PLACE_LEGEND: Final = (
+    "IN is the interface of the bottleneck towards the receiver, OUT one beyond it, BACK one of the way "
+    "back; times are since the start of the run."
+)
+
+
+def place_texts(place: Place, judging: Judging) -> tuple[str, ...]:
+    """Return what a scenario is: its name, its path, its flows and the commands that make it."""
+    flows = "; ".join(_flow_texts(place, judging))
+    return place.name, f"{place.says}: {place.path_text()}", flows, "; ".join(tc_commands(place))
+
+
 def _places(judging: Judging) -> TableView:
     heads = tuple(
-        Heading(name, numeric=False, is_prose=name != "Scenario")
-        for name in ("Scenario", "Path", "Flows", "tc")
+        Heading(name.capitalize(), numeric=False, is_prose=name != "scenario") for name in PLACE_HEADS
     )
     rows = tuple(
-        Row(
-            f"place-{place.name}",
-            (
-                Cell(place.name, back=place.says),
-                Cell(place.path_text()),
-                Cell("; ".join(_flow_texts(place, judging))),
-                Cell("; ".join(tc_commands(place))),
-            ),
-        )
-        for place in judging.places
+        Row(f"place-{place.name}", tuple(map(Cell, place_texts(place, judging)))) for place in judging.places
     )
-    caption = (
-        "IN is the interface of the bottleneck towards the receiver, OUT one beyond it, BACK one of the way "
-        "back; times are since the start of the run."
-    )
-    return TableView("places-table", caption, heads, rows)
+    return TableView("places-table", PLACE_LEGEND, heads, rows)
+
+
+CRITERION_HEADS: Final = ("section", "criterion", "scenario", "metric", "worse")
+
+
+def criterion_texts(criterion: Criterion) -> tuple[str, ...]:
+    """Return what a criterion asks, and by how much worse is worse; or why it is not measured."""
+    if criterion.reason:
+        return criterion.section, criterion.title, "", "", f"not judged: {criterion.reason}"
+    worse = "" if criterion.worse is None else {">": "higher", "<": "lower"}[criterion.worse.sign]
+    beyond = f"than {criterion.limit:g}" if criterion.limit is not None else _margin_text(criterion)
+    return criterion.section, criterion.title, criterion.place, criterion.metric, f"{worse} {beyond}".strip()
 
 
 def _flow_texts(place: Place, judging: Judging) -> Iterator[str]:
