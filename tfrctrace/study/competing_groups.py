@@ -27,15 +27,13 @@ def competition_notes(
     pairs: Collection[tuple[str, str]], names: Sequence[str], records: Sequence[StudyRecord | None]
 ) -> Iterator[Problem]:
     """Give a note for each pair of groups whose flows were active together in a run."""
+    # both sides of a comparison may be of the same runs
+    read = {name: record for name, record in zip(names, records, strict=True) if record is not None}
     for one, other in pairs:
-        together = [
-            name
-            for name, record in zip(names, records, strict=True)
-            if record is not None and {one, other} <= _competing(record)
-        ]
+        together = [name for name, record in read.items() if {one, other} <= _competing(record)]
         if together:
             message = (
-                f"`{one}` and `{other}` were active together in {len(together)} of {len(records)} runs: "
+                f"`{one}` and `{other}` were active together in {len(together)} of {len(read)} runs: "
                 "if they shared a bottleneck, a difference shows how they compete, not what each does alone"
             )
             yield input_problem(together[0], "competing_groups", message, severity="note", hint=_HINT)

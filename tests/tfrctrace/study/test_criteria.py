@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tfrctrace.base.errors import InputError
@@ -14,6 +16,7 @@ from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.judge import judge
 from tfrctrace.study.results.run_quantities import RunValue
 
+STUDY = Path(__file__).parents[2] / "data" / "study"
 INSTALLED = read_study(find_study("bcp133"))
 
 JUDGING = """
@@ -248,3 +251,23 @@ def test_a_run_of_another_study_is_not_judged(perform_study, tmp_path, study_fol
     done = perform_study("bcp133", "--runs", tmp_path / "runs", "-o", tmp_path / "results")
     assert done.status == 3
     assert "is not of `alone`: it has 0 flows `newcomer`, not 1, so it is left out" in done.err
+
+
+def test_groups_that_competed_are_noted(run_in, tmp_path):
+    runs = STUDY / "runs"
+    done = run_in(
+        tmp_path, "compare", f"{runs}/red-n2-*", f"{runs}/red-n2-*", "--groups", "tfrc:tcp",
+        "-m", "rate_bps", "--basis", "received", "--cache", "none", "--jobs", "1",
+    )  # fmt: skip
+    assert done.status == 0
+    assert "`tfrc` and `tcp` were active together in 3 of 3 runs" in done.err
+
+
+def test_groups_of_different_runs_did_not_compete(run_in, tmp_path):
+    runs = STUDY / "runs"
+    done = run_in(
+        tmp_path, "compare", f"{runs}/red-n2-*", f"{runs}/droptail-n2-*", "-m", "rate_bps",
+        "--basis", "received", "--cache", "none", "--jobs", "1",
+    )  # fmt: skip
+    assert done.status == 0
+    assert "active together" not in done.err
