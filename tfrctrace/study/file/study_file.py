@@ -14,7 +14,7 @@ from tfrctrace.base.errors import FilterError, InputError, UsageError, input_pro
 from tfrctrace.base.toml import listed, number, optional_text, read_toml, refuse_unknown, table_of, text
 from tfrctrace.study.definition import Study
 from tfrctrace.study.file.claims_and_references import ClaimParser, check_figures
-from tfrctrace.study.file.criteria import judging_of
+from tfrctrace.study.file.judging import judging_of
 from tfrctrace.study.file.named_values import with_values
 from tfrctrace.study.file.names import OutputNames, refuse_twice, unknown
 from tfrctrace.study.file.outputs import OutputParser
