@@ -79,7 +79,7 @@ def program(monkeypatch):
     folder = ROOT / "evaluation" / "bcp133"
     for path in (ROOT / "sample_traces" / "studies", ROOT / "evaluation" / "kernel_farm", folder):
         monkeypatch.syspath_prepend(str(path))
-    names = ("kernels", "simulations", "simulation", "run", "scenario")
+    names = ("kernels", "simulations", "simulation", "boot", "scenario")
     for name in names:
         sys.modules.pop(name, None)
     import kernels

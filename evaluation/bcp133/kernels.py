@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 FARM: Final = Path(__file__).resolve().parents[1] / "kernel_farm"
 sys.path.insert(0, str(FARM))
 
-from run import find_kernel, make_all  # noqa: E402
+from boot import find_kernel, make_all  # noqa: E402
 from scenario import CONTROLLERS, FRAME_BYTES, Application, Scenario, Sender, draw_networks  # noqa: E402
 
 if TYPE_CHECKING:

@@ -116,7 +116,8 @@ def run(scenario: Scenario) -> None:
     captures = [capture(*place, name) for name, place in places.items()]
     connections = [Connection("flow", "a", "b", scenario.sender)]
     connections += [
-        Connection(f"competitor-{n}", scenario.competitors_from, "b", one) for n, one in enumerate(scenario.competitors)
+        Connection(f"competitor-{n}", scenario.competitors_from, "b", one)
+        for n, one in enumerate(scenario.competitors)
     ]
     if scenario.backwards is not None:
         connections.append(Connection("backwards", "b", "a", scenario.backwards))

@@ -55,8 +55,8 @@ def _wrong(record: StudyRecord, place: Place) -> Iterator[str]:
     for label, number in wanted.items():
         if there[label] != number:
             yield f"it has {counted(there[label], 'flow')} `{label}`, not {number}"
-    for label in there.keys() - wanted.keys():
-        yield f"it has flows `{label}`"
+    for other in there.keys() - wanted.keys():
+        yield f"it has flows `{other}`"
     numbers = [flow.numbers for flow in record.flows]
     starts = [one["start_ns"] for one in numbers if one["start_ns"] is not None]
     ends = [one["end_ns"] for one in numbers if one["end_ns"] is not None]
