@@ -108,6 +108,10 @@ def test_names_that_are_no_study_of_the_program_are_paths():
         ('alone = "home"', 'alone = "away"', "there is no `away`"),
         ('quantity = "loss"', 'quantity = "delay"', "there is no `delay`"),
         ('scenario = "home"', 'scenario = "away"', "there is no `away`"),
+        ('["reno", "cubic"]', "[]", "names none"),
+        ('["reno", "cubic"]', '["reno", "reno"]', "more than one reference `reno`"),
+        ('group = "own"', "", "needs a `group`"),
+        ('group = "own"', 'group = "other"', "there is no `other`"),
         ("margin = 1.5", "margin = 0.5", "`margin` is below 1"),
         ("margin = 1.5", "", "needs a `limit`, or a `margin`"),
         ('reason = "no run shows it"', "", "`reason` must be a non-empty string"),
@@ -173,6 +177,17 @@ def test_without_a_reference_nothing_is_judged(study):
     assert {one.verdict for one in found} == {"not judged"}
     assert "no run of cubic in `home`" in {one.reason for one in found}
     assert "no run shows it" in {one.reason for one in found}
+
+
+def test_the_only_reference_is_compared_with_none(study):
+    judging = study(JUDGING.replace('["reno", "cubic"]', '["reno"]')).judging
+    found = {
+        one.algorithm: one
+        for one in judge(cells_of(reno=RENO, new=RENO), judging, 0.95)
+        if one.criterion.place
+    }
+    assert (found["reno"].verdict, found["reno"].reason) == ("not judged", "it is the only reference")
+    assert found["new"].verdict == "no worse"
 
 
 def test_words_of_a_verdict_are_about_harm(study):

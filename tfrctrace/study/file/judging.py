@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.base.toml import Table
+    from tfrctrace.runs.quantity import Quantity
     from tfrctrace.study.criteria import About
     from tfrctrace.study.file.names import OutputNames
 
@@ -49,6 +50,10 @@ def judging_of(content: Table, names: OutputNames, labels: Sequence[str]) -> Jud
     for name in (parameter, scenario):
         names.check_parameter("`[judge]`", name)
     names.refuse_repetition("`[judge]`", [parameter, scenario])
+    references = texts(table.get("references"), "references")
+    if not references:
+        raise UsageError("`references` of `[judge]` names none")
+    refuse_twice(references, "reference")
     ports = _ports(labels)
     places = tuple(
         _place(table_of(one, f"scenario {place}"), f"scenario {place}", ports)
@@ -62,11 +67,11 @@ def judging_of(content: Table, names: OutputNames, labels: Sequence[str]) -> Jud
     return Judging(
         parameter=parameter,
         scenario=scenario,
-        references=texts(table.get("references"), "references"),
+        references=references,
         least_runs=max(whole(table.get("least_runs", 2), "least_runs"), 2),
         places=places,
         criteria=tuple(
-            _criterion(table_of(one, f"criterion {place}"), f"criterion {place}", names, known)
+            _criterion(table_of(one, f"criterion {place}"), f"criterion {place}", names, known, labels)
             for place, one in enumerate(listed(content.get("criterion", []), "criterion"), start=1)
         ),
         ports=ports,
@@ -137,7 +142,9 @@ def _flow(table: Table, called: str) -> FlowOfPlace:
     )
 
 
-def _criterion(table: Table, called: str, names: OutputNames, places: Sequence[str]) -> Criterion:
+def _criterion(
+    table: Table, called: str, names: OutputNames, places: Sequence[str], labels: Sequence[str]
+) -> Criterion:
     refuse_unknown(table, {"section", "title", "reason", "about", *_OF_RUNS}, f"`[[criterion]]` {called}")
     section, title = (text(table.get(key), f"{key} of {called}") for key in ("section", "title"))
     if "scenario" not in table:
@@ -147,8 +154,10 @@ def _criterion(table: Table, called: str, names: OutputNames, places: Sequence[s
     place, quantities = text(table["scenario"], "scenario"), texts(table.get("quantity"), "quantity")
     if place not in places:
         raise unknown(f"{called}: scenario", place, places)
+    group = optional_text(table, "group")
     for quantity in quantities:
         names.check_quantity(called, quantity)
+        _check_group(group, names.quantities[quantity], called, labels)
     if ("limit" in table) == ("margin" in table):
         raise UsageError(f"{called} needs a `limit`, or a `margin` over the references")
     return Criterion(
@@ -157,12 +166,28 @@ def _criterion(table: Table, called: str, names: OutputNames, places: Sequence[s
         place=place,
         quantities=quantities,
         metric=text(table.get("metric", quantities[0]), "metric"),
-        group=optional_text(table, "group"),
+        group=group,
         worse=_worse(table, called),
         limit=number(table["limit"], "limit") if "limit" in table else None,
         about=cast("About", one_of(table.get("about", "harm"), ("harm", "performance"), "about")),
         alone=optional_text(table, "alone") or "",
     )
+
+
+def _check_group(group: str | None, quantity: Quantity, called: str, labels: Sequence[str]) -> None:
+    """Raise unless a quantity has a value of the group, or of no group if that is None."""
+    term, over = quantity.term, quantity.over
+    known: list[str] = []
+    if over is not None:
+        known = [f"{term.group} over {over.group}"]
+    elif term.is_of_flows:
+        known = [term.group] if term.group else list(dict.fromkeys(rule.partition("=")[0] for rule in labels))
+    if known and group is None:
+        raise UsageError(
+            f"{called} needs a `group`", hint=f"`{quantity.name}` has values of {', '.join(known)}"
+        )
+    if group not in (known or [None]):
+        raise unknown(f"{called}: group of `{quantity.name}`", str(group), known)
 
 
 def _worse(table: Table, called: str) -> Bound:

@@ -77,6 +77,8 @@ def _judged(cells: Sequence[Cell], judging: Judging, criterion: Criterion, algor
     if criterion.reason:
         return not_judged(criterion.reason)
     others = [name for name in judging.references if name != algorithm]
+    if criterion.limit is None and not others:
+        return not_judged("it is the only reference")
     wanted = (algorithm, *(others if criterion.limit is None else ()))
     chosen: list[Cell | None] = []
     for quantity in criterion.quantities:
