@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.charts import REST, Chart, Series
 from tfrctrace.reports.printers.means_table import estimate_text, text_latex, text_markdown
-from tfrctrace.reports.units import MISSING
 from tfrctrace.study.results.judge import VERDICTS, algorithms, by_criterion
 from tfrctrace.study.results.paper_rows import estimate_of
 
@@ -338,21 +337,21 @@ def criteria_lines(results: StudyResults) -> Iterator[str]:
         own = [one for one in results.judgements if one.algorithm == name]
         counts = Counter(one.verdict for one in own)
         judged = ", ".join(f"{verdict} {counts[verdict]}" for verdict in VERDICTS[:3])
-        lacking = Counter(
-            one.reason for one in own if not one.criterion.reason and one.verdict == "not judged"
-        )
         yield f"{name}: {judged}; not judged {counts['not judged']}"
         for one in own:
             if one.verdict == "worse":
-                text = f"{one.criterion.section} {one.criterion.title}: {_value_text(one)}"
-                yield from textwrap.wrap(
-                    f"{text} against {_against_text(one)}",
-                    _WIDTH,
-                    initial_indent="  ",
-                    subsequent_indent="    ",
-                    break_on_hyphens=False,
-                )
-        few = sum(number for reason, number in lacking.items() if not reason.startswith("no run"))
-        if few:
-            reason = next(reason for reason in lacking if not reason.startswith("no run"))
-            yield f"  {MISSING} {few} with too few runs or no value, such as: {reason}"
+                title = f"{one.criterion.section} {one.criterion.title}"
+                yield from _wrapped(f"{title}: {_value_text(one)} against {_against_text(one)}")
+        lacking = [
+            one.reason
+            for one in own
+            if one.verdict == "not judged"
+            and not one.criterion.reason
+            and not one.reason.startswith("no run")
+        ]
+        if lacking:
+            yield from _wrapped(f"{len(lacking)} with too few runs or no value, such as: {lacking[0]}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
