@@ -177,17 +177,16 @@ def _criterion(
 def _check_group(group: str | None, quantity: Quantity, called: str, labels: Sequence[str]) -> None:
     """Raise unless a quantity has a value of the group, or of no group if that is None."""
     term, over = quantity.term, quantity.over
-    known: list[str] = []
+    known: list[str | None] = [None]
     if over is not None:
         known = [f"{term.group} over {over.group}"]
     elif term.is_of_flows:
-        known = [term.group] if term.group else list(dict.fromkeys(rule.partition("=")[0] for rule in labels))
-    if known and group is None:
-        raise UsageError(
-            f"{called} needs a `group`", hint=f"`{quantity.name}` has values of {', '.join(known)}"
-        )
-    if group not in (known or [None]):
-        raise unknown(f"{called}: group of `{quantity.name}`", str(group), known)
+        known = [term.group] if term.group else [*dict.fromkeys(rule.partition("=")[0] for rule in labels)]
+    if group not in known:
+        names = [name for name in known if name]
+        if group is None:
+            raise UsageError(f"{called} needs a `group`", hint=f"`{quantity.name}` has {', '.join(names)}")
+        raise unknown(f"{called}: group of `{quantity.name}`", group, names)
 
 
 def _worse(table: Table, called: str) -> Bound:
