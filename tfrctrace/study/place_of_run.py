@@ -1,4 +1,4 @@
-"""Whether a run was made in the place that its name says, by what its capture contains."""
+"""Whether a run is of the place that its name says, by what its capture contains, and no copy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import input_problem
 from tfrctrace.reports.units import counted
+from tfrctrace.runs.copies import without_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,15 +30,33 @@ def without_wrong_places(
 ) -> tuple[list[StudyRecord | None], list[Problem]]:
     """Return the records of the runs that are what they are called, None in place of others, and why."""
     kept: list[StudyRecord | None] = []
-    problems: list[Problem] = []
+    copies, problems = _copies(runs, judging)
     for run, record in zip(runs, records, strict=True):
         wrong = None if record is None else _contradiction(run, record, judging)
-        kept.append(None if wrong else record)
+        kept.append(None if wrong or run.path in copies else record)
         if wrong:
             problems.append(
                 input_problem(run.name, "wrong_scenario", f"{wrong}, so it is left out", severity="warning")
             )
     return kept, problems
+
+
+def _copies(runs: Sequence[Run], judging: Judging) -> tuple[set[str], list[Problem]]:
+    """Return the paths of runs that repeat another of the same algorithm and place byte by byte, and why.
+
+    Algorithms that do the same in a place may well leave the same bytes there.
+    """
+    alike: dict[tuple[object, object], list[str]] = {}
+    for run in runs:
+        at = run.parameters[judging.parameter], run.parameters[judging.scenario]
+        alike.setdefault(at, []).append(run.path)
+    copies: set[str] = set()
+    problems: list[Problem] = []
+    for paths in alike.values():
+        distinct, found = without_copies([(path,) for path in paths])
+        copies |= set(paths) - {path for (path,) in distinct}
+        problems += found
+    return copies, problems
 
 
 def _contradiction(run: Run, record: StudyRecord, judging: Judging) -> str | None:

@@ -239,6 +239,19 @@ def test_a_run_of_another_place_is_left_out(study, place, record, wrong):
     assert len(problems) == (wrong is not None)
 
 
+def test_a_copy_is_no_repetition(study, tmp_path):
+    runs = []
+    for name in ("new/home/1", "new/home/2", "old/home/1"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"same")
+        runs.append(Run(str(path), name, {"controller": name[:3], "place": "home"}))
+    record = record_of("own", "own")
+    kept, problems = without_wrong_places(runs, [record] * 3, study(JUDGING).judging)
+    assert kept == [record, None, record]
+    assert ["has the same bytes as" in problem["message"] for problem in problems] == [True]
+
+
 def test_tc_commands_make_each_place():
     for place in INSTALLED.judging.places:
         commands = tc_commands(place)
