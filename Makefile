@@ -30,7 +30,7 @@ BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || co
 
 # What is no package and has types, a run of mypy for each: programs of two folders may share a name.
 PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
-	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
+	docs/generate.py 'evaluation/*.py' 'evaluation/bcp133/*.py' 'evaluation/corpus/*.py' \
 	'evaluation/dumbbells/*.py' 'evaluation/fields/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
 	sample_traces/make.py 'tests/data/*.py' tests/data/hangs/make.py tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
 
@@ -88,7 +88,7 @@ lint: licences $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style,
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	for programs in $(PROGRAMS); do MYPYPATH=sample_traces/studies:tests/data:evaluation:evaluation/links $(BIN)/mypy $$programs || exit 1; done
+	for programs in $(PROGRAMS); do MYPYPATH=sample_traces/studies:tests/data:evaluation:evaluation/links:evaluation/kernel_farm $(BIN)/mypy $$programs || exit 1; done
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml

@@ -1,6 +1,6 @@
-"""Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `flows.schema.json`,
-`results.schema.json`, `why.schema.json`, `audit.schema.json`, the manual pages, the output in the README, and
-what a trace has in `python.md`.
+"""Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `bcp133-scenarios.md`,
+`flows.schema.json`, `results.schema.json`, `why.schema.json`, `audit.schema.json`, the manual pages, the
+output in the README, and what a trace has in `python.md`.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -23,7 +23,7 @@ from manual_pages import manual_page, program_page
 from tfrctrace.commands.options.grouped_help import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tfrctrace.parsers.schema import Column
 
@@ -223,6 +223,40 @@ def metrics_page() -> str:
     return METRICS_HEAD + "".join(rows)
 
 
+BCP133_HEAD = """\
+# Scenarios and criteria of `bcp133`
+
+Made by `docs/generate.py` from the study that comes with the program;
+[a congestion control by RFC 9743](bcp133.md) says what they are for.
+"""
+
+
+def bcp133_page() -> str:
+    """Return the page of what the study `bcp133` measures, and where."""
+    from tfrctrace.study.file.study_file import find_study, read_study
+    from tfrctrace.study.page import criteria_tables as tables
+
+    judging = read_study(find_study("bcp133")).judging
+    assert judging is not None
+    parts = [BCP133_HEAD, "\n## Scenarios\n\n", f"{tables.PLACE_LEGEND}\n\n"]
+    parts += _rows(tables.PLACE_HEADS, [tables.place_texts(place, judging) for place in judging.places])
+    parts.append(
+        "\n## Criteria\n\nHow much worse is worse is this study's choice: RFC 9743 names no numbers.\n\n"
+    )
+    parts += _rows(tables.CRITERION_HEADS, map(tables.criterion_texts, judging.criteria))
+    return "".join(parts)
+
+
+def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Give the lines of a table; commands stand in the column `tc`."""
+    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
+    for row in rows:
+        cells = (
+            f"`{_cell(cell)}`" if head == "tc" else _cell(cell) for head, cell in zip(heads, row, strict=True)
+        )
+        yield f"| {' | '.join(cells)} |\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/columns.md": columns_page,
     "docs/cli.md": cli_page,
@@ -231,6 +265,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/why.schema.json": why_schema,
     "docs/audit.schema.json": audit_schema,
     "docs/all-metrics.md": metrics_page,
+    "docs/bcp133-scenarios.md": bcp133_page,
     "README.md": readme,
     "docs/python.md": python_page,
     "docs/man/tfrctrace.1": program_page,

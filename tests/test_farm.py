@@ -24,6 +24,7 @@ def _programs_of_the_farm(monkeypatch):
         "tcp_info",
         "truth",
         "run",
+        "boot",
         "network",
         "endpoints",
         "judge",
@@ -234,7 +235,7 @@ def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "number", "offload"), [(1, 0, False), (2, 17, True)])
 def test_segments_are_those_that_the_kernel_counts(tmp_path, seed, number, offload):
-    from run import find_kernel
+    from boot import find_kernel
     from truth import read, rows
 
     try:

@@ -110,24 +110,33 @@ class Connection:
 def run(scenario: Scenario) -> None:
     """Run a scenario, with what it leaves in `WORK`."""
     addresses = network.build(scenario)
-    middle = ("q", "q-r") if scenario.middle == "before" else ("t", "t-q")
-    captures = [capture("a", "a-r", "sender"), capture(*middle, "middle"), capture("b", "b-t", "receiver")]
+    places = {"sender": ("a", "a-r"), "receiver": ("b", "b-t")}
+    if scenario.middle is not None:
+        places["middle"] = ("q", "q-r") if scenario.middle == "before" else ("t", "t-q")
+    captures = [capture(*place, name) for name, place in places.items()]
     connections = [Connection("flow", "a", "b", scenario.sender)]
     connections += [
-        Connection(f"competitor-{n}", "c", "b", one) for n, one in enumerate(scenario.competitors)
+        Connection(f"competitor-{n}", scenario.competitors_from, "b", one)
+        for n, one in enumerate(scenario.competitors)
     ]
     if scenario.backwards is not None:
         connections.append(Connection("backwards", "b", "a", scenario.backwards))
     wanted = [(one.source, one.target, one.asked(scenario, addresses)) for one in connections]
     readers = [start("receive", target, asked) for _, target, asked in wanted]
     _wait_for([Path(asked["log"]).with_suffix(".listens") for *_, asked in wanted])
-    _wait_for([WORK / f"{name}.pcap" for name in ("sender", "middle", "receiver")])
+    _wait_for([WORK / f"{name}.pcap" for name in places])
     before = network.statistics()
     writers = [start("send", source, asked) for source, _, asked in wanted]
     if scenario.change is not None:
         time.sleep(scenario.change[0])
         network.change_path(scenario, addresses)
         (WORK / "change.json").write_text(json.dumps({"time_ns": time.time_ns()}))
+    if scenario.outage is not None:
+        began_s, ended_s = scenario.outage
+        time.sleep(began_s)
+        network.lose(scenario, 1.0)
+        time.sleep(ended_s - began_s)
+        network.lose(scenario, scenario.loss)
     for writer in writers:
         writer.wait()
     time.sleep(2 * scenario.base_rtt_s + 0.5)

@@ -80,6 +80,11 @@ def change_path(scenario: Scenario, addresses: dict[str, str]) -> None:
     inside("r", "ip", "route", "replace", f"{addresses['b']}/32", "via", gateway)
 
 
+def lose(scenario: Scenario, share: float) -> None:
+    """Lose so many of the packets that have passed the bottleneck from now on."""
+    _delay("t", "t-b", scenario.delays_s[1], *_lost(share), verb="change")
+
+
 def statistics() -> dict[str, str]:
     """Return what queues and ends counted."""
     return {
@@ -117,7 +122,7 @@ def _shape(scenario: Scenario) -> None:
     _delay("r", "r-q", before_s)
     if scenario.change is not None:
         _delay("r", "r-s", scenario.change[1])
-    more: list[object] = ["loss", "random", f"{scenario.loss * 100:.5f}%"] if scenario.loss else []
+    more = _lost(scenario.loss) if scenario.loss else []
     if scenario.reordering:
         more += ["reorder", f"{100 - scenario.reordering * 100:.4f}%", "25%"]
     _delay("t", "t-b", behind_s, *more)
@@ -136,8 +141,12 @@ def _shape(scenario: Scenario) -> None:
                "rate", f"{rate_bps:.0f}bit", "burst", bucket, "conform-exceed", "drop")  # fmt: skip
 
 
-def _delay(namespace: str, interface: str, seconds: float, *more: object) -> None:
-    inside(namespace, "tc", "qdisc", "add", "dev", interface, "root", "netem",
+def _lost(share: float) -> list[object]:
+    return ["loss", "random", f"{share * 100:.5f}%"]
+
+
+def _delay(namespace: str, interface: str, seconds: float, *more: object, verb: str = "add") -> None:
+    inside(namespace, "tc", "qdisc", verb, "dev", interface, "root", "netem",
            "limit", LONG_QUEUE, "delay", f"{seconds * 1e6:.0f}us", *more)  # fmt: skip
 
 

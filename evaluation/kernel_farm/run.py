@@ -16,96 +16,18 @@ gets
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
-import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from scenario import CONTROLLERS, DURATION_S, LIMITS, Scenario, draw
+from boot import find_kernel, make_all
+from scenario import CONTROLLERS, DURATION_S, LIMITS, draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-HERE: Final = Path(__file__).resolve().parent
-CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "tfrctrace-farm"
-MEMORY: Final = "768M"
-"""Of a guest; its captures are in it until they are copied."""
-TRIES: Final = 2
-
-HOW_TO_GET_IT: Final = """\
-user-mode-linux is missing. On Debian or Ubuntu, without installing it:
-    apt-get download user-mode-linux && dpkg -x user-mode-linux_*.deb {cache}"""
-
-
-class RunFailedError(Exception):
-    """A run that did not come to its end."""
-
-
-def find_kernel(given: Path | None) -> tuple[Path, Path]:
-    """Return the kernel and the folder of its modules."""
-    roots = [given] if given is not None else [CACHE, Path("/")]
-    for root in roots:
-        kernel = root / "usr/bin/linux.uml"
-        modules = sorted((root / "usr/lib/uml/modules").glob("*"))
-        if kernel.is_file() and modules:
-            return kernel, modules[-1]
-    raise SystemExit(HOW_TO_GET_IT.format(cache=roots[0]))
-
-
-def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], timeout_s: float) -> None:
-    """Run the scenario in a folder to its end, with parameters such as `tcp_cubic.beta=512`."""
-    init = folder / "init.sh"
-    search = ":".join((str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"))
-    init.write_text(
-        f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{modules}'\n"
-        f"export FARM_PARAMETERS='{' '.join(parameters)}'\n"
-        f"exec '{sys.executable}' '{HERE / 'guest.py'}'\n"
-    )
-    init.chmod(0o755)
-    words = [
-        str(kernel), "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
-        "con=null", "con0=null,fd:1", "quiet", f"umid=farm-{os.getpid()}-{folder.name}", *parameters,
-    ]  # fmt: skip
-    with (folder / "console.txt").open("wb") as console:
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True
-        )
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
-            raise RunFailedError(f"not done after {timeout_s:.0f} s") from None
-    if (folder / "error.txt").exists():
-        raise RunFailedError((folder / "error.txt").read_text().strip().splitlines()[-1])
-    if not (folder / "done").exists():
-        raise RunFailedError(f"the kernel ended early: see {folder / 'console.txt'}")
-
-
-def make(scenario: Scenario, runs: Path, kernel: tuple[Path, Path], parameters: Sequence[str] = ()) -> str:
-    """Make one run, unless it is there; return what was done."""
-    folder = runs / scenario.name
-    if (folder / "done").exists():
-        return "there"
-    for attempt in range(1, TRIES + 1):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (folder / "scenario.json").write_text(json.dumps(scenario.as_dict(), indent=1))
-        try:
-            boot(*kernel, folder, parameters, 4 * scenario.duration_s + 120)
-        except RunFailedError as reason:
-            if attempt == TRIES:
-                return f"failed: {reason}"
-        else:
-            return "made"
-    return "failed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,19 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     kernel = find_kernel(asked.kernel)
     runs = asked.runs_folder.resolve()
-    began, failed = time.monotonic(), 0
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        waiting = {
-            pool.submit(make, scenario, runs, kernel, asked.parameter): scenario for scenario in scenarios
-        }
-        for done, future in enumerate(as_completed(waiting), 1):
-            result = future.result()
-            failed += result.startswith("failed")
-            passed_s = time.monotonic() - began
-            left_s = passed_s / done * (len(waiting) - done)
-            print(f"{done} of {len(waiting)}  {waiting[future].name}  {result}  ({left_s / 60:.0f} min left)",
-                  file=sys.stderr, flush=True)  # fmt: skip
-    return 1 if failed else 0
+    folders = {runs / scenario.name: scenario for scenario in scenarios}
+    return 1 if make_all(folders, kernel, asked.parameter, asked.jobs) else 0
 
 
 if __name__ == "__main__":

@@ -83,14 +83,18 @@ class Scenario:
     change: tuple[float, float] | None
     """When the way there changes to one with one more hop, and its delay before the bottleneck."""
     offload: bool
-    middle: Literal["before", "after"]
-    """Side of the bottleneck on which the capture in the middle is made."""
+    middle: Literal["before", "after"] | None
+    """Side of the bottleneck on which the capture in the middle is made; None for no such capture."""
     networks: tuple[str, ...]
     sender: Sender
     competitors: tuple[Sender, ...]
     competitors_delay_s: float
     backwards: Sender | None
     """A connection in the other direction."""
+    competitors_from: Literal["a", "c"] = "c"
+    """Where competitors are: beside the sender, whose capture then shows them too, or after its first hop."""
+    outage: tuple[float, float] | None = None
+    """When all packets that have passed the bottleneck begin to be lost, and until when."""
 
     @property
     def name(self) -> str:
@@ -117,7 +121,7 @@ def scenario_of(facts: dict[str, Any]) -> Scenario:
         **{
             **facts,
             **{name: tuple(facts[name]) for name in ("delays_s", "networks")},
-            **{name: facts[name] and tuple(facts[name]) for name in ("policer", "change")},
+            **{name: facts.get(name) and tuple(facts[name]) for name in ("policer", "change", "outage")},
             "sender": sender(facts["sender"]),
             "competitors": tuple(map(sender, facts["competitors"])),
             "backwards": facts["backwards"] and sender(facts["backwards"]),
@@ -181,7 +185,7 @@ def draw(
         ),
         offload=dice.random() < 0.4,
         middle=dice.choice(("before", "after")),
-        networks=tuple(_networks(dice, 7)),
+        networks=tuple(draw_networks(dice, 7)),
         sender=Sender(
             controller,
             round(dice.uniform(0, 0.2) * duration_s, 3) if limit == "shared" else 0.0,
@@ -212,7 +216,7 @@ def _between(dice: random.Random, low: float, high: float) -> float:
     return float(low * (high / low) ** dice.random())
 
 
-def _networks(dice: random.Random, count: int) -> list[str]:
+def draw_networks(dice: random.Random, count: int) -> list[str]:
     """Return different private networks of 30 bits."""
     blocks = dice.sample(range(1 << 20), count)
     return [str(ipaddress.IPv4Address((10 << 24) + (block << 2))) for block in blocks]

@@ -188,6 +188,21 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Return p values corrected so that few of those that are small are so by chance, in the order given.
+
+    Of the tests whose corrected value is at most q, a part of q is expected to be wrong (Y. Benjamini and
+    Y. Hochberg, 1995); Holm's method bounds the chance of a single error, and finds less.
+    """
+    corrected = [0.0] * len(p_values)
+    least = 1.0
+    descending = sorted(range(len(p_values)), key=lambda one: p_values[one], reverse=True)
+    for place, number in enumerate(descending):
+        least = min(least, p_values[number] * len(p_values) / (len(p_values) - place))
+        corrected[number] = least
+    return corrected
+
+
 def finite(values: pl.Series) -> list[float]:
     """Return the values that are not null. Raises `ValueError` for NaN and infinities."""
     runs = [float(value) for value in values.to_list() if value is not None]

@@ -14,7 +14,7 @@ from tfrctrace.reports.safe_text import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _PREFIXED: Final = frozenset({"bit/s", "bytes"})
@@ -63,41 +63,54 @@ class Grid:
 
 def markdown(grid: Grid) -> str:
     """Return a table of GitHub's Markdown."""
-    heads = [*grid.axes, *_headings(grid)]
-    ruled = ["---", *("---:" for _ in heads[1:])]
-    lines = [heads, ruled, *([*axes, *cells] for axes, cells in _texts(grid))]
-    title = markdown_text(grid.title)
+    rows = [(*axes, *cells) for axes, cells in _texts(grid)]
+    return text_markdown(grid.title, (*grid.axes, *_headings(grid)), rows, numbers_from=1)
+
+
+def text_markdown(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers_from: int | None = None
+) -> str:
+    """Return rows of texts as a table of GitHub's Markdown; columns of numbers are aligned to the right."""
+    ruled = ["---" if numbers_from is None or place < numbers_from else "---:" for place in range(len(heads))]
+    lines = [heads, ruled, *rows]
     body = "\n".join(
         "| " + " | ".join(markdown_text(cell) if line is not ruled else cell for cell in line) + " |"
         for line in lines
     )
-    return f"{title}\n\n{body}\n"
+    return f"{markdown_text(title)}\n\n{body}\n"
 
 
 def latex(grid: Grid) -> str:
-    """Return a `tabular` in a `table`, or several of so many rows as a page holds, with rules of booktabs.
+    """Return a `tabular` in a `table`, or several of so many rows as a page holds."""
+    rows = [(*axes, *cells) for axes, cells in _texts(grid)]
+    return text_latex(grid.name, grid.title, (*grid.axes, *_headings(grid)), rows, len(grid.axes))
+
+
+def text_latex(
+    name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int | None = None
+) -> str:
+    """Return rows of texts with rules of booktabs; columns after the first `texts` are numbers.
 
     A table that is wider than the text is made smaller (graphicx).
     """
-    heads = [*grid.axes, *_headings(grid)]
-    columns = "l" * len(grid.axes) + "r" * (len(heads) - len(grid.axes))
-    lines = [[*axes, *cells] for axes, cells in _texts(grid)]
-    widths = (max(map(len, column)) + _LATEX_GAP for column in zip(heads, *lines, strict=True))
+    named = len(heads) if texts is None else texts
+    columns = "l" * named + "r" * (len(heads) - named)
+    widths = (max(map(len, column)) + _LATEX_GAP for column in zip(heads, *rows, strict=True))
     is_wide = sum(widths) > _LATEX_LINE
     written = [r"% needs \usepackage{booktabs}" + (r" and \usepackage{graphicx}" if is_wide else "")]
-    for start in range(0, max(len(lines), 1), _LATEX_ROWS):
+    for start in range(0, max(len(rows), 1), _LATEX_ROWS):
         more = " (continued)" if start else ""
         written += [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{_escaped_latex(grid.title + more)}}}",
-            *([] if start else [rf"\label{{tab:{grid.name}}}"]),
+            rf"\caption{{{_escaped_latex(title + more)}}}",
+            *([] if start else [rf"\label{{tab:{name}}}"]),
             *([r"\resizebox{\linewidth}{!}{%"] if is_wide else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             _latex_line(heads),
             r"\midrule",
-            *map(_latex_line, lines[start : start + _LATEX_ROWS]),
+            *map(_latex_line, rows[start : start + _LATEX_ROWS]),
             r"\bottomrule",
             r"\end{tabular}" + ("}" if is_wide else ""),
             r"\end{table}",

@@ -7,6 +7,9 @@
 # `variables 1`. The option `flows` is a list; each flow is a list of names and values:
 #
 #   kind newreno id 1 from 0 to 0 start 0.5 stop 20 size 1000 [window 20] [rate 200kb] [port 11] [variables 1]
+#
+# The kind `linux` has an `algorithm` of the Linux agent, with `parameters {beta 1000}` if some are not its own. `packets` ends a
+# transfer.
 
 foreach {topology trace_name folder} $argv break
 array set opt {seed 1 duration 30 flows {}}
@@ -29,17 +32,18 @@ array set tcp_classes {
     veno {Agent/TCP/Linux Agent/TCPSink/Sack1 veno}
     westwood {Agent/TCP/Linux Agent/TCPSink/Sack1 westwood}
     cubic {Agent/TCP/Linux Agent/TCPSink/Sack1 cubic}
+    linux {Agent/TCP/Linux Agent/TCPSink/Sack1 {}}
 }
 
 # A port for each kind, so that a rule such as `newreno=port 11` names its flows in every format of trace.
-array set ports {tfrc 10 newreno 11 reno 12 sack 13 vegas 14 veno 15 westwood 16 cubic 17 cbr 20 pareto 21}
+array set ports {tfrc 10 newreno 11 reno 12 sack 13 vegas 14 veno 15 westwood 16 cubic 17 linux 18 cbr 20 pareto 21}
 
 set agents {}
 
 # Put a flow between two nodes and note what counts it.
 proc add_flow {flow source target} {
     global ns agents ports tcp_classes
-    array set f {start 0.5 stop 20 size 1000 window 20 rate 200kb sink {} variables 0}
+    array set f {start 0.5 stop 20 size 1000 window 20 rate 200kb sink {} variables 0 algorithm {} parameters {} packets {}}
     set f(port) $ports([dict get $flow kind])
     array set f $flow
     set limited [dict exists $flow rate]
@@ -56,6 +60,7 @@ proc add_flow {flow source target} {
         }
     } elseif {[info exists tcp_classes($f(kind))]} {
         foreach {sender receiver algorithm} $tcp_classes($f(kind)) break
+        if {$algorithm eq ""} { set algorithm $f(algorithm) }
         set agent [new $sender]
         set sink [new [expr {$f(sink) eq "" ? $receiver : "Agent/TCPSink/$f(sink)"}]]
         $agent set window_ $f(window)
@@ -63,6 +68,7 @@ proc add_flow {flow source target} {
             $agent set timestamps_ true
             $sink set ts_echo_rfc1323_ true
             $ns at 0 "$agent select_ca $algorithm"
+            foreach {name value} $f(parameters) { $ns at 0 "$agent set_ca_param $algorithm $name $value" }
         }
         if {$limited} {
             set application [constant_rate $agent $f(size) $f(rate)]
@@ -81,7 +87,7 @@ proc add_flow {flow source target} {
     $source attach $agent $f(port)
     $target attach $sink $f(port)
     $ns connect $agent $sink
-    $ns at $f(start) "$application start"
+    $ns at $f(start) [expr {$f(packets) eq "" ? "$application start" : "$application produce $f(packets)"}]
     $ns at $f(stop) "$application stop"
     if {$f(variables)} { trace_variables $agent $f(id) }
     lappend agents [list $f(id) $f(kind) $agent $sink]

@@ -26,7 +26,8 @@ def experiment(
         str,
         typer.Argument(
             metavar="STUDY",
-            help=f"The study, a TOML file; `{INIT}` writes one for the runs in FOLDER.",
+            help="The study: a TOML file, or `bcp133` for that of RFC 9743; "
+            f"`{INIT}` writes one for the runs in FOLDER.",
             show_default=False,
         ),
     ],
@@ -94,7 +95,7 @@ def experiment(
     from tfrctrace.reports.units import counted
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.runs.workers import chosen_workers
-    from tfrctrace.study.file.study_file import read_study
+    from tfrctrace.study.file.study_file import find_study, read_study
     from tfrctrace.study.page.write_results import write_results
     from tfrctrace.study.run_study import perform, results_of_saved
     from tfrctrace.study.saved_runs import read_saved
@@ -111,7 +112,12 @@ def experiment(
         raise UsageError(f"`{name}` is for runs, and `--from` reads none", hint="leave out one of the two")
     earlier = None if saved is None else read_saved(saved)
     settings = None if earlier is None else earlier.settings
-    plan = read_study(study, runs=runs, allow_code=allow_code, settings=settings)
+    path = find_study(study)
+    if path != study and runs is None and saved is None:
+        raise UsageError(
+            f"the study `{study}` has no runs of its own", hint="name their folder: `--runs DIR`"
+        )
+    plan = read_study(path, runs=runs, allow_code=allow_code, settings=settings)
     place = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(place) and not os.path.isdir(place):
         raise UsageError(f"`{place}` is a file, not a folder", hint="choose another name with `-o`")
@@ -164,10 +170,11 @@ def _init(folder: str, console: Console) -> int:
 def _print_findings(results: StudyResults) -> None:
     """Print the rows of the paper, and the findings of all other claims."""
     from tfrctrace.base.errors import printable
+    from tfrctrace.study.page.criteria_tables import criteria_lines
     from tfrctrace.study.page.paper_table import paper_lines
     from tfrctrace.study.results.paper_rows import finding_text, ours_text, paper_rows
 
-    for line in paper_lines(paper_rows(results)):
+    for line in (*criteria_lines(results), *paper_lines(paper_rows(results))):
         print(printable(line))
     for verdict in results.verdicts:
         unexpected = verdict.expectation.is_required and not verdict.is_as_expected

@@ -15,6 +15,7 @@ from tfrctrace.runs.copies import without_copies
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
 from tfrctrace.runs.quantity import Quantity, Term
+from tfrctrace.study.competing_groups import competition_notes
 from tfrctrace.study.definition import GROUP
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.left_out import left_out_notes
@@ -124,6 +125,7 @@ def differences(
     cells = summarise(values, [SIDE], level)
     if groups is not None:
         problems += _missing_groups(read, groups, (first, second))
+        problems += competition_notes([groups], [run.name for run in runs], records)
         cells = list(_paired_groups(cells, groups))
     made = list(_compared(cells, level))
     return holm_corrected(made) if holm else made, problems

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading_settings import ReadingArguments
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.runs.quantity import Quantity
+    from tfrctrace.study.criteria import Judging
     from tfrctrace.study.file.claims import Claim
     from tfrctrace.wlan.cell import Preset
 
@@ -266,3 +267,5 @@ class Study:
     comparisons: tuple[ComparisonPlan, ...]
     expectations: tuple[Expectation, ...]
     references: tuple[Reference, ...]
+    judging: Judging | None = None
+    """What it judges by criteria."""

@@ -39,9 +39,9 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return an expression that fits the end of a path, from the start of a part of it on.
 
     A parameter goes as far as what follows it in the pattern, and holds no `/`. One that is there again must
-    have the same text.
+    have the same text. `*` at the end stands for any ending.
     """
-    first, *rest = _PLACE.split(pattern)
+    first, *rest = _PLACE.split(pattern.removesuffix("*"))
     written = re.escape(first)
     last = len(rest) - 2
     known: set[str] = set()
@@ -51,7 +51,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         known.add(name)
         # without a way back: a long name that nearly fits would be tried in all its partitions
         written += parameter if 2 * place == last else f"(?>{parameter})"
-    return re.compile(f"(?:.*/)?{written}", re.DOTALL)
+    ending = "[^/]*" if pattern.endswith("*") else ""
+    return re.compile(f"(?:.*/)?{written}{ending}", re.DOTALL)
 
 
 def typed_values(columns: Sequence[str]) -> list[Value]:

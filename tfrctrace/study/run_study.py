@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from tfrctrace.base.errors import InputError, input_problem
 from tfrctrace.runs.engine import measure_runs
 from tfrctrace.runs.problems import merge_problems
+from tfrctrace.study.competing_groups import compared_groups, competition_notes
 from tfrctrace.study.definition import NOT_APPLICABLE
 from tfrctrace.study.find_runs import find_runs
 from tfrctrace.study.left_out import left_out_notes
+from tfrctrace.study.place_of_run import without_wrong_places
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
+from tfrctrace.study.results.judge import judge
 from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.study.run_record import study_record, study_tasks
 from tfrctrace.study.saved_runs import runs_of, values_of
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.check_claims import ClaimVerdict
     from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.results.judge import Judgement
     from tfrctrace.study.results.run_quantities import RunValue
 
 
@@ -51,6 +55,8 @@ class StudyResults:
     cells: list[Cell]
     tests: list[TestResult]
     verdicts: list[ClaimVerdict]
+    judgements: list[Judgement]
+    """Of each criterion and algorithm, if the study judges."""
     problems: list[Problem]
 
     def read(self) -> Iterator[tuple[Run, StudyRecord]]:
@@ -164,6 +170,9 @@ def perform(
     measured = measure_runs(tasks, workers=workers, store=cache, force=force, progress=progress)
     problems += merge_problems(measured, needed_once=True)
     records = list(map(study_record, measured.records))
+    if study.judging is not None:
+        records, of_other_places = without_wrong_places(runs, records, study.judging)
+        problems += of_other_places
     if not any(records):
         raise InputError(problems)
     plans = [rule.measure or study.measure for rule in study.runs.rules]
@@ -176,7 +185,9 @@ def perform(
         for run_value in run_values(record, quantity, labels)
     ]
     problems += _several_sets(runs, records)
-    problems += left_out_notes([run.name for run in runs], records, study.quantities)
+    names = [run.name for run in runs]
+    problems += competition_notes(compared_groups(study, records), names, records)
+    problems += left_out_notes(names, records, study.quantities)
     return _results(study, list(zip(runs, records, strict=True)), values, problems, cached=measured.cached)
 
 
@@ -214,6 +225,7 @@ def _results(
             check_claim(cells, expectation, study.runs, study.confidence, study.cannot_tell)
             for expectation in study.expectations
         ],
+        judgements=[] if study.judging is None else judge(cells, study.judging, study.confidence),
         problems=list(problems),
     )
 

@@ -44,7 +44,7 @@ def study(tmp_path):
 
 
 def test_the_study_that_the_documentation_shows_can_be_read(study):
-    shown, paper = re.findall(r"```toml\n(.*?)```", (DOCS / "experiments.md").read_text(), flags=re.DOTALL)
+    shown, paper, judging = _shown_studies()
     found = study(shown)
     assert found.title == "TFRC beside TCP"
     assert found.runs.scenario == ("queue", "flows")
@@ -65,6 +65,31 @@ def test_the_study_that_the_documentation_shows_can_be_read(study):
     ]
     assert found.expectations[0].figures == ("figure 4",)
     assert not found.expectations[0].is_required
+    found = study(MEASURED + judging).judging
+    assert [place.name for place in found.places] == ["shallow", "alone"]
+    assert [criterion.reason == "" for criterion in found.criteria] == [True, False]
+
+
+def _shown_studies():
+    return re.findall(r"```toml\n(.*?)```", (DOCS / "experiments.md").read_text(), flags=re.DOTALL)
+
+
+MEASURED = """
+[runs]
+files = "*"
+pattern = "{controller}/{scenario}/{run}.pcap"
+repetition = "run"
+[labels]
+newcomer = "port 1"
+incumbent = "port 2"
+[[quantity]]
+name = "loss_rate"
+metric = "retransmission_ratio"
+[[quantity]]
+name = "lost"
+metric = "plr"
+"""
+"""What the documentation does not repeat where it shows a study that judges."""
 
 
 def test_what_is_left_out_has_a_default(study):

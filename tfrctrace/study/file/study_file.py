@@ -6,13 +6,16 @@ Errors are reported before the first run is read: a misspelt quantity must not c
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import FilterError, InputError, UsageError, input_problem
 from tfrctrace.base.toml import listed, number, optional_text, read_toml, refuse_unknown, table_of, text
 from tfrctrace.study.definition import Study
 from tfrctrace.study.file.claims_and_references import ClaimParser, check_figures
+from tfrctrace.study.file.judging import judging_of
 from tfrctrace.study.file.named_values import named_values, with_values
 from tfrctrace.study.file.names import OutputNames, refuse_twice, unknown
 from tfrctrace.study.file.outputs import OutputParser
@@ -46,9 +49,20 @@ _KEYS: Final = {
         "runs",
         "measure",
         "labels",
+        "judge",
+        "scenario",
+        "criterion",
     ),
     *_PARTS,
 }
+
+_INSTALLED: Final = Path(__file__).parents[1] / "installed"
+
+
+def find_study(name: str) -> str:
+    """Return the path of the study that comes with the program under a name; else the name is a path."""
+    path = _INSTALLED / f"{name}.toml"
+    return str(path) if re.fullmatch(r"[a-z0-9-]+", name) and path.is_file() else name
 
 
 def read_study(
@@ -120,6 +134,7 @@ def _study(path: str, folder: str, content: Table, *, allow_code: bool) -> Study
         comparisons=tuple(_parse_each(content, "compare", outputs.comparison)),
         expectations=expectations,
         references=references,
+        judging=judging_of(content, names, measure.labels),
     )
 
 

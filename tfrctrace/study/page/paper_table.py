@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
-from tfrctrace.reports.safe_text import markdown_text
+from tfrctrace.reports.printers.means_table import text_markdown
 from tfrctrace.study.results.paper_rows import OWN, finding_text
 
 if TYPE_CHECKING:
@@ -55,28 +55,19 @@ def _paper(row: PaperRow) -> str:
 
 def paper_markdown(study: Study, rows: Sequence[PaperRow]) -> str:
     """Return the same as a table of GitHub's Markdown."""
-    lines = [
-        _HEADS,
-        ("---",) * len(_HEADS),
-        *(
-            (
-                row.figure,
-                f"{row.shows} ({row.setting})" if row.setting else row.shows,
-                row.claim,
-                _paper(row),
-                row.ours,
-                finding_text(row),
-                row.reason,
-            )
-            for row in rows
-        ),
-    ]
-    table = "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-    return f"{markdown_text(study.paper or study.title)}\n\n{table}\n"
-
-
-def _cell(text: str) -> str:
-    return text if text == "---" else markdown_text(text)
+    lines = (
+        (
+            row.figure,
+            f"{row.shows} ({row.setting})" if row.setting else row.shows,
+            row.claim,
+            _paper(row),
+            row.ours,
+            finding_text(row),
+            row.reason,
+        )
+        for row in rows
+    )
+    return text_markdown(study.paper or study.title, _HEADS, lines)
 
 
 def paper_lines(rows: Sequence[PaperRow]) -> Iterator[str]:

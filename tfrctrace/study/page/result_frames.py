@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from tfrctrace.study.page.criteria_tables import criteria_frame
 from tfrctrace.study.results.paper_rows import (
     ours_text,
     paper_rows,
@@ -117,4 +118,6 @@ def study_json(results: StudyResults) -> str:
         "figures": [] if paper is None else paper.to_dicts(),
         "claims": claims_frame(results).to_dicts(),
     }
+    if (criteria := criteria_frame(results)) is not None:
+        document["criteria"] = criteria.to_dicts()
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

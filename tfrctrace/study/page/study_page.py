@@ -14,6 +14,7 @@ from tfrctrace.reports.printers.means_table import view
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
 from tfrctrace.runs.problems import OF_OPTIONS
+from tfrctrace.study.page.criteria_tables import criteria_sections
 from tfrctrace.study.page.paper_table import paper_section
 from tfrctrace.study.results.paper_rows import (
     confidence_text,
@@ -47,6 +48,7 @@ def page_of(results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart
     rows = paper_rows(results)
     sections = [
         _overview(results),
+        *criteria_sections(results),
         paper_section(results.study, rows) if rows else None,
         _claims(results, has_paper=bool(rows)),
         Section("figures", "Figures", charts=tuple(charts)) if charts else None,

@@ -12,6 +12,12 @@ from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
 from tfrctrace.study.page.charts_and_grids import chart_of, drawn_series, grid_of, label_colours
+from tfrctrace.study.page.criteria_tables import (
+    criteria_frame,
+    criteria_latex,
+    criteria_markdown,
+    profile_chart,
+)
 from tfrctrace.study.page.output_formats import SAVED_RUNS
 from tfrctrace.study.page.paper_table import paper_markdown
 from tfrctrace.study.page.result_frames import claims_frame, paper_frame, study_json, tests_frame
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from tfrctrace.study.run_study import StudyResults
 
 _TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex)}
+_CRITERIA: Final = {"markdown": ("md", criteria_markdown), "latex": ("tex", criteria_latex)}
 
 
 def write_results(
@@ -60,10 +67,7 @@ def _files(
     raw: bool,
 ) -> Iterator[tuple[str, bytes]]:
     """Give the path of each file and its content."""
-    images: list[ImageForm] = [cast("ImageForm", form) for form in forms if form in get_args(ImageForm)]
-    for chart in charts if images else ():
-        for image, content in chart_files(chart, images):
-            yield f"figures/{chart.key}.{image}", content
+    yield from _images(results, charts, forms)
     for form in forms:
         yield from _data_files(results, grids, charts, form, raw=raw)
         if form in _TABLES:
@@ -72,6 +76,9 @@ def _files(
                 yield f"tables/{grid.name}.{suffix}", write(grid).encode(errors="backslashreplace")
         if form == "markdown" and (rows := paper_rows(results)):
             yield "paper.md", paper_markdown(results.study, rows).encode(errors="backslashreplace")
+        if results.study.judging is not None and form in _CRITERIA:
+            suffix, text_of = _CRITERIA[form]
+            yield f"criteria.{suffix}", text_of(results).encode(errors="backslashreplace")
         if form == "html":
             yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
 
@@ -97,6 +104,16 @@ def _data_files(
         yield SAVED_RUNS, saved_runs(results.study, records, results.run_values, drawn, results.problems)
 
 
+def _images(
+    results: StudyResults, charts: Sequence[Chart], forms: Sequence[StudyFormat]
+) -> Iterator[tuple[str, bytes]]:
+    images: list[ImageForm] = [cast("ImageForm", form) for form in forms if form in get_args(ImageForm)]
+    profile = () if results.study.judging is None else (profile_chart(results),)
+    for chart in (*profile, *charts) if images else ():
+        for image, content in chart_files(chart, images):
+            yield f"figures/{chart.key}.{image}", content
+
+
 def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "values", results.values()
     yield "summary", results.summary()
@@ -106,3 +123,5 @@ def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:
         yield "claims", claims_frame(results)
     if (paper := paper_frame(results)) is not None:
         yield "paper", paper
+    if (criteria := criteria_frame(results)) is not None:
+        yield "criteria", criteria

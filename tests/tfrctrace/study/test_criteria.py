@@ -1,0 +1,301 @@
+"""Criteria: how they are written, when one decides, and whether a run is of the place that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfrctrace.base.errors import InputError
+from tfrctrace.metrics.results.study import StudyFlow, StudyRecord
+from tfrctrace.study.file.study_file import find_study, read_study
+from tfrctrace.study.find_runs import Run
+from tfrctrace.study.page.criteria_tables import tc_commands, verdict_text
+from tfrctrace.study.place_of_run import without_wrong_places
+from tfrctrace.study.results.cells import summarise
+from tfrctrace.study.results.judge import judge
+from tfrctrace.study.results.run_quantities import RunValue
+
+STUDY = Path(__file__).parents[2] / "data" / "study"
+INSTALLED = read_study(find_study("bcp133"))
+
+JUDGING = """
+[runs]
+files = ["*/*/*.pcap"]
+pattern = "{controller}/{place}/{run}.*"
+repetition = "run"
+
+[labels]
+own = ["port 1", "port 2"]
+
+[[quantity]]
+name = "loss"
+metric = "plr"
+
+[judge]
+parameter = "controller"
+scenario = "place"
+references = ["reno", "cubic"]
+least_runs = 3
+alone = "home"
+
+[[scenario]]
+name = "home"
+rate = "10M"
+rtt = "40ms"
+buffer = 0.5
+duration = "10s"
+flows = [{ label = "own" }, { label = "own", start = "1s" }]
+
+[[criterion]]
+section = "1"
+title = "losses"
+scenario = "home"
+quantity = "loss"
+group = "own"
+worse = "higher"
+margin = 1.5
+
+[[criterion]]
+section = "2"
+title = "words"
+reason = "no run shows it"
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return a function that reads a study from its text."""
+
+    def read(text):
+        path = tmp_path / "study.toml"
+        path.write_text(text)
+        return read_study(str(path))
+
+    return read
+
+
+SECTIONS_OF_RFC_9743 = {
+    *("5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.2", "5.2.1", "5.2.2", "5.2.3", "5.3.1", "5.3.2"),
+    *("6.1", "6.2", "6.3", "6.4", *(f"7.{number}" for number in range(1, 12))),
+}
+
+
+def test_the_installed_study_has_every_section_of_the_rfc():
+    assert {criterion.section for criterion in INSTALLED.judging.criteria} == SECTIONS_OF_RFC_9743
+
+
+def test_each_criterion_is_measured_somewhere_or_says_why_not():
+    places = {place.name for place in INSTALLED.judging.places}
+    for criterion in INSTALLED.judging.criteria:
+        assert bool(criterion.reason) != (criterion.place in places)
+    used = {criterion.place for criterion in INSTALLED.judging.criteria}
+    assert places <= used
+
+
+def test_names_that_are_no_study_of_the_program_are_paths():
+    assert find_study("other") == "other"
+    assert find_study("../bcp133") == "../bcp133"
+    assert find_study("bcp133").endswith("bcp133.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("[judge]", "[judges]", "unknown key `judges`"),
+        ('parameter = "controller"', 'parameter = "run"', "`run` is the repetition"),
+        ('parameter = "controller"', 'parameter = "queue"', "there is no `queue`"),
+        ('alone = "home"', 'alone = "away"', "there is no `away`"),
+        ('quantity = "loss"', 'quantity = "delay"', "there is no `delay`"),
+        ('scenario = "home"', 'scenario = "away"', "there is no `away`"),
+        ('["reno", "cubic"]', "[]", "names none"),
+        ('["reno", "cubic"]', '["reno", "reno"]', "more than one reference `reno`"),
+        ('group = "own"', "", "needs a `group`"),
+        ('group = "own"', 'group = "other"', "there is no `other`"),
+        ("margin = 1.5", "margin = 0.5", "`margin` is below 1"),
+        ("margin = 1.5", "", "needs a `limit`, or a `margin`"),
+        ('reason = "no run shows it"', "", "`reason` must be a non-empty string"),
+        ('reason = "no run shows it"', 'quantity = "loss"', "has no `scenario`, so it has no `quantity`"),
+        ('["port 1", "port 2"]', '["port 1"]', "has more flows `own` than"),
+        ('duration = "10s"', "", "`duration` must be"),
+        ("buffer = 0.5", "buffer = nan", "`buffer` must be a number"),
+        ('rate = "10M"', 'rate = "0"', "capacity must be above 0"),
+        ("buffer = 0.5", 'buffer = 0.5\nqueue = "sfq"', "`queue` cannot be `sfq`"),
+        ('[{ label = "own" }, { label = "own", start = "1s" }]', "[]", "has 0 flows"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_run_is_read(study, old, new, error):
+    assert old in JUDGING
+    with pytest.raises(InputError, match=error):
+        study(JUDGING.replace(old, new))
+
+
+def test_criteria_need_a_judge(study):
+    head, _, rest = JUDGING.partition("[judge]")
+    with pytest.raises(InputError, match=r"needs `\[judge\]`"):
+        study(head + rest[rest.index("[[scenario]]") :])
+
+
+def cells_of(**losses):
+    """Return the cells of runs of each controller with these losses."""
+    found = []
+    for controller, values in losses.items():
+        for number, value in enumerate(values):
+            run = Run("", f"{controller}/home/{number}", {"controller": controller, "place": "home"})
+            one = RunValue(quantity="loss", group="own", value=value, unit="", made_of=1)
+            found.append((run, one))
+    return summarise(found, ("controller", "place"), 0.95)
+
+
+RENO, CUBIC = (0.010, 0.011, 0.012), (0.020, 0.021, 0.022)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "reason"),
+    [
+        ((0.100, 0.101, 0.103), "worse", ""),
+        # worse than Reno, not than CUBIC
+        ((0.020, 0.021, 0.022), "no worse", ""),
+        ((0.001, 0.001, 0.001), "no worse", ""),
+        ((0.001, 0.100, 0.050), "cannot tell", "runs vary too much"),
+        ((0.100, 0.101), "not judged", "2 of 3 runs of new in `home`"),
+        ((), "not judged", ""),
+    ],
+)
+def test_a_verdict_is_against_the_worse_of_the_references(study, values, verdict, reason):
+    judging = study(JUDGING).judging
+    found = judge(cells_of(reno=RENO, cubic=CUBIC, new=values), judging, 0.95)
+    own = [one for one in found if one.algorithm == "new" and one.criterion.section == "1"]
+    if not values:
+        assert own == []
+        return
+    assert (own[0].verdict, own[0].reason) == (verdict, reason)
+
+
+def test_without_a_reference_nothing_is_judged(study):
+    found = judge(cells_of(reno=RENO, new=RENO), study(JUDGING).judging, 0.95)
+    assert {one.verdict for one in found} == {"not judged"}
+    assert "no run of cubic in `home`" in {one.reason for one in found}
+    assert "no run shows it" in {one.reason for one in found}
+
+
+def test_the_only_reference_is_compared_with_none(study):
+    judging = study(JUDGING.replace('["reno", "cubic"]', '["reno"]')).judging
+    found = {
+        one.algorithm: one
+        for one in judge(cells_of(reno=RENO, new=RENO), judging, 0.95)
+        if one.criterion.place
+    }
+    assert (found["reno"].verdict, found["reno"].reason) == ("not judged", "it is the only reference")
+    assert found["new"].verdict == "no worse"
+
+
+def test_words_of_a_verdict_are_about_harm(study):
+    found = judge(cells_of(reno=RENO, cubic=CUBIC, new=(0.1, 0.1, 0.11)), study(JUDGING).judging, 0.95)
+    words = {(one.algorithm, one.criterion.section): verdict_text(one) for one in found}
+    assert words["new", "1"] == "more harm"
+    assert words["reno", "1"] == "no more harm"
+    assert words["new", "2"] == "not judged"
+
+
+def test_runs_that_agree_in_full_decide(study):
+    same = {"reno": (0.1,) * 3, "cubic": (0.1,) * 3, "new": (0.1,) * 3}
+    found = judge(cells_of(**same), study(JUDGING).judging, 0.95)
+    assert {one.verdict for one in found if one.cell is not None} == {"no worse"}
+
+
+def record_of(*flows, rtt_ms=40.2, lasted_s=10.0, megabytes=6.0):
+    numbers = {
+        "start_ns": 0,
+        "end_ns": round(lasted_s * 1e9),
+        "rtt_min_ms": rtt_ms,
+        "unique_bytes": megabytes * 1e6,
+        "received_bytes": None,
+    }
+    return StudyRecord(
+        failed=False, problems=[], sets=1, set=None, least_packets=1, flows_left_out=0, metrics=[], series={},
+        flows=[StudyFlow(number, group, numbers, {}) for number, group in enumerate(flows)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "record", "wrong"),
+    [
+        ("home", record_of("own", "own"), None),
+        ("away", record_of("own", "own"), "is of no scenario of the study: `away`"),
+        ("home", record_of("own"), "it has 1 flow `own`, not 2"),
+        ("home", record_of("own", "own", "other"), "it has flows `other`"),
+        ("home", record_of("own", "own", rtt_ms=90.0), "its smallest round-trip time is 90.0 ms, not 40 ms"),
+        ("home", record_of("own", "own", rtt_ms=None), None),
+        ("home", record_of("own", "own", lasted_s=3.0, megabytes=1), "it lasted 3.0 s, not 10 s"),
+        ("home", record_of("own", "own", megabytes=9.0), "it carried 14.4 Mbit/s, more than 10 Mbit/s"),
+    ],
+)
+def test_a_run_of_another_place_is_left_out(study, place, record, wrong):
+    run = Run("", "new/home/1", {"controller": "new", "place": place})
+    kept, problems = without_wrong_places([run], [record], study(JUDGING).judging)
+    assert kept == [None if wrong else record]
+    assert all(wrong in problem["message"] for problem in problems)
+    assert len(problems) == (wrong is not None)
+
+
+def test_a_copy_is_no_repetition(study, tmp_path):
+    runs = []
+    for name in ("new/home/1", "new/home/2", "old/home/1"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"same")
+        runs.append(Run(str(path), name, {"controller": name[:3], "place": "home"}))
+    record = record_of("own", "own")
+    kept, problems = without_wrong_places(runs, [record] * 3, study(JUDGING).judging)
+    assert kept == [record, None, record]
+    assert ["has the same bytes as" in problem["message"] for problem in problems] == [True]
+
+
+def test_tc_commands_make_each_place():
+    for place in INSTALLED.judging.places:
+        commands = tc_commands(place)
+        assert f"htb rate {place.rate_bps / 1e3:g}kbit" in commands[1]
+        assert place.queue in commands[2]
+
+
+def test_a_folder_of_runs_must_be_named(run_in, tmp_path):
+    done = run_in(tmp_path, "experiment", "bcp133")
+    assert done.status == 2
+    assert "the study `bcp133` has no runs of its own" in done.err
+
+
+def test_an_empty_folder_has_no_runs(run_in, tmp_path):
+    done = run_in(tmp_path, "experiment", "bcp133", "--runs", tmp_path, "-o", tmp_path / "results")
+    assert done.status == 3
+    assert "run.py --controller NAME" in done.err
+
+
+def test_a_run_of_another_study_is_not_judged(perform_study, tmp_path, study_folder):
+    place = tmp_path / "runs" / "reno" / "alone" / "1"
+    place.mkdir(parents=True)
+    trace = next((study_folder / "runs").glob("*.tr.xz"))
+    (place / "sender.tr.xz").write_bytes(trace.read_bytes())
+    done = perform_study("bcp133", "--runs", tmp_path / "runs", "-o", tmp_path / "results")
+    assert done.status == 3
+    assert "is not of `alone`: it has 0 flows `newcomer`, not 1, so it is left out" in done.err
+
+
+def test_groups_that_competed_are_noted(run_in, tmp_path):
+    runs = STUDY / "runs"
+    done = run_in(
+        tmp_path, "compare", f"{runs}/red-n2-*", f"{runs}/red-n2-*", "--groups", "tfrc:tcp",
+        "-m", "rate_bps", "--basis", "received", "--cache", "none", "--jobs", "1",
+    )  # fmt: skip
+    assert done.status == 0
+    assert "`tfrc` and `tcp` were active together in 3 of 3 runs" in done.err
+
+
+def test_groups_of_different_runs_did_not_compete(run_in, tmp_path):
+    runs = STUDY / "runs"
+    done = run_in(
+        tmp_path, "compare", f"{runs}/red-n2-*", f"{runs}/droptail-n2-*", "-m", "rate_bps",
+        "--basis", "received", "--cache", "none", "--jobs", "1",
+    )  # fmt: skip
+    assert done.status == 0
+    assert "active together" not in done.err
