@@ -64,16 +64,16 @@ test-slow: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the tests that a
 
 test-all: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run all tests, those of the core too
 	$(BIN)/pytest -n auto --dist worksteal -m ''
-	cargo test --locked
+	cargo test --locked --lib
 
 snapshots: $(STAMPS)/tfrctrace $(STAMPS)/test ## show what changed in printed tables and documents, and ask what to keep
 	$(BIN)/pytest --inline-snapshot=review -m '' $$(grep -rl 'from inline_snapshot import' tests)
 
 test-rust: ## run the tests of the core
-	cargo test --locked
+	cargo test --locked --lib
 
 properties: $(STAMPS)/tfrctrace $(STAMPS)/test ## check each property with thousands of new draws (takes an hour)
-	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --target-dir target/properties
+	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --lib --target-dir target/properties
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist worksteal $$(grep -rl 'from hypothesis import' tests)
 
 fuzz: $(STAMPS)/tfrctrace ## attack the commands, then run each fuzz target until it covers no more (make fuzz FUZZ='pair --seconds 600' HOSTILE='files --seconds 600')
