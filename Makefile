@@ -28,11 +28,16 @@ unexport PYTHONDONTWRITEBYTECODE
 # What drives a browser is larger than all else that tests need, and of use where there is one.
 BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),$(STAMPS)/browser)
 
-# What is no package and has types, a run of mypy for each: programs of two folders may share a name.
-PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
-	docs/generate.py 'evaluation/*.py' 'evaluation/corpus/*.py' \
-	'evaluation/dumbbells/*.py' 'evaluation/fields/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
-	sample_traces/make.py 'tests/data/*.py' tests/data/hangs/make.py tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
+# What is no package and has types, a run of mypy for each: in one run no two programs may share a name, and each run
+# reads the types of the whole tool.
+PROGRAMS := 'docs/generate.py evaluation/*.py evaluation/corpus/*.py evaluation/fields/*.py parsers/native/fuzz/*.py \
+	tests/data/*.py sample_traces/studies/zhang/runs.py' \
+	'evaluation/dumbbells/*.py evaluation/hostile/*.py evaluation/links/*.py' \
+	'evaluation/kernel_farm/*.py sample_traces/make.py sample_traces/studies/casoni-merani/runs.py' \
+	'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py \
+	tests/data/hangs/make.py sample_traces/studies/de-cicco-mascolo/runs.py' \
+	'tests/data/tunnels/make.py sample_traces/studies/lillis/runs.py' \
+	'sample_traces/studies/make.py sample_traces/studies/rao-janani-reddy/runs.py'
 
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
