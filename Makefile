@@ -28,11 +28,16 @@ unexport PYTHONDONTWRITEBYTECODE
 # What drives a browser is larger than all else that tests need, and of use where there is one.
 BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),$(STAMPS)/browser)
 
-# What is no package and has types, a run of mypy for each: programs of two folders may share a name.
-PROGRAMS := 'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py' \
-	docs/generate.py 'evaluation/*.py' 'evaluation/bcp133/*.py' 'evaluation/corpus/*.py' \
-	'evaluation/dumbbells/*.py' 'evaluation/fields/*.py' 'evaluation/hostile/*.py' 'evaluation/kernel_farm/*.py' 'evaluation/links/*.py' 'parsers/native/fuzz/*.py' \
-	sample_traces/make.py 'tests/data/*.py' tests/data/hangs/make.py tests/data/tunnels/make.py sample_traces/studies/make.py sample_traces/studies/*/runs.py
+# What is no package and has types, a run of mypy for each: in one run no two programs may share a name, and each run
+# reads the types of the whole tool.
+PROGRAMS := 'docs/generate.py evaluation/*.py evaluation/corpus/*.py evaluation/fields/*.py parsers/native/fuzz/*.py \
+	tests/data/*.py sample_traces/studies/zhang/runs.py' \
+	'evaluation/dumbbells/*.py evaluation/hostile/*.py evaluation/links/*.py' \
+	'evaluation/kernel_farm/*.py sample_traces/make.py sample_traces/studies/casoni-merani/runs.py' \
+	'benchmarks/run.py benchmarks/instructions.py benchmarks/batches.py benchmarks/decompression.py \
+	tests/data/hangs/make.py sample_traces/studies/de-cicco-mascolo/runs.py' \
+	'evaluation/bcp133/*.py tests/data/tunnels/make.py sample_traces/studies/lillis/runs.py' \
+	'sample_traces/studies/make.py sample_traces/studies/rao-janani-reddy/runs.py'
 
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
@@ -64,16 +69,16 @@ test-slow: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the tests that a
 
 test-all: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run all tests, those of the core too
 	$(BIN)/pytest -n auto --dist worksteal -m ''
-	cargo test --locked
+	cargo test --locked --lib
 
 snapshots: $(STAMPS)/tfrctrace $(STAMPS)/test ## show what changed in printed tables and documents, and ask what to keep
 	$(BIN)/pytest --inline-snapshot=review -m '' $$(grep -rl 'from inline_snapshot import' tests)
 
 test-rust: ## run the tests of the core
-	cargo test --locked
+	cargo test --locked --lib
 
 properties: $(STAMPS)/tfrctrace $(STAMPS)/test ## check each property with thousands of new draws (takes an hour)
-	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --target-dir target/properties
+	PROPTEST_CASES=20000 CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --locked --lib --target-dir target/properties
 	HYPOTHESIS_PROFILE=many $(BIN)/pytest -n auto --dist worksteal $$(grep -rl 'from hypothesis import' tests)
 
 fuzz: $(STAMPS)/tfrctrace ## attack the commands, then run each fuzz target until it covers no more (make fuzz FUZZ='pair --seconds 600' HOSTILE='files --seconds 600')

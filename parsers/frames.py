@@ -41,7 +41,7 @@ def joined_frame(frames: Iterable[pl.DataFrame], empty: pl.DataFrame) -> pl.Data
     columns: list[pl.Series | pl.Expr] = []
     for name, kind in empty.schema.items():
         column = parts.pop(name)
-        if all(len(one) == 1 for one in column) and pl.concat(column).n_unique() == 1:
+        if all(len(one) == 1 for one in column) and _is_constant(pl.concat(column)):
             columns.append(pl.lit(column[0][0], dtype=kind).alias(name))
         else:
             pairs = zip(column, heights, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import struct
@@ -42,6 +43,18 @@ class Outcome:
     status: int
     out: str
     err: str
+
+
+def pytest_collection_finish() -> None:
+    """Keep garbage collection from visiting what was imported and collected: half a million objects."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_process() -> Iterator[None]:
+    """Work in this process where a test does not say `--jobs`: each new one imports all again."""
+    with mock.patch("tfrctrace.runs.workers.default_jobs", return_value=1):
+        yield
 
 
 @pytest.fixture(scope="session")

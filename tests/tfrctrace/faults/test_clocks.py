@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -63,6 +64,12 @@ TRACES = {
 }
 
 
+@cache
+def with_clock(trace, clock):
+    """Return a trace with the times of a clock, by their names."""
+    return TRACES[trace](CLOCKS[clock])
+
+
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize(
@@ -81,7 +88,7 @@ TRACES = {
     ids=lambda words: " ".join(words[:3]),
 )
 def test_every_command_survives_odd_clocks(run, tmp_path, trace, clock, command):
-    (tmp_path / trace).write_bytes(TRACES[trace](CLOCKS[clock]))
+    (tmp_path / trace).write_bytes(with_clock(trace, clock))
     outcome = run(*command, trace)
     assert outcome.status in {0, 1, 2, 3}
     if clock != "years behind" and command[0] in {"flows", "metrics", "convert"}:
@@ -93,7 +100,7 @@ def test_every_command_survives_odd_clocks(run, tmp_path, trace, clock, command)
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_a_pair_of_which_one_clock_is_odd_is_analysed(run, tmp_path, clock):
     (tmp_path / "a.pcapng").write_bytes(pcapng(lambda _, time_s: time_s))
-    (tmp_path / "b.pcapng").write_bytes(pcapng(CLOCKS[clock]))
+    (tmp_path / "b.pcapng").write_bytes(with_clock("a.pcapng", clock))
     for command in (["flows"], ["report", "-o", "out.html"]):
         outcome = run(*command, "--pair", "a.pcapng", "b.pcapng")
         assert outcome.status in {0, 3}
@@ -101,8 +108,8 @@ def test_a_pair_of_which_one_clock_is_odd_is_analysed(run, tmp_path, clock):
 
 
 def test_a_study_of_runs_with_odd_clocks_is_measured(run, tmp_path):
-    for clock, times in CLOCKS.items():
-        (tmp_path / f"{clock.replace(' ', '_')}.tr").write_bytes(TRACES["ns2.tr"](times))
+    for clock in CLOCKS:
+        (tmp_path / f"{clock.replace(' ', '_')}.tr").write_bytes(with_clock("ns2.tr", clock))
     (tmp_path / "study.toml").write_text(
         """title = "Odd clocks"
 [runs]

@@ -57,13 +57,19 @@ class Two(Sender):
         self.cwnd = self.ssthresh = 0.6 * self.cwnd
 
 
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a capture of a sender with the rules of `MyControl`."""
+    made = Connection(Two(), Bottleneck()).run(40.0)
+    return write(tmp_path_factory.mktemp("sent") / "sender.pcap", made.frames)
+
+
 @pytest.fixture
-def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a capture of a sender with the rules of `MyControl`, in a folder that has that."""
+def capture(sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return that capture, from a folder that has `MyControl`."""
     (tmp_path / "control_of_mine.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
-    made = Connection(Two(), Bottleneck()).run(40.0)
-    return write(tmp_path / "sender.pcap", made.frames)
+    return sent
 
 
 def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., Any]) -> None:

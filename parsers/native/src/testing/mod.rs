@@ -1,6 +1,12 @@
 //! Shared by the tests of whole traces and the fuzz targets: bytes in, checked tables out.
 
+#[cfg(test)]
+mod fuzz_seeds;
 pub mod fuzz_targets;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod set_aside;
 #[cfg(test)]
 pub(crate) mod vectors;
 

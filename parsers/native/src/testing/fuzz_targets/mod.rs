@@ -1,6 +1,6 @@
 //! What fuzzing runs on any bytes. Each target panics if an invariant does not hold.
 //!
-//! libFuzzer runs them in `parsers/native/fuzz`; `tests/fuzz_seeds.rs` replays seeds and past crashes.
+//! libFuzzer runs them in `parsers/native/fuzz`; `testing/fuzz_seeds.rs` replays seeds and past crashes.
 
 mod choices;
 mod files;

@@ -1,10 +1,9 @@
 //! Tampered captures: every bound holds, nothing panics, no packet is lost.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
+use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets};
 use proptest::prelude::*;
-use tfrctrace_native::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets};
 
 /// A small real capture of each format.
 fn captures() -> Vec<Vec<u8>> {

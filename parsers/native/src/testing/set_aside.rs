@@ -1,21 +1,20 @@
 //! Packets are queued and processed out of turn, by several threads, and plain segments take a shorter
 //! path: the tables must be the same.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::flow::intervals::IntervalWidth;
+use crate::groups::{GroupBy, Grouping};
+use crate::input::bytes::{Input, Progress};
+use crate::input::reading::Reading;
+use crate::pass::{Analysis, Options};
+use crate::tables::Table;
+use crate::testing::pcap_of_packets;
 use arrow_array::RecordBatch;
 use proptest::prelude::*;
-use tfrctrace_native::flow::intervals::IntervalWidth;
-use tfrctrace_native::groups::{GroupBy, Grouping};
-use tfrctrace_native::input::bytes::{Input, Progress};
-use tfrctrace_native::input::reading::Reading;
-use tfrctrace_native::pass::{Analysis, Options};
-use tfrctrace_native::tables::Table;
-use tfrctrace_native::testing::pcap_of_packets;
 
 const RAW_IP: u32 = 101;
 const ETHERNET: u32 = 1;

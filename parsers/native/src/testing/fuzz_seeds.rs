@@ -1,11 +1,10 @@
 //! Replays the seeds and past crashes of every fuzz target.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tfrctrace_native::testing::fuzz_targets::FuzzTarget;
+use crate::testing::fuzz_targets::FuzzTarget;
 
 /// What fuzzing keeps, by the name of its folder.
 fn entries(folder: &str) -> Vec<PathBuf> {
