@@ -19,13 +19,15 @@ from tfrctrace.reports.figures.drawing import (
     value_scale,
     x_range,
 )
+from tfrctrace.reports.figures.sequence_tiles import SEGMENT_CLASSES
 from tfrctrace.reports.figures.thinning import thinned
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfrctrace.reports.elements import Curve, Figure, Overview, TimeOfDay
+    from tfrctrace.reports.elements import Curve, Figure, Overview, SequenceGraph, TimeOfDay
+    from tfrctrace.reports.figures.sequence_tiles import Tile
 
 MOST_POINTS: Final = 4000
 """Points of a curve in a plot; the core keeps at most 3,000 bins of a direction."""
@@ -34,6 +36,15 @@ _TICKS_PER_UNIT: Final = 1_000_000
 """x goes into the page in whole millionths: microseconds, or ns of an axis in ms."""
 
 _VERDICTS: Final = ("met", "violated", "severely violated")
+
+GRAPH_NAMES: Final = {
+    "data": "data sent",
+    "sent_again": "retransmitted or late data",
+    "acknowledged": "acknowledged",
+    "window": "edge of the receive window",
+    "sacked": "SACK blocks",
+}
+"""What the page calls the parts of a time-sequence graph."""
 
 _DIGITS: Final = 5
 """Significant digits of a value, more than a pixel shows."""
@@ -76,6 +87,40 @@ def plot_data(figure: Figure) -> dict[str, object]:
         "curves": [_curve(curve, scale) for curve in figure.curves],
         "detail": [_curve(curve, scale) for curve in figure.detail],
     }
+
+
+def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
+    """Return what `sequence.js` needs besides the tiles of a graph; times of tiles are ns on the time axis."""
+    low, high = x_range(figure)
+    levels: dict[int, list[tuple[int, int, int]]] = {}
+    for _, tile in keyed_tiles(figure.key, graph):
+        times = (tile.start_ns - graph.origin_ns, tile.end_ns - graph.origin_ns)
+        levels.setdefault(tile.level, []).append((*times, tile.count))
+    causes = list(dict.fromkeys(cause for _, _, cause in graph.causes))
+    return {
+        "title": plain_text(figure.title),
+        "axisLabel": figure.axis.label,
+        "clock": clock_data(figure.axis.clock),
+        "from": low,
+        "to": high,
+        "linked": figure.linked,
+        "bad": figure.bad_s,
+        "names": GRAPH_NAMES,
+        "classes": SEGMENT_CLASSES,
+        "causeNames": causes,
+        "causes": [
+            (round(start_s, 9), round(end_s, 9), causes.index(cause)) for start_s, end_s, cause in graph.causes
+        ],
+        "levels": [{"level": level, "tiles": tiles} for level, tiles in levels.items()],
+    }
+
+
+def keyed_tiles(figure_key: str, graph: SequenceGraph) -> Iterator[tuple[str, Tile]]:
+    """Yield the tiles of a graph, level by level, with the keys of their blocks."""
+    places: dict[int, int] = {}
+    for tile in graph.tiles:
+        place = places[tile.level] = places.get(tile.level, -1) + 1
+        yield f"{figure_key}-{tile.level}-{place}", tile
 
 
 def _curve(curve: Curve, scale: float) -> dict[str, object]:
