@@ -10,17 +10,19 @@ const Plots = (() => {
   const NEARBY_PX = 24;
   const linked = new Map(); // name of the time axis -> the plots on it and what they show
 
-  function inflating(id, format) {
+  async function inflating(id, format) {
+    // the end of a large page comes after its scripts have begun
+    if (!document.getElementById(id)) await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve));
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)));
   }
 
   async function inflated(id, format) {
-    return new Uint8Array(await inflating(id, format).arrayBuffer());
+    return new Uint8Array(await (await inflating(id, format)).arrayBuffer());
   }
 
-  function unpacked(id) {
-    return inflating(id, "gzip").json();
+  async function unpacked(id) {
+    return (await inflating(id, "gzip")).json();
   }
 
   function colour(name) {

@@ -127,12 +127,12 @@ const Sequence = (() => {
       return this.of(at < 0 ? this.levels.length - 1 : at, low, high);
     }
 
-    // Those of a level, and one more on each side, from which lines come.
+    // Those of a level, and one more before, from which lines come.
     of(at, low, high) {
       const tiles = this.levels[at];
       const first = tiles.findIndex(({ to }) => to >= low);
       const after = tiles.findLastIndex(({ from }) => from <= high) + 1;
-      return { at, tiles: tiles.slice(first < 0 ? tiles.length - 1 : first, Math.max(after, first + 1)) };
+      return { at, tiles: tiles.slice(Math.max((first < 0 ? tiles.length : first) - 1, 0), Math.max(after, first + 1)) };
     }
 
     unpacked(tile) {
@@ -261,10 +261,15 @@ const Sequence = (() => {
   // From the lowest to the highest number in view: data and acknowledgements, and windows if they are not far away.
   function heightOf({ level, contents }, low, high) {
     const limits = { near: [Infinity, -Infinity], window: [Infinity, -Infinity] };
+    let before = NaN; // the acknowledgement that holds where the view begins
     const include = (of, from, to) => { if (from < limits[of][0]) limits[of][0] = from; if (to > limits[of][1]) limits[of][1] = to; };
     for (const content of contents) {
       for (let n = 0; n < content.count; n += 1) {
-        if (content.end[n] < low || content.time[n] > high) continue;
+        if (content.time[n] > high) continue;
+        if (content.end[n] < low) {
+          if (!level && content.kind[n] & ACKNOWLEDGEMENT) before = content.low[n];
+          continue;
+        }
         if (level) {
           for (const of of [0, 2]) include("near", content.ranges[of].low[n], content.ranges[of].high[n]);
           include("window", content.ranges[3].low[n], content.ranges[3].high[n]);
@@ -274,10 +279,11 @@ const Sequence = (() => {
         } else include("near", content.low[n], content.high[n]);
       }
     }
+    include("near", before, before);
     let [from, to] = limits.near;
     if (!(from <= to)) return [0, 1];
     if (limits.window[1] - from <= 2 * (to - from)) to = Math.max(to, limits.window[1]);
-    const room = 0.04 * (to - from) || 1000;
+    const room = 0.06 * (to - from) || 1000;
     return [from - room, to + room];
   }
 
@@ -424,7 +430,8 @@ const Sequence = (() => {
     const step = niceStep((top - bottom) / most);
     const [factor, unit] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]].find(([one]) => Math.max(Math.abs(top), Math.abs(bottom)) >= one) || [1, "B"];
     const decimals = Math.max(0, Math.ceil(-Math.log10(step / factor) - 1e-9));
-    for (let at = Math.ceil(bottom / step) * step; at <= top; at += step) {
+    for (let n = Math.ceil(bottom / step); n * step <= top; n += 1) {
+      const at = n * step || 0;
       const up = Math.round(y(at)) + 0.5;
       surface.lines(grid, [[box.left, up], [box.left + box.width, up]]);
       surface.text(soft, box.left - 6, up + 4, (at / factor).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }), "right");
@@ -618,6 +625,12 @@ const Sequence = (() => {
         graph.redraw();
       });
       item.append(button);
+      return item;
+    }), ...data.causeNames.map((name, number) => {
+      const [item, mark] = ["li", "span"].map((tag) => document.createElement(tag));
+      mark.className = "mark";
+      mark.style.background = `var(${OF_CAUSES[number % OF_CAUSES.length]})`;
+      item.append(mark, words(name));
       return item;
     }));
   }
