@@ -303,7 +303,7 @@ const Plots = (() => {
 
   function showRange(group, range) {
     group.range = range;
-    if (group.name) Address.set(group.name, range && range.map((at) => Number(at.toPrecision(9))).join(","));
+    if (group.name) Address.set(group.name, range && range.map((at) => Number(at.toPrecision(12))).join(","));
     for (const one of group.views) one.apply();
   }
 

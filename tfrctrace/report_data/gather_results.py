@@ -455,6 +455,8 @@ def _sequence(trace: Tables, graphed: dict[int, bool], sampled: PassResult) -> p
         return None
     tiles = sampled.sequence_tiles().frame()
     if graphed and tiles.is_empty():
-        # of flows that are replayed too
-        tiles = trace.read_of_flows((), (), graphed=graphed).sequence_tiles().frame()
+        # a pass for replays has none
+        reading = trace.read_of_flows((), (), graphed=graphed)
+        trace.forget(reading)
+        tiles = reading.sequence_tiles().frame()
     return tiles.with_columns(pl.col("tile").bin.encode("base64"))
