@@ -5,6 +5,7 @@
 const Plots = (() => {
   const TICKS_PER_UNIT = 1e6;
   const CLOSER = 0.35; // of the whole width: from here on the curves with more points are drawn
+  const SOLID = 1e-3; // of the whole width: closer up, dashes of lines from far outside would take a second
   const PAN = 0.25;
   const ZOOM = 2;
   const NEARBY_PX = 24;
@@ -13,8 +14,15 @@ const Plots = (() => {
   async function inflating(id, format) {
     // the end of a large page comes after its scripts have begun
     if (!document.getElementById(id)) await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve));
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)));
+    const text = atob(document.getElementById(id).textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+    const { readable, writable } = new DecompressionStream(format);
+    // a blob would be kept by another process
+    const writer = writable.getWriter();
+    writer.write(bytes);
+    writer.close();
+    return new Response(readable);
   }
 
   async function inflated(id, format) {
@@ -222,12 +230,15 @@ const Plots = (() => {
     }
 
     let level = 0;
+    const dashes = series.map(({ dash }) => dash);
     const view = viewOf({
       figure, whole, name: data.linked,
       // logarithmic axes are cut in the middle of what is seen, too
       across: (share) => plot.posToVal(share * plot.over.clientWidth, "x"),
       draw(low, high) {
-        const wanted = levels[1] && high - low < CLOSER * (whole[1] - whole[0]) ? 1 : 0;
+        const part = (high - low) / (whole[1] - whole[0]);
+        const wanted = levels[1] && part < CLOSER ? 1 : 0;
+        plot.series.forEach((one, n) => { one.dash = part < SOLID ? [] : dashes[n]; });
         plot.batch(() => {
           if (wanted !== level) plot.setData(levels[(level = wanted)], false);
           plot.setScale("x", { min: low, max: high });

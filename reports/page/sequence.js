@@ -14,6 +14,7 @@ const Sequence = (() => {
   const EDGES = [62, 24, 8, 52]; // left, right, above and below the graph
   const STRIP = 7;
   const NEARBY_PX = 14;
+  const FAR = 4000; // px outside of the view that nothing is drawn beyond
   const ZOOM = 2;
   const PAN = 0.25;
   const COLOURS = { data: "--c1", acknowledged: "--c3", window: "--other", sacked: "--c4" };
@@ -47,7 +48,17 @@ const Sequence = (() => {
 
     raw(count) { return this.bytes.subarray(this.at, (this.at += count)); }
 
-    numbers(count) { return Float64Array.from({ length: count }, () => this.number()); }
+    numbers(count) {
+      const values = new Float64Array(count);
+      for (let n = 0; n < count; n += 1) values[n] = this.number();
+      return values;
+    }
+
+    jumps(count) {
+      const values = new Float64Array(count);
+      for (let n = 0; n < count; n += 1) values[n] = this.signed();
+      return values;
+    }
 
     steps(count) {
       const values = new Float64Array(count);
@@ -55,16 +66,20 @@ const Sequence = (() => {
       return values;
     }
 
-    times(count) { return this.steps(count).map((ticks) => (this.start + ticks * this.tick) / 1e9); }
+    times(count) {
+      const values = this.steps(count);
+      for (let n = 0; n < count; n += 1) values[n] = (this.start + values[n] * this.tick) / 1e9;
+      return values;
+    }
   }
 
   function pointsOf(columns, count) {
     const kind = columns.raw(count);
     const [time, packet] = [columns.times(count), columns.steps(count)];
-    const acknowledgements = kind.reduce((sum, one) => sum + (one & ACKNOWLEDGEMENT ? 1 : 0), 0);
+    let acknowledgements = 0;
+    for (const one of kind) if (one & ACKNOWLEDGEMENT) acknowledgements += 1;
     const segments = count - acknowledgements;
-    const jumps = Float64Array.from({ length: segments }, () => columns.signed());
-    const lengths = columns.steps(segments);
+    const [jumps, lengths] = [columns.jumps(segments), columns.steps(segments)];
     const [positions, windows] = [columns.steps(acknowledgements), columns.steps(acknowledgements)];
     const blocks = columns.numbers(acknowledgements);
     const all = blocks.reduce((sum, one) => sum + one, 0);
@@ -87,7 +102,8 @@ const Sequence = (() => {
   function summariesOf(columns, count, classes) {
     const points = columns.numbers(count);
     const time = columns.times(count);
-    const end = columns.numbers(count).map((ticks, n) => time[n] + (ticks * columns.tick) / 1e9);
+    const end = columns.numbers(count);
+    for (let n = 0; n < count; n += 1) end[n] = time[n] + (end[n] * columns.tick) / 1e9;
     const packet = columns.steps(count);
     const ranges = RANGES.map(() => {
       const there = columns.raw(count);
@@ -167,9 +183,11 @@ const Sequence = (() => {
   class CanvasSurface {
     constructor(canvas, width, height) {
       const sharp = devicePixelRatio || 1;
-      [canvas.width, canvas.height] = [Math.round(width * sharp), Math.round(height * sharp)];
+      const [wide, tall] = [Math.round(width * sharp), Math.round(height * sharp)];
+      if (canvas.width !== wide || canvas.height !== tall) [canvas.width, canvas.height] = [wide, tall];
       this.context = canvas.getContext("2d");
       this.context.setTransform(sharp, 0, 0, sharp, 0, 0);
+      this.context.clearRect(0, 0, width, height);
       this.context.font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif";
     }
 
@@ -394,9 +412,14 @@ const Sequence = (() => {
     const classes = new Map();
     const [zeros, numbers] = [[], []];
     const bar = (points, at, from, to) => points.push([at - 2, y(from)], [at + 2, y(from)], null, [at, y(from)], [at, y(to)], null, [at - 2, y(to)], [at + 2, y(to)], null);
+    const [first, last] = [box.left - 2, box.left + box.width + 2];
+    // of those outside of the view only the last before it and the first after it count: long lines take long
     const step = (points, at, to) => {
-      if (points.length) points.push([at, points[points.length - 1][1]]);
-      points.push([at, y(to)]);
+      const before = points[points.length - 1];
+      if (at < first) points.length = 0;
+      else if (before && before[0] >= last) return;
+      else if (before) points.push([Math.min(at, last), before[1]]);
+      points.push([Math.min(Math.max(at, first), last), y(to)]);
     };
     for (const { count, time, kind, low, high, sacked, packet } of seen.contents) {
       for (let n = 0; n < count; n += 1) {
@@ -509,7 +532,7 @@ const Sequence = (() => {
 
     function paint(surface, size) {
       const range = height.get() || heightOf(seen, seen.low, seen.high);
-      const y = (value) => size.top + size.height - ((value - range[0]) / (range[1] - range[0])) * size.height;
+      const y = (value) => Math.min(Math.max(size.top + size.height - ((value - range[0]) / (range[1] - range[0])) * size.height, -FAR), FAR);
       const inView = seen.level ? Infinity : seen.contents.reduce((sum, { time }) => sum + time.reduce((n, at) => n + (at >= seen.low && at <= seen.high ? 1 : 0), 0), 0);
       Object.assign(seen, { range, y, box: size, single: inView <= SINGLE * size.width, points: inView });
       drawAxes(surface, data, seen.low, seen.high, range, size, y);
