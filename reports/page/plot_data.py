@@ -109,7 +109,8 @@ def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
         "classes": SEGMENT_CLASSES,
         "causeNames": causes,
         "causes": [
-            (round(start_s, 9), round(end_s, 9), causes.index(cause)) for start_s, end_s, cause in graph.causes
+            (round(start_s, 9), round(end_s, 9), causes.index(cause))
+            for start_s, end_s, cause in graph.causes
         ],
         "levels": [{"level": level, "tiles": tiles} for level, tiles in levels.items()],
     }

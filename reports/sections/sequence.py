@@ -50,9 +50,7 @@ def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
         return ()
     if content.results.clock is not None or content.results.joined:
         return (("Not drawn for captures of one path: see the report of a single one.",),)
-    return (
-        ("Not drawn: it needs every packet of a flow again, but this trace can be read only once.",),
-    )
+    return (("Not drawn: it needs every packet of a flow again, but this trace can be read only once.",),)
 
 
 def _figure(trace: DrawnTrace, sequence: pl.DataFrame, causes: pl.DataFrame) -> Figure | None:
@@ -77,7 +75,9 @@ def _figure(trace: DrawnTrace, sequence: pl.DataFrame, causes: pl.DataFrame) -> 
         curves=_curves(trace, few),
         lasted_s=trace.lasted_s,
         linked=trace.linked,
-        graph=SequenceGraph(origin_ns, tiles, _causes(causes.filter(flow=flow, direction=direction), origin_ns)),
+        graph=SequenceGraph(
+            origin_ns, tiles, _causes(causes.filter(flow=flow, direction=direction), origin_ns)
+        ),
     )
 
 

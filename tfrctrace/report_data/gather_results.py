@@ -436,13 +436,11 @@ def _graphed(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> dict[in
 
     if trace.is_read_once or reading.clock is not None or trace.is_network:
         return {}
-    largest = flows.filter(
-        pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS
-    ).sort("unique_bytes", "flow", descending=[True, False], nulls_last=True)
+    largest = flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS).sort(
+        "unique_bytes", "flow", descending=[True, False], nulls_last=True
+    )
     largest = (
-        largest.head(1)
-        if trace.is_joined
-        else largest.unique("source", keep="first", maintain_order=True)
+        largest.head(1) if trace.is_joined else largest.unique("source", keep="first", maintain_order=True)
     )
     return {flow: direction == "fwd" for flow, direction in largest.select("flow", "direction").iter_rows()}
 

@@ -67,7 +67,13 @@ def xplot_lines(graph: str) -> Iterator[tuple[str, list[str]]]:
 def drawn_by_tcptrace(graph: str) -> dict[str, set[Line]]:
     """Return segments, SACK blocks, acknowledgements and edges of the window, counted from the SYN."""
     found: dict[str, set[Line]] = {"segments": set(), "sacked": set(), "acknowledged": set(), "window": set()}
-    kinds = {"white": "segments", "red": "segments", "purple": "sacked", "green": "acknowledged", "yellow": "window"}
+    kinds = {
+        "white": "segments",
+        "red": "segments",
+        "purple": "sacked",
+        "green": "acknowledged",
+        "yellow": "window",
+    }
     first = next(int(words[2]) for colour, words in xplot_lines(graph) if colour == "orange")
     for colour, (what, *place) in xplot_lines(graph):
         kind = kinds.get(colour)
