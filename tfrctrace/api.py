@@ -429,10 +429,10 @@ class Trace(Tables):
     ) -> Drawing:
         """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
-        `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF, PNG or HTML file. `flow` draws
-        one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an index
-        of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into a
-        paper.
+        `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF, PNG or HTML file. `flow`
+        draws one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an
+        index of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into
+        a paper.
         Raises `UsageError` if the trace has nothing of that kind.
         """
         from tfrctrace.reports.figures.publication import Drawing, plot_form

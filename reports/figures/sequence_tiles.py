@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,7 +46,8 @@ _RANGES: Final = ("data", "sent_again", "acknowledged", "window", "sacked")
 """What a summary has the lowest and the highest sequence number of."""
 
 
-class Tile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tile:
     """A row of tiles, without its flow: one piece of a level. Level 0 has points, others have summaries."""
 
     level: int
@@ -138,7 +140,8 @@ class _Columns:
 
 def tiles_of(sequence: pl.DataFrame) -> tuple[Tile, ...]:
     """Return the tiles of one direction."""
-    return tuple(Tile(*row) for row in sequence.select(Tile._fields).iter_rows())
+    names = [field.name for field in fields(Tile)]
+    return tuple(Tile(*row) for row in sequence.select(names).iter_rows())
 
 
 def points(tile: Tile) -> Iterator[Point]:

@@ -90,7 +90,7 @@ def plot_data(figure: Figure) -> dict[str, object]:
 
 
 def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
-    """Return what `sequence.js` needs besides the tiles of a graph; times of tiles are ns on the time axis."""
+    """Return what `sequence.js` needs besides the tiles of a graph, whose times are ns on the axis."""
     low, high = x_range(figure)
     levels: dict[int, list[tuple[int, int, int]]] = {}
     for _, tile in keyed_tiles(figure.key, graph):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.metrics.flow.causes import cause_bins
 from tfrctrace.metrics.flow.quantiles import envelope
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, SequenceGraph, Words
 from tfrctrace.reports.figures.sequence_tiles import overview, tiles_of
@@ -12,6 +13,8 @@ from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
@@ -22,6 +25,9 @@ _MOST_POINTS: Final = 400
 
 _MOST_STRETCHES: Final = 50_000
 """Stretches of causes that a page shows, a megabyte."""
+
+_MOST_BINS: Final = 1_000
+"""Bins of them if there are more."""
 
 _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
     ("data", "data sent", 1, "dots"),
@@ -66,6 +72,7 @@ def _figure(trace: DrawnTrace, sequence: pl.DataFrame, causes: pl.DataFrame) -> 
     marks = pl.DataFrame(overview(tiles), schema=schema, orient="row").sort("kind", maintain_order=True)
     few = envelope(marks, ("kind",), "bytes", _MOST_POINTS)
     origin_ns = trace.origin_ns(min(tile.start_ns for tile in tiles))
+    stretches = causes.filter(flow=flow, direction=direction)
     return Figure(
         key=trace.key("sequence"),
         title=trace.titled("Bytes over time"),
@@ -75,9 +82,7 @@ def _figure(trace: DrawnTrace, sequence: pl.DataFrame, causes: pl.DataFrame) -> 
         curves=_curves(trace, few),
         lasted_s=trace.lasted_s,
         linked=trace.linked,
-        graph=SequenceGraph(
-            origin_ns, tiles, _causes(causes.filter(flow=flow, direction=direction), origin_ns)
-        ),
+        graph=SequenceGraph(origin_ns, tiles, tuple(_causes(stretches, origin_ns))),
     )
 
 
@@ -86,14 +91,18 @@ def _highest(marks: pl.DataFrame) -> float:
     return float(highest) if isinstance(highest, int) else 0.0
 
 
-def _causes(stretches: pl.DataFrame, origin_ns: int) -> tuple[tuple[float, float, str], ...]:
-    """Return what held the sender back, from when to when; of many stretches what held longest in each bin."""
+def _causes(stretches: pl.DataFrame, origin_ns: int) -> Iterator[tuple[float, float, str]]:
+    """Give what held the sender back, from when to when; of too many stretches, the longest in each bin."""
+    import polars as pl
+
     if stretches.height > _MOST_STRETCHES:
-        return ()
-    return tuple(
-        ((start_ns - origin_ns) / 1e9, (end_ns - origin_ns) / 1e9, cause)
-        for start_ns, end_ns, cause in stretches.select("start_ns", "end_ns", "cause").iter_rows()
-    )
+        begin_ns, end_ns = stretches["start_ns"].to_list()[0], stretches["end_ns"].to_list()[-1]
+        width_ns = max(-(-(end_ns - begin_ns) // _MOST_BINS), 1)
+        widths = stretches.head(1).select("flow", first_ns=pl.lit(begin_ns), width_ns=pl.lit(width_ns))
+        start = pl.col("first_ns") + pl.col("place") * width_ns
+        stretches = cause_bins(stretches, widths).with_columns(start_ns=start, end_ns=start + width_ns)
+    for start_ns, end_ns, cause in stretches.select("start_ns", "end_ns", "cause").iter_rows():
+        yield (start_ns - origin_ns) / 1e9, (end_ns - origin_ns) / 1e9, cause
 
 
 def _curves(trace: DrawnTrace, marks: pl.DataFrame) -> tuple[Curve, ...]:
@@ -111,8 +120,8 @@ def _curves(trace: DrawnTrace, marks: pl.DataFrame) -> tuple[Curve, ...]:
 def _caption(row: FlowRow) -> str:
     return (
         f"Sequence numbers of {row.legend}, the direction with most data, counted from its first byte: "
-        f"{counted(row.data_packets or 0, 'data packet')}, captured acknowledgements, SACK blocks and windows. "
-        "The slope is the rate, the height between data and acknowledgements the data in flight. From far, the "
-        "lowest and the highest of neighbouring packets are drawn; closer up, each packet with its number. The "
-        "strip below the graph shows what held the sender back."
+        f"{counted(row.data_packets or 0, 'data packet')}, captured acknowledgements, SACK blocks and "
+        "windows. The slope is the rate, the height between data and acknowledgements the data in flight. "
+        "From far, the lowest and the highest of neighbouring packets are drawn; closer up, each packet with "
+        "its number. The strip below the graph shows what held the sender back."
     )

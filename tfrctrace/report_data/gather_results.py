@@ -283,8 +283,8 @@ def _sampled(
 ) -> PassResult:
     """Return a pass with rounds and causes, if there may be any, and samples, if they may be taken.
 
-    If flows are replayed, it keeps what that needs; else it has causes only of flows that a page shows,
-    time-sequence graphs, other rows, but losses, only of flows that are drawn, and all bins of `bin_ns`. It is
+    If flows are replayed, it keeps what that needs; else it has time-sequence graphs, causes only of flows
+    that a page shows, other rows, but losses, only of those that are drawn, and all bins of `bin_ns`. It is
     `reading` if nothing more can be read.
     """
     flows = chosen.flows

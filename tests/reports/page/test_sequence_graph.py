@@ -1,4 +1,4 @@
-"""The time-sequence graph of a page in a browser: down to each packet, by mouse, keys, fingers and address."""
+"""The time-sequence graph of a page in a browser, by mouse, keys, fingers and address."""
 
 from __future__ import annotations
 
