@@ -26,6 +26,7 @@ from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.page.plot_data import (
     graph_data,
+    graph_legend,
     keyed_tiles,
     library,
     overview_data,
@@ -276,16 +277,18 @@ def _figure(figure: Figure) -> str:
     spans_px = _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
     heights_px = _CURVES_HEIGHT_PX if figure.curves else dict.fromkeys(_CURVES_HEIGHT_PX, spans_px)
     drawn = "".join(figure_svgs(figure, _places(figure.key, heights_px)))
-    entries = "".join(
-        f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
-        for part in figure.curves or figure.spans
-    )
+    named = graph_legend(figure.graph) if figure.graph else _named_parts(figure)
+    entries = "".join(f"<li>{swatch_svg(style)}<bdi>{_text(label)}</bdi></li>" for style, label in named)
     is_plot = ' data-plot="graph"' if figure.graph else " data-plot" if figure.curves else ""
     return (
         f'<figure id="{_text(figure.key)}"{is_plot}><h3><bdi>{_text(figure.title)}</bdi></h3>'
         f"{_list('ul', 'legend', entries)}{drawn}{_plot(figure)}"
         f"<figcaption>{_prose(figure.caption)}</figcaption></figure>"
     )
+
+
+def _named_parts(figure: Figure) -> Iterator[tuple[int, str]]:
+    return ((part.style, part.label) for part in figure.curves or figure.spans)
 
 
 def _overview(overview: Overview) -> str:

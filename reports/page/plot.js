@@ -266,7 +266,7 @@ const Plots = (() => {
       addEventListener("mouseup", () => removeEventListener("mousemove", drag), { once: true });
     }
 
-    legend(figure, plot, places);
+    legend(figure, places.length, (n, shows) => plot.batch(() => { for (const at of places[n]) plot.setSeries(at, { show: shows }); }));
     keys(place, plot, view);
     tools(figure, data.title, view);
     new ResizeObserver(() => {
@@ -344,8 +344,8 @@ const Plots = (() => {
   }
 
   // Names in the legend switch their curves off and on.
-  function legend(figure, plot, places) {
-    figure.querySelectorAll(".legend li").forEach((item, n) => {
+  function legend(figure, names, show) {
+    Array.from(figure.querySelectorAll(".legend li")).slice(0, names).forEach((item, n) => {
       const button = document.createElement("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
@@ -354,7 +354,7 @@ const Plots = (() => {
       button.addEventListener("click", () => {
         const shows = button.getAttribute("aria-pressed") !== "true";
         button.setAttribute("aria-pressed", String(shows));
-        plot.batch(() => { for (const place of places[n]) plot.setSeries(place, { show: shows }); });
+        show(n, shows);
       });
     });
   }
@@ -430,5 +430,5 @@ const Plots = (() => {
     for (const figure of document.querySelectorAll("figure[data-plot]")) watcher.observe(figure);
   }
 
-  return { make, unpacked, inflated, viewOf, tools, listen, colour, show: (name, range) => showRange(linkedBy(name), range) };
+  return { make, unpacked, inflated, viewOf, tools, legend, listen, colour, show: (name, range) => showRange(linkedBy(name), range) };
 })();

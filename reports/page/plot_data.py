@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.reports.elements import OTHER, STYLES
 from tfrctrace.reports.figures.drawing import (
     DASHES,
     has_logarithmic_values,
@@ -37,14 +38,14 @@ _TICKS_PER_UNIT: Final = 1_000_000
 
 _VERDICTS: Final = ("met", "violated", "severely violated")
 
-GRAPH_NAMES: Final = {
-    "data": "data sent",
-    "sent_again": "retransmitted or late data",
-    "acknowledged": "acknowledged",
-    "window": "edge of the receive window",
-    "sacked": "SACK blocks",
-}
-"""What the page calls the parts of a time-sequence graph."""
+_PARTS_OF_GRAPH: Final = (
+    (1, "data sent"),
+    (2, "retransmitted or late data"),
+    (3, "acknowledged"),
+    (OTHER, "edge of the receive window"),
+    (4, "SACK blocks"),
+)
+"""Style and name of each part of a time-sequence graph, in the order of `sequence.js`."""
 
 _DIGITS: Final = 5
 """Significant digits of a value, more than a pixel shows."""
@@ -96,7 +97,7 @@ def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
     for _, tile in keyed_tiles(figure.key, graph):
         times = (tile.start_ns - graph.origin_ns, tile.end_ns - graph.origin_ns)
         levels.setdefault(tile.level, []).append((*times, tile.count))
-    causes = list(dict.fromkeys(cause for _, _, cause in graph.causes))
+    causes = _causes(graph)
     return {
         "title": plain_text(figure.title),
         "axisLabel": figure.axis.label,
@@ -105,7 +106,6 @@ def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
         "to": high,
         "linked": figure.linked,
         "bad": figure.bad_s,
-        "names": GRAPH_NAMES,
         "classes": SEGMENT_CLASSES,
         "causeNames": causes,
         "causes": [
@@ -114,6 +114,17 @@ def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
         ],
         "levels": [{"level": level, "tiles": tiles} for level, tiles in levels.items()],
     }
+
+
+def _causes(graph: SequenceGraph) -> list[str]:
+    return list(dict.fromkeys(cause for _, _, cause in graph.causes))
+
+
+def graph_legend(graph: SequenceGraph) -> Iterator[tuple[int, str]]:
+    """Yield style and name of what is drawn: parts of the graph, then the causes below it."""
+    yield from _PARTS_OF_GRAPH
+    for number, cause in enumerate(_causes(graph)):
+        yield number % STYLES + 1, cause.replace("_", " ")
 
 
 def keyed_tiles(figure_key: str, graph: SequenceGraph) -> Iterator[tuple[str, Tile]]:

@@ -19,7 +19,8 @@ const Sequence = (() => {
   const PAN = 0.25;
   const COLOURS = { data: "--c1", acknowledged: "--c3", window: "--other", sacked: "--c4" };
   const OF_CLASSES = ["--c2", "--c2", "--bad", "--c5", "--c6"]; // fast, SACK, timeout, tail loss probe, unexplained
-  const OF_CAUSES = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--bad", "--other"];
+  const PARTS = ["data", "sent_again", "acknowledged", "window", "sacked"]; // in the order of the legend
+  const STYLES = 6;
 
   // Columns of variable-length integers in the bytes of a tile.
   class Columns {
@@ -507,7 +508,7 @@ const Sequence = (() => {
     strips.forEach((rects, number) => surface.rects(causeColour(number), rects));
   }
 
-  function causeColour(number) { return Plots.colour(OF_CAUSES[number % OF_CAUSES.length]); }
+  function causeColour(number) { return Plots.colour(`--c${(number % STYLES) + 1}`); }
 
   function make(figure, data) {
     const place = figure.querySelector(".plot");
@@ -588,7 +589,7 @@ const Sequence = (() => {
     const all = view.show.bind(view);
     view.show = (range) => { if (range === null) height.set(null); all(range); };
     Plots.tools(figure, data.title, view);
-    legend(figure, data, hidden, graph);
+    Plots.legend(figure, PARTS.length, (n, shows) => { hidden[shows ? "delete" : "add"](PARTS[n]); graph.redraw(); });
     keys(place, graph, (at) => describe(at));
     pointers(place, graph, box, chosen, (event) => describe(event && nearest(seen, event)));
     const sized = new ResizeObserver(() => graph.redraw());
@@ -630,32 +631,6 @@ const Sequence = (() => {
     drawn.setAttribute("class", "seen");
     figure.querySelector("svg.seen")?.remove();
     figure.querySelector("svg.chart").before(document.adoptNode(drawn));
-  }
-
-  function legend(figure, data, hidden, graph) {
-    const list = figure.querySelector(".legend");
-    const names = ["data", "sent_again", "acknowledged", "window", "sacked"];
-    list.replaceChildren(...names.map((name) => {
-      const [item, button, mark] = ["li", "button", "span"].map((tag) => document.createElement(tag));
-      button.type = "button";
-      button.setAttribute("aria-pressed", "true");
-      mark.className = "mark";
-      mark.style.background = `var(${COLOURS[name] || "--c2"})`;
-      button.append(mark, data.names[name]);
-      button.addEventListener("click", () => {
-        if (!hidden.delete(name)) hidden.add(name);
-        button.setAttribute("aria-pressed", String(!hidden.has(name)));
-        graph.redraw();
-      });
-      item.append(button);
-      return item;
-    }), ...data.causeNames.map((name, number) => {
-      const [item, mark] = ["li", "span"].map((tag) => document.createElement(tag));
-      mark.className = "mark";
-      mark.style.background = `var(${OF_CAUSES[number % OF_CAUSES.length]})`;
-      item.append(mark, words(name));
-      return item;
-    }));
   }
 
   function keys(place, graph, describe) {
