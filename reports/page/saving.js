@@ -33,11 +33,11 @@ function download(figure, suffix, blob) {
 }
 
 async function saveData(figure) {
-  const data = figure.graph ? figure.graph.rows() : rowsOf(await Plots.unpacked(`data-${figure.id}`));
+  const data = figure.graph ? figure.graph.rows() : figureRows(await Plots.unpacked(`data-${figure.id}`));
   download(figure, "csv", new Blob([csvOf(data)], { type: "text/csv" }));
 }
 
-function rowsOf(data) {
+function figureRows(data) {
   return data.lines ? overviewRows(data) : curveRows(data);
 }
 
