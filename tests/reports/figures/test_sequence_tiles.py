@@ -224,3 +224,19 @@ def test_beyond_the_limit_of_samples_summaries_go_on():
     assert sum(tile.count for tile in levels[0]) == 500
     assert sum(one.points for tile in levels[1] for one in summaries(tile)) > 1_500
     assert max(mark.time_ns for mark in overview(tiles_of(sequence))) == levels[1][0].end_ns
+
+
+def test_a_flow_goes_on_in_the_next_file_of_a_joined_trace(write_capture, conversation):
+    frames = conversation(data_packets=40)
+    first = write_capture("a.pcap", frames[:30])
+    second = write_capture("b.pcap", frames[30:], start_s=1_700_000_001)
+    sequence = tfrctrace.open([first, second], join=True).results().sequence
+    packets = [one.packet for one in all_points(tiles_by_level(sequence)[0])]
+    assert packets == sorted(packets)
+    # the very last is an acknowledgement of the sender
+    assert packets[-1] == len(frames) - 1
+
+
+def test_two_captures_of_one_path_have_no_graph():
+    received = ROOT / "tests/data/pair/linux-relay-loss-rcv.pcap.gz"
+    assert tfrctrace.open([CAPTURE, received], pair=True).results().sequence is None
