@@ -13,6 +13,9 @@ const SYN: u8 = 0x20;
 const FIN: u8 = 0x40;
 const RST: u8 = 0x80;
 
+/// The first sequence number of a SACK block and the one after it, as positions.
+type Block = (i64, i64);
+
 /// A segment, or an acknowledgement.
 #[derive(Debug)]
 pub(super) struct Point {
@@ -25,7 +28,7 @@ pub(super) struct Point {
 #[derive(Debug)]
 pub(super) enum Content {
     Segment { position: i64, bytes: u32, class: Option<Class> },
-    Acknowledgement { position: i64, window: Option<u32>, sacked: SmallVec<[(i64, i64); 4]> },
+    Acknowledgement { position: i64, window: Option<u32>, sacked: SmallVec<[Block; 4]> },
 }
 
 impl Point {
@@ -46,7 +49,7 @@ impl Point {
         }
     }
 
-    fn acknowledgement(&self) -> Option<(i64, Option<u32>, &[(i64, i64)])> {
+    fn acknowledgement(&self) -> Option<(i64, Option<u32>, &[Block])> {
         match &self.content {
             Content::Segment { .. } => None,
             Content::Acknowledgement { position, window, sacked } => Some((*position, *window, sacked)),
