@@ -127,6 +127,8 @@ class Analysis:
 
     def table(self, name: str) -> Table:
         """Return a table by its name; it is empty if it was not collected."""
+    def sequence_tiles(self) -> Table:
+        """Return the tiles of the time-sequence graphs of chosen flows, level by level."""
     @property
     def clock(self) -> Clock | None:
         """How the clock of the second capture differs from that of the first; None without a pair."""

@@ -24,7 +24,7 @@ from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.stretches import outside_note, with_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -322,8 +322,8 @@ class Pass:
         settings = self._settings
         if settings.chosen is None:
             return settings
-        sampled, explained = settings.chosen.of_trace(index)
-        return replace(settings, sampled_flows=sampled, explained_flows=explained)
+        sampled, explained, graphed = settings.chosen.of_trace(index)
+        return replace(settings, sampled_flows=sampled, explained_flows=explained, graphed_flows=graphed)
 
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
         try:
@@ -412,14 +412,20 @@ class PassResult:
         """Return a table over all traces. It is empty if the pass did not collect it."""
         return StackedTable(self._tables(name), self._anonymizer)
 
-    def chosen(self, sampled: Iterable[int], explained: Iterable[int]) -> ChosenFlows:
+    def sequence_tiles(self) -> StackedTable:
+        """Return the tiles of the time-sequence graphs of chosen flows."""
+        return StackedTable([analysis.sequence_tiles() for analysis in self._analyses], self._anonymizer)
+
+    def chosen(
+        self, sampled: Iterable[int], explained: Iterable[int], graphed: Mapping[int, bool]
+    ) -> ChosenFlows:
         """Return flows for a further pass over the same traces."""
         from tfrctrace.parsers.reading_settings import ChosenFlows
 
         ends = [0]
         for flows in self._flows:
             ends.append(max(ends[-1], _last_flow(flows)))
-        return ChosenFlows([end + 1 for end in ends[:-1]], sorted(sampled), sorted(explained))
+        return ChosenFlows([end + 1 for end in ends[:-1]], sorted(sampled), sorted(explained), graphed)
 
     def spool_of(self, flow: int) -> DirectionSpool:
         """Return the spool that has the directions of a flow."""

@@ -102,16 +102,19 @@ class ChosenFlows:
     """Those with round-trip times and rounds, in order."""
     explained: Sequence[int]
     """Those with causes, in order."""
+    graphed: "Mapping[int, bool]"
+    """Those with a time-sequence graph, and whether of the direction `fwd`."""
 
-    def of_trace(self, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return those of a trace, both numbered from 0 as in the core."""
+    def of_trace(self, index: int) -> "tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, bool], ...]]":
+        """Return those of a trace, all numbered from 0 as in the core."""
         first, *after = self.firsts[index : index + 2]
 
         def own(flows: Sequence[int]) -> tuple[int, ...]:
             end = bisect_left(flows, after[0]) if after else len(flows)
             return tuple(flow - first for flow in flows[bisect_left(flows, first) : end])
 
-        return own(self.sampled), own(self.explained)
+        graphed = tuple((flow, self.graphed[first + flow]) for flow in own(sorted(self.graphed)))
+        return own(self.sampled), own(self.explained), graphed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +144,10 @@ class ReadSettings:
     """Flows of one trace, from 0, of which round-trip times and rounds are collected; None for all."""
     explained_flows: tuple[int, ...] | None = None
     """The same of causes."""
+    graphed_flows: tuple[tuple[int, bool], ...] = ()
+    """Those with a time-sequence graph, and whether of the direction `fwd`."""
     chosen: ChosenFlows | None = None
-    """Those of all traces, of which a pass over one takes these two."""
+    """Those of all traces, of which a pass over one takes these three."""
     max_decompressed_bytes: int | None = None
     grouping: tuple[str, tuple[int, int], int | None, int] | None = None
     """What flows are grouped by, lengths of prefixes of IPv4 and IPv6, width of intervals (ns), most rows."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from tfrctrace.reports.figures.charts import Chart
+    from tfrctrace.reports.figures.sequence_tiles import Tile
 
 OTHER: Final = 0
 """The style of the rest; styles from 1 to `STYLES` differ by colour."""
@@ -170,6 +171,17 @@ Unit: TypeAlias = Literal["bit/s", "ms", "B", "dBm", ""]
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceGraph:
+    """Every packet of a time-sequence graph, in tiles, and what held the sender back."""
+
+    origin_ns: int
+    """0 s of the time axis."""
+    tiles: tuple[Tile, ...]
+    causes: tuple[tuple[float, float, str], ...] = ()
+    """From when to when in seconds, and the cause."""
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A drawing of curves or of spans, one of the two."""
 
@@ -197,6 +209,8 @@ class Figure:
     """Figures with the same value zoom together."""
     bad_s: tuple[tuple[float, float], ...] = ()
     """When an objective was violated, on the time axis."""
+    graph: SequenceGraph | None = None
+    """What a page draws in place of the curves, down to each packet."""
 
 
 @dataclass(frozen=True, slots=True)

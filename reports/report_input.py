@@ -23,7 +23,7 @@ class ReportInput:
 
     `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
     `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `rtt_quantiles` are
-    those of `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins`
+    those of `tfrctrace.metrics.flow.quantiles`, `sequence` the tiles of time-sequence graphs, `link_bins`
     those of `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of
     `tfrctrace.metrics.flow.cumulative_losses`.
     Each of these is None where it would take too long. `joined` means that all sources

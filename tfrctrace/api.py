@@ -480,16 +480,16 @@ class Trace(Tables):
     ) -> Drawing:
         """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
-        `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF or PNG file. `flow` draws
-        one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an index
-        of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into a
-        paper. `algorithms` are those of the kind `replay`, with their defaults; `tfrc` if there are none.
+        `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF, PNG or HTML file. `flow`
+        draws one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an
+        index of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into
+        a paper. `algorithms` are those of the kind `replay`, with their defaults; `tfrc` if there are none.
         Raises `UsageError` if the trace has nothing of that kind.
         """
-        from tfrctrace.reports.figures.publication import Drawing, image_form
+        from tfrctrace.reports.figures.publication import Drawing, plot_form
 
         if path is not None:
-            image_form(os.fspath(path))
+            plot_form(os.fspath(path))
         if kind == "replay":
             figures = self._replayed_rates(algorithms, flow, window)
         elif algorithms:

@@ -49,9 +49,7 @@ _REPORTS: Final = "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, 
 
 KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "throughput": _Kind("throughput-", "packets of flows"),
-    "sequence": _Kind(
-        "sequence-", "a TCP flow with 20 data packets, in a trace that is a file and not joined"
-    ),
+    "sequence": _Kind("sequence-", "a TCP flow with 20 data packets, in a trace that can be read twice"),
     "rtt": _Kind("rtt-", "RTT samples: data and its acknowledgements, near the sender"),
     "cdf": _Kind(
         "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import TfrctraceWarning, UsageError, input_problem
+from tfrctrace.reports.elements import Report, Section
 from tfrctrace.reports.figures.charts import ChartStyle, draw
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.safe_text import plain_text
@@ -99,14 +100,26 @@ class Drawing:
         return figure_file(self.figures[0], form, style=self.style, width=self.width)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the first figure as SVG, PDF or PNG, by the suffix of the file."""
+        """Write the first figure as SVG, PDF or PNG, or all as a page, by the suffix of the file."""
         place = os.fspath(path)
-        content = self.content(image_form(place))
+        form = plot_form(place)
+        if form == "html":
+            from tfrctrace.reports.page.html import write_page
+
+            section = Section("figures", "Figures", figures=self.figures)
+            write_page(place, Report(self.figures[0].title, (section,), kind="Figures of a trace"))
+            return
+        content = self.content(form)
         with open_output(place) as file:
             file.write(content)
 
     def _repr_svg_(self) -> str:
         return self.content("svg").decode()
+
+
+def plot_form(path: str) -> ImageForm | Literal["html"]:
+    """Return the format of a page or an image. Raises `UsageError` for other suffixes."""
+    return "html" if path.lower().endswith(".html") else image_form(path)
 
 
 def image_form(path: str) -> ImageForm:

@@ -40,9 +40,11 @@ _DERIVED: Final = {
     "sequence": {
         "flow": "uint32",
         "direction": "string",
-        "time_ns": "int64",
-        "kind": "string",
-        "bytes": "int64",
+        "level": "uint32",
+        "count": "uint32",
+        "start_ns": "int64",
+        "end_ns": "int64",
+        "tile": "string",
     },
     "link_bins": LINK_BINS,
     "congestion_controls": {

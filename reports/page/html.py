@@ -24,7 +24,15 @@ from tfrctrace.reports.figures.page_figures import figure_svgs, swatch_svg
 from tfrctrace.reports.figures.page_stacks import stacks_svg
 from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
-from tfrctrace.reports.page.plot_data import library, overview_data, packed, plot_data
+from tfrctrace.reports.page.plot_data import (
+    graph_data,
+    graph_legend,
+    keyed_tiles,
+    library,
+    overview_data,
+    packed,
+    plot_data,
+)
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ _SPANS_HEIGHT_PX: Final = 60
 _SPAN_HEIGHT_PX: Final = 34
 
 _SCRIPTS: Final = ("theme.js", "address.js", "table.js")
-_PLOT_SCRIPTS: Final = ("clock.js", "plot.js", "overview.js", "details.js")
+_PLOT_SCRIPTS: Final = ("clock.js", "plot.js", "sequence.js", "overview.js", "details.js")
 _SAVING: Final = "saving.js"
 
 _FLOWS_IN_BLOCK: Final = 40
@@ -92,8 +100,9 @@ def render(report: Report) -> str:
         links=_to_index(report) + _joined(_link, report.sections),
         sections="\n".join(_section(section, blocks) for section in report.sections),
         footer=_joined(_paragraph, report.footer),
-        data="\n".join(_data(key, value) for key, value in drawn),
+        data="\n".join(_data(key, packed(value)) for key, value in drawn),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        tiles="\n".join(_tiles(report)),
     )
 
 
@@ -114,7 +123,9 @@ def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
         if section.overview:
             yield f"data-{section.overview.key}", overview_data(section.overview)
         for figure in section.figures:
-            if figure.curves:
+            if figure.graph is not None:
+                yield f"data-{figure.key}", graph_data(figure, figure.graph)
+            elif figure.curves:
                 yield f"data-{figure.key}", plot_data(figure)
     for place in range(0, len(report.details), _FLOWS_IN_BLOCK):
         together = report.details[place : place + _FLOWS_IN_BLOCK]
@@ -140,9 +151,18 @@ def _details(details: FlowDetails) -> dict[str, object]:
     }
 
 
-def _data(key: str, value: object) -> str:
-    """Return data as a block that browsers neither run nor show."""
-    return f'<script type="application/gzip" id="{_text(key)}">{packed(value)}</script>'
+def _tiles(report: Report) -> Iterator[str]:
+    """Yield the tiles of all graphs, the highest levels first: they are drawn while the rest is loaded."""
+    figures = [figure for section in report.sections for figure in section.figures]
+    for figure in figures:
+        if figure.graph is not None:
+            for key, tile in reversed(list(keyed_tiles(figure.key, figure.graph))):
+                yield _data(key, tile.tile)
+
+
+def _data(key: str, content: str) -> str:
+    """Return compressed data in base64 as a block that browsers neither run nor show."""
+    return f'<script type="application/gzip" id="{_text(key)}">{content}</script>'
 
 
 def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
@@ -257,16 +277,18 @@ def _figure(figure: Figure) -> str:
     spans_px = _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
     heights_px = _CURVES_HEIGHT_PX if figure.curves else dict.fromkeys(_CURVES_HEIGHT_PX, spans_px)
     drawn = "".join(figure_svgs(figure, _places(figure.key, heights_px)))
-    entries = "".join(
-        f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
-        for part in figure.curves or figure.spans
-    )
-    is_plot = " data-plot" if figure.curves else ""
+    named = graph_legend(figure.graph) if figure.graph else _named_parts(figure)
+    entries = "".join(f"<li>{swatch_svg(style)}<bdi>{_text(label)}</bdi></li>" for style, label in named)
+    is_plot = ' data-plot="graph"' if figure.graph else " data-plot" if figure.curves else ""
     return (
         f'<figure id="{_text(figure.key)}"{is_plot}><h3><bdi>{_text(figure.title)}</bdi></h3>'
         f"{_list('ul', 'legend', entries)}{drawn}{_plot(figure)}"
         f"<figcaption>{_prose(figure.caption)}</figcaption></figure>"
     )
+
+
+def _named_parts(figure: Figure) -> Iterator[tuple[int, str]]:
+    return ((part.style, part.label) for part in figure.curves or figure.spans)
 
 
 def _overview(overview: Overview) -> str:

@@ -5,15 +5,32 @@
 const Plots = (() => {
   const TICKS_PER_UNIT = 1e6;
   const CLOSER = 0.35; // of the whole width: from here on the curves with more points are drawn
+  const SOLID = 1e-3; // of the whole width: closer up, dashes of lines from far outside would take a second
   const PAN = 0.25;
   const ZOOM = 2;
   const NEARBY_PX = 24;
   const linked = new Map(); // name of the time axis -> the plots on it and what they show
 
+  async function inflating(id, format) {
+    // the end of a large page comes after its scripts have begun
+    if (!document.getElementById(id)) await new Promise((resolve) => addEventListener("DOMContentLoaded", resolve));
+    const text = atob(document.getElementById(id).textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+    const { readable, writable } = new DecompressionStream(format);
+    // a blob would be kept by another process
+    const writer = writable.getWriter();
+    writer.write(bytes);
+    writer.close();
+    return new Response(readable);
+  }
+
+  async function inflated(id, format) {
+    return new Uint8Array(await (await inflating(id, format)).arrayBuffer());
+  }
+
   async function unpacked(id) {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).json();
+    return (await inflating(id, "gzip")).json();
   }
 
   function colour(name) {
@@ -152,13 +169,13 @@ const Plots = (() => {
         points: { size: 8 },
         y: false,
         drag: { x: true, y: false, setScale: false, dist: 5 },
-        bind: { dblclick: () => () => view.show(null), mousedown: (u, _, select) => (event) => (event.shiftKey ? view.pan(event) : select(event)) },
+        bind: { dblclick: () => () => view.show(null), mousedown: (u, _, select) => (event) => (event.shiftKey ? pan(event) : select(event)) },
         // only where the mouse is goes to the other plots: their widths may differ while one is zoomed
         sync: data.linked ? { key: data.linked, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
       },
       hooks: {
         drawClear: [(drawn) => shade(drawn, data.bad)],
-        setSelect: [() => view.zoomToSelection()],
+        setSelect: [() => zoomToSelection()],
         setCursor: [() => describe()],
       },
     }, levels[0], place);
@@ -212,8 +229,44 @@ const Plots = (() => {
       return words;
     }
 
-    const view = viewOf(plot, whole, levels, data.linked, figure);
-    legend(figure, plot, places);
+    let level = 0;
+    const dashes = series.map(({ dash }) => dash);
+    const view = viewOf({
+      figure, whole, name: data.linked,
+      // logarithmic axes are cut in the middle of what is seen, too
+      across: (share) => plot.posToVal(share * plot.over.clientWidth, "x"),
+      draw(low, high) {
+        const part = (high - low) / (whole[1] - whole[0]);
+        const wanted = levels[1] && part < CLOSER ? 1 : 0;
+        plot.series.forEach((one, n) => { one.dash = part < SOLID ? [] : dashes[n]; });
+        plot.batch(() => {
+          if (wanted !== level) plot.setData(levels[(level = wanted)], false);
+          plot.setScale("x", { min: low, max: high });
+        });
+      },
+    });
+    plot.setScale("x", { min: whole[0], max: whole[1] });
+    view.apply();
+
+    function zoomToSelection() {
+      const { left, width } = plot.select;
+      if (width < 5) return;
+      plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      view.show([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
+    }
+
+    function pan(event) {
+      const [low, high] = view.range();
+      const perPixel = (high - low) / plot.over.clientWidth;
+      const drag = (moved) => {
+        const by = (event.clientX - moved.clientX) * perPixel;
+        view.show(view.clamped(low + by, high + by));
+      };
+      addEventListener("mousemove", drag);
+      addEventListener("mouseup", () => removeEventListener("mousemove", drag), { once: true });
+    }
+
+    legend(figure, places.length, (n, shows) => plot.batch(() => { for (const at of places[n]) plot.setSeries(at, { show: shows }); }));
     keys(place, plot, view);
     tools(figure, data.title, view);
     new ResizeObserver(() => {
@@ -261,29 +314,22 @@ const Plots = (() => {
 
   function showRange(group, range) {
     group.range = range;
-    if (group.name) Address.set(group.name, range && range.map((at) => Number(at.toPrecision(9))).join(","));
+    if (group.name) Address.set(group.name, range && range.map((at) => Number(at.toPrecision(12))).join(","));
     for (const one of group.views) one.apply();
   }
 
   // What part of the x axis is shown, in this plot and in those on the same time axis.
-  function viewOf(plot, whole, levels, name, figure) {
+  function viewOf({ figure, whole, name, across, draw }) {
     const group = name ? linkedBy(name) : { name: "", views: [], range: null };
-    let level = 0;
     const view = {
       range: () => group.range || whole,
       apply() {
-        const [low, high] = this.range();
-        const wanted = levels[1] && high - low < CLOSER * (whole[1] - whole[0]) ? 1 : 0;
-        plot.batch(() => {
-          if (wanted !== level) plot.setData(levels[(level = wanted)], false);
-          plot.setScale("x", { min: low, max: high });
-        });
+        draw(...this.range());
         figure.classList.toggle("zoomed", group.range !== null);
         for (const button of figure.querySelectorAll(".tools .all")) button.disabled = group.range === null;
       },
       show(range) { showRange(group, range && range[1] - range[0] < whole[1] - whole[0] ? range : null); },
-      // logarithmic axes are cut in the middle of what is seen, too
-      across(share) { return plot.posToVal(share * plot.over.clientWidth, "x"); },
+      across,
       zoom(factor) { this.show(this.clamped(this.across(0.5 - 0.5 / factor), this.across(0.5 + 0.5 / factor))); },
       move(share) { this.show(this.clamped(this.across(share), this.across(1 + share))); },
       clamped(low, high) {
@@ -292,32 +338,14 @@ const Plots = (() => {
         if (low < whole[0]) return [whole[0], whole[0] + width];
         return high > whole[1] ? [whole[1] - width, whole[1]] : [low, high];
       },
-      zoomToSelection() {
-        const { left, width } = plot.select;
-        if (width < 5) return;
-        plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        this.show([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
-      },
-      pan(event) {
-        const [low, high] = this.range();
-        const perPixel = (high - low) / plot.over.clientWidth;
-        const drag = (moved) => {
-          const by = (event.clientX - moved.clientX) * perPixel;
-          this.show(this.clamped(low + by, high + by));
-        };
-        addEventListener("mousemove", drag);
-        addEventListener("mouseup", () => removeEventListener("mousemove", drag), { once: true });
-      },
     };
     group.views.push(view);
-    plot.setScale("x", { min: whole[0], max: whole[1] });
-    view.apply();
     return view;
   }
 
   // Names in the legend switch their curves off and on.
-  function legend(figure, plot, places) {
-    figure.querySelectorAll(".legend li").forEach((item, n) => {
+  function legend(figure, names, show) {
+    Array.from(figure.querySelectorAll(".legend li")).slice(0, names).forEach((item, n) => {
       const button = document.createElement("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
@@ -326,7 +354,7 @@ const Plots = (() => {
       button.addEventListener("click", () => {
         const shows = button.getAttribute("aria-pressed") !== "true";
         button.setAttribute("aria-pressed", String(shows));
-        plot.batch(() => { for (const place of places[n]) plot.setSeries(place, { show: shows }); });
+        show(n, shows);
       });
     });
   }
@@ -349,6 +377,10 @@ const Plots = (() => {
       0: () => view.show(null),
       Escape: () => view.show(null),
     };
+    listen(place, actions);
+  }
+
+  function listen(place, actions) {
     place.addEventListener("keydown", (event) => {
       const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
       if (!action) return;
@@ -384,7 +416,7 @@ const Plots = (() => {
   async function draw(figure) {
     const data = await unpacked(`data-${figure.id}`);
     figure.classList.add("live");
-    make(figure, data);
+    (figure.dataset.plot === "graph" ? Sequence : { make }).make(figure, data);
   }
 
   if ("DecompressionStream" in window) {
@@ -398,5 +430,5 @@ const Plots = (() => {
     for (const figure of document.querySelectorAll("figure[data-plot]")) watcher.observe(figure);
   }
 
-  return { make, unpacked, show: (name, range) => showRange(linkedBy(name), range) };
+  return { make, unpacked, inflated, viewOf, tools, legend, listen, colour, show: (name, range) => showRange(linkedBy(name), range) };
 })();

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.reports.elements import OTHER, STYLES
 from tfrctrace.reports.figures.drawing import (
     DASHES,
     has_logarithmic_values,
@@ -19,13 +20,15 @@ from tfrctrace.reports.figures.drawing import (
     value_scale,
     x_range,
 )
+from tfrctrace.reports.figures.sequence_tiles import SEGMENT_CLASSES
 from tfrctrace.reports.figures.thinning import thinned
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfrctrace.reports.elements import Curve, Figure, Overview, TimeOfDay
+    from tfrctrace.reports.elements import Curve, Figure, Overview, SequenceGraph, TimeOfDay
+    from tfrctrace.reports.figures.sequence_tiles import Tile
 
 MOST_POINTS: Final = 4000
 """Points of a curve in a plot; the core keeps at most 3,000 bins of a direction."""
@@ -34,6 +37,15 @@ _TICKS_PER_UNIT: Final = 1_000_000
 """x goes into the page in whole millionths: microseconds, or ns of an axis in ms."""
 
 _VERDICTS: Final = ("met", "violated", "severely violated")
+
+_PARTS_OF_GRAPH: Final = (
+    (1, "data sent"),
+    (2, "retransmitted or late data"),
+    (3, "acknowledged"),
+    (OTHER, "edge of the receive window"),
+    (4, "SACK blocks"),
+)
+"""Style and name of each part of a time-sequence graph, in the order of `sequence.js`."""
 
 _DIGITS: Final = 5
 """Significant digits of a value, more than a pixel shows."""
@@ -76,6 +88,51 @@ def plot_data(figure: Figure) -> dict[str, object]:
         "curves": [_curve(curve, scale) for curve in figure.curves],
         "detail": [_curve(curve, scale) for curve in figure.detail],
     }
+
+
+def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
+    """Return what `sequence.js` needs besides the tiles of a graph, whose times are ns on the axis."""
+    low, high = x_range(figure)
+    levels: dict[int, list[tuple[int, int, int]]] = {}
+    for _, tile in keyed_tiles(figure.key, graph):
+        times = (tile.start_ns - graph.origin_ns, tile.end_ns - graph.origin_ns)
+        levels.setdefault(tile.level, []).append((*times, tile.count))
+    causes = _causes(graph)
+    return {
+        "title": plain_text(figure.title),
+        "axisLabel": figure.axis.label,
+        "clock": clock_data(figure.axis.clock),
+        "from": low,
+        "to": high,
+        "linked": figure.linked,
+        "bad": figure.bad_s,
+        "classes": SEGMENT_CLASSES,
+        "causeNames": causes,
+        "causes": [
+            (round(start_s, 9), round(end_s, 9), causes.index(cause))
+            for start_s, end_s, cause in graph.causes
+        ],
+        "levels": [{"level": level, "tiles": tiles} for level, tiles in levels.items()],
+    }
+
+
+def _causes(graph: SequenceGraph) -> list[str]:
+    return list(dict.fromkeys(cause for _, _, cause in graph.causes))
+
+
+def graph_legend(graph: SequenceGraph) -> Iterator[tuple[int, str]]:
+    """Yield style and name of what is drawn: parts of the graph, then the causes below it."""
+    yield from _PARTS_OF_GRAPH
+    for number, cause in enumerate(_causes(graph)):
+        yield number % STYLES + 1, cause.replace("_", " ")
+
+
+def keyed_tiles(figure_key: str, graph: SequenceGraph) -> Iterator[tuple[str, Tile]]:
+    """Yield the tiles of a graph, level by level, with the keys of their blocks."""
+    places: dict[int, int] = {}
+    for tile in graph.tiles:
+        place = places[tile.level] = places.get(tile.level, -1) + 1
+        yield f"{figure_key}-{tile.level}-{place}", tile
 
 
 def _curve(curve: Curve, scale: float) -> dict[str, object]:

@@ -33,18 +33,21 @@ function download(figure, suffix, blob) {
 }
 
 async function saveData(figure) {
-  const data = await Plots.unpacked(`data-${figure.id}`);
+  const data = figure.graph ? figure.graph.rows() : figureRows(await Plots.unpacked(`data-${figure.id}`));
   download(figure, "csv", new Blob([csvOf(data)], { type: "text/csv" }));
 }
 
-function csvOf(data) {
+function figureRows(data) {
+  return data.lines ? overviewRows(data) : curveRows(data);
+}
+
+function csvOf(rows) {
   // a cell that begins like a formula would be one in a spreadsheet
   const quoted = (value) => {
     const text = String(value);
     const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
-  const rows = data.lines ? overviewRows(data) : curveRows(data);
   return rows.map((row) => row.map((value) => (value == null ? "" : quoted(value))).join(",")).join("\n") + "\n";
 }
 
@@ -65,6 +68,10 @@ function curveRows(data) {
 
 // The drawing of the page as a file: with the colours that style sheets gave it.
 function standalone(figure) {
+  if (figure.graph) {
+    const { text, width, height } = figure.graph.svg();
+    return { blob: new Blob([text], { type: "image/svg+xml" }), width, height };
+  }
   const drawn = figure.querySelector("svg.wide");
   const copy = drawn.cloneNode(true);
   const { width, height } = drawn.viewBox.baseVal;

@@ -12,7 +12,7 @@ from tfrctrace.commands.options.common import Force, Traces, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.figures.kinds import PlotKind
-from tfrctrace.reports.figures.publication import PaperStyle, Width, image_form
+from tfrctrace.reports.figures.publication import PaperStyle, Width, plot_form
 
 
 def plot(
@@ -23,7 +23,7 @@ def plot(
         typer.Option("--kind", "-k", help="Figure to draw; docs/reports.md says what each kind needs."),
     ],
     output: Annotated[
-        str, output_option("--output", "-o", metavar="FILE", help="An .svg, .pdf or .png file.")
+        str, output_option("--output", "-o", metavar="FILE", help="An .svg, .pdf, .png or .html file.")
     ],
     force: Force = False,
     flow: Annotated[
@@ -60,13 +60,13 @@ def plot(
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Draw one figure as SVG, PDF or PNG.
+    """Draw one figure as SVG, PDF or PNG, or a page to zoom.
 
     The figure is as wide as a column of a paper, with embedded fonts, colours for colour-blind readers and
     dashes that differ in greyscale. The same trace gives the same bytes. If a kind has several figures, the
-    first is drawn and the others are listed.
+    first is drawn and the others are listed; an .html file has all, as in the report.
     """
-    image_form(output)
+    form = plot_form(output)
     check_output_place(output, traces, force=force)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
@@ -82,7 +82,7 @@ def plot(
         )
         drawn, *others = drawing.figures
     console.note(f"figure written to `{output}`: {drawn.title}")
-    if others:
+    if others and form != "html":
         titles = "; ".join(figure.title for figure in others)
         console.note(f"other figures of this kind: {titles} (choose with `--flow`, or give a single trace)")
     return console.exit_status

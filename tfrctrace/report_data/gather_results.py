@@ -22,7 +22,7 @@ from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
@@ -66,15 +66,6 @@ _MOST_PACKETS: Final = 3_000_000
 _MOST_SAMPLED_FLOWS: Final = 20_000
 """Most flows of such a trace; the tables of a hundred thousand flows take a gigabyte."""
 
-_MOST_POINTS: Final = 4_000
-"""Most points of each kind in the time-sequence graph."""
-
-_OF_SEQUENCE: Final = (
-    *("flow", "direction", "packet", "time_ns", "event"),
-    *("payload_bytes", "seq_rel", "ack_rel", "window_bytes"),
-)
-"""Columns of the table of packets that the time-sequence graph needs."""
-
 _MOST_LINK_BINS: Final = 240
 """Most bins of an 802.11 link; more would be narrower than the drawn line."""
 
@@ -109,7 +100,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     flows = _rows_of_flow(reading.table("flows").small_frame(), flow)
     replayed = _replayable(trace, flows, reading)
     bin_ns = None if flow is not None or _are_many(flows) else _BIN_NS
-    sampled = _sampled(trace, reading, flows, replayed, bin_ns, may_sample=may_sample)
+    graphed = _graphed(trace, flows, reading)
+    sampled = _sampled(trace, reading, _Chosen(flows, replayed, graphed), bin_ns, may_sample=may_sample)
     tables: dict[str, pl.DataFrame] = {
         name: _rows_of_flow(reading.table(name).small_frame(), flow) for name in kept
     }
@@ -119,6 +111,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
     controls, predicted = _congestion_controls(flows, tables["cause_sums"], sampled)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
+    sequence = _sequence(trace, graphed, sampled)
     if flow is not None:
         drawn = replace(drawn, link_bins=None)
     tables["replay"] = _replayed(trace, replayed, reading)
@@ -136,7 +129,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         tables=tables,
         measured=measured,
         rtt_quantiles=drawn.rtt_quantiles,
-        sequence=drawn.sequence,
+        sequence=sequence,
         link_bins=drawn.link_bins,
         congestion_controls=controls,
         predicted_windows=predicted,
@@ -276,26 +269,30 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
     return trace.is_read_once or (packets <= _MOST_PACKETS and reading.flow_count <= _MOST_SAMPLED_FLOWS)
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """All flows, those that are replayed, and those with a time-sequence graph."""
+
+    flows: pl.DataFrame
+    replayed: pl.Series
+    graphed: Mapping[int, bool]
+
+
 def _sampled(
-    trace: Tables,
-    reading: PassResult,
-    flows: pl.DataFrame,
-    replayed: pl.Series,
-    bin_ns: int | None,
-    *,
-    may_sample: bool,
+    trace: Tables, reading: PassResult, chosen: _Chosen, bin_ns: int | None, *, may_sample: bool
 ) -> PassResult:
     """Return a pass with rounds and causes, if there may be any, and samples, if they may be taken.
 
-    If flows are replayed, it keeps what that needs; else it has causes only of flows that a page shows, and
-    other rows, but losses, only of those that are drawn, and all bins of `bin_ns`. It is `reading` if nothing
-    more can be read.
+    If flows are replayed, it keeps what that needs; else it has time-sequence graphs, causes only of flows
+    that a page shows, other rows, but losses, only of those that are drawn, and all bins of `bin_ns`. It is
+    `reading` if nothing more can be read.
     """
+    flows = chosen.flows
     has_rounds = not flows.filter(transport="tcp").is_empty()
     wanted = (*(_OF_ROUNDS if has_rounds else ()), *(_SAMPLES if may_sample else ()))
     if trace.is_read_once or not wanted:
         return reading
-    if may_sample and not replayed.is_empty():
+    if may_sample and not chosen.replayed.is_empty():
         from tfrctrace.replay.from_trace import TABLES
 
         return trace.read_spooled(*wanted, *TABLES)
@@ -308,7 +305,7 @@ def _sampled(
         *largest_flows(flows, _MOST_NAMED)["flow"],
     }
     explained = largest_flows(flows, MOST_FLOWS)["flow"]
-    return trace.read_of_flows(drawn, explained, *wanted, bin_ns=bin_ns)
+    return trace.read_of_flows(drawn, explained, *wanted, graphed=chosen.graphed, bin_ns=bin_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +313,6 @@ class _DrawnSamples:
     """What is drawn of samples; None where there are none, or too many."""
 
     rtt_quantiles: pl.DataFrame | None = None
-    sequence: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None
     loss_course: pl.DataFrame | None = None
 
@@ -328,7 +324,6 @@ def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _
     is_one = trace.is_joined or samples.clock is not None
     return _DrawnSamples(
         rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
-        sequence=_sequence(trace, flows, samples),
         link_bins=_link_bins(trace, samples),
         loss_course=loss_course_of(flows, samples.table("losses").frame(), is_one),
     )
@@ -435,66 +430,31 @@ def _link_bins(trace: Tables, samples: PassResult) -> pl.DataFrame | None:
     return link_bins(frames, STYLES, _MOST_LINK_BINS)
 
 
-def _sequence(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
-    """Return the points of the time-sequence graph; None without a table of packets."""
+def _graphed(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> dict[int, bool]:
+    """Return the TCP flows with most data of each trace, and whether that is of the direction `fwd`."""
     import polars as pl
 
-    from tfrctrace.metrics.flow.quantiles import envelope
+    if trace.is_read_once or reading.clock is not None or trace.is_network:
+        return {}
+    largest = flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS).sort(
+        "unique_bytes", "flow", descending=[True, False], nulls_last=True
+    )
+    largest = (
+        largest.head(1) if trace.is_joined else largest.unique("source", keep="first", maintain_order=True)
+    )
+    return {flow: direction == "fwd" for flow, direction in largest.select("flow", "direction").iter_rows()}
 
-    if trace.is_read_once or trace.is_joined or samples.clock is not None:
+
+def _sequence(trace: Tables, graphed: dict[int, bool], sampled: PassResult) -> pl.DataFrame | None:
+    """Return the tiles of the time-sequence graphs as text; None if packets are not read again."""
+    import polars as pl
+
+    if trace.is_read_once or trace.is_pair:
         return None
-    chosen = _largest_tcp(flows)
-    repeated = (
-        samples.table("losses").frame().filter(pl.col("kind") == "retransmission").select("flow", "packet")
-    )
-    schema = {
-        "flow": pl.UInt32,
-        "direction": pl.String,
-        "time_ns": pl.Int64,
-        "kind": pl.String,
-        "bytes": pl.Int64,
-    }
-    parts = [pl.DataFrame(schema=schema)]
-    if chosen.height:
-        for packets in trace.packets(_OF_SEQUENCE):
-            own = packets.filter(pl.col("event").is_null()).join(chosen, on="flow")
-            parts += _points(own.join(repeated.with_columns(again=True), on=["flow", "packet"], how="left"))
-    points = pl.concat(parts).sort("flow", "kind", maintain_order=True)
-    return envelope(points, ("flow", "direction", "kind"), "bytes", _MOST_POINTS)
-
-
-def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return flow and `leading` direction of the TCP flow with the most data of each input."""
-    import polars as pl
-
-    return (
-        flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS)
-        .sort("unique_bytes", "flow", descending=[True, False], nulls_last=True)
-        .unique("source", keep="first", maintain_order=True)
-        .select("flow", pl.col("direction").alias("leading"))
-    )
-
-
-def _points(packets: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the points of packets: data of the leading direction, and acknowledgements."""
-    import polars as pl
-
-    leads = pl.col("direction") == pl.col("leading")
-    has_data = leads & (pl.col("payload_bytes") > 0)
-    for kind, condition, value in (
-        ("data", has_data & pl.col("again").is_null(), pl.col("seq_rel")),
-        ("sent_again", has_data & pl.col("again").is_not_null(), pl.col("seq_rel")),
-        ("acknowledged", ~leads, pl.col("ack_rel")),
-        ("window", ~leads, pl.col("ack_rel") + pl.col("window_bytes").cast(pl.Int64)),
-    ):
-        yield (
-            packets.filter(condition)
-            .select(
-                "flow",
-                pl.col("leading").alias("direction"),
-                "time_ns",
-                pl.lit(kind).alias("kind"),
-                value.alias("bytes"),
-            )
-            .drop_nulls("bytes")
-        )
+    tiles = sampled.sequence_tiles().frame()
+    if graphed and tiles.is_empty():
+        # a pass for replays has none
+        reading = trace.read_of_flows((), (), graphed=graphed)
+        trace.forget(reading)
+        tiles = reading.sequence_tiles().frame()
+    return tiles.with_columns(pl.col("tile").bin.encode("base64"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.base.errors import STANDARD_INPUT, InputError, ReadOnceError, TfrctraceWarning, UsageError
@@ -13,7 +14,7 @@ from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
 
@@ -57,6 +58,8 @@ ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"trans
 """What is collected of an input that can be read only once."""
 
 NS_PER_MS: Final = 1_000_000
+
+_NO_GRAPHS: Final[Mapping[int, bool]] = MappingProxyType({})
 
 _PAIR: Final = 2
 
@@ -217,16 +220,18 @@ class Passes:
         sampled: Iterable[int],
         explained: Iterable[int],
         *tables: TableName,
+        graphed: Mapping[int, bool] = _NO_GRAPHS,
         bin_ns: int | None = None,
     ) -> PassResult:
         """Return a reading whose round-trip times and rounds, and whose causes, are those of some flows.
 
-        If a trace could not be read before, they are those of all flows. Only the bins of `bin_ns` are kept,
-        which are of all flows.
+        If a trace could not be read before, they are those of all flows. `graphed` are the flows with a
+        time-sequence graph, and whether of the direction `fwd`. Only the bins of `bin_ns` are kept, which are
+        of all flows.
         """
         before = self._any_reading()
         self._refuse_second_reading(" and ".join(sorted(tables)))
-        chosen = before.chosen(sampled, explained)
+        chosen = before.chosen(sampled, explained, graphed)
         is_whole = before.trace_count == (1 if self.is_joined or self.is_pair else len(self._inputs.names))
         settings = replace(self._settings, chosen=chosen) if is_whole else None
         if bin_ns is None:

@@ -89,7 +89,7 @@ def look_at_everything(page: Page) -> None:
     """Bring every plot into view and wait until it is drawn."""
     for figure in page.locator("figure[data-plot]").all():
         figure.scroll_into_view_if_needed()
-        figure.locator(".u-over").wait_for()
+        figure.locator(".u-over, .graph canvas").first.wait_for()
 
 
 def test_every_figure_of_curves_becomes_a_plot_when_it_is_looked_at(show, sample):

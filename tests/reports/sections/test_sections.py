@@ -17,6 +17,7 @@ from tfrctrace.parsers.schema import TABLES, polars_schema
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.figures.drawing import value_range
 from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
+from tfrctrace.reports.figures.sequence_tiles import overview, tiles_of
 from tfrctrace.reports.report_content import prepare
 from tfrctrace.reports.sections.burstiness import burstiness_section
 from tfrctrace.reports.sections.fairness import fairness_section
@@ -341,9 +342,9 @@ def test_sequence_numbers_are_those_that_scapy_reads(write_capture, conversation
     frames[20:20] = [frames[17]]
     results = tfrctrace.open(write_capture("c.pcap", frames)).results()
     found = {
-        (kind, time_ns, number)
-        for _, _, time_ns, kind, number in results.sequence.iter_rows()
-        if kind in {"data", "sent_again", "acknowledged"}
+        (mark.kind, mark.time_ns, mark.bytes)
+        for mark in overview(tiles_of(results.sequence))
+        if mark.kind != "window"
     }
     expected = set()
     for place, frame in enumerate(frames):

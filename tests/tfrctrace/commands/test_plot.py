@@ -78,6 +78,25 @@ def test_causes_are_drawn_between_their_names(tmp_path):
     assert "receiver" in figure.levels
 
 
+def test_a_page_has_every_packet_of_the_flow_that_is_chosen(run, tmp_path):
+    done = run("plot", TWO_FLOWS, "--kind", "sequence", "--flow", "2", "-o", "a.html")
+    assert (done.status, done.err) == (0, "figure written to `a.html`: Bytes over time\n")
+    page = (tmp_path / "a.html").read_text()
+    assert 'data-plot="graph"' in page
+    assert "script-src &#x27;sha256-" in page or "script-src 'sha256-" in page
+    blocks = re.findall(r'id="(sequence-1-\d-\d+)">([A-Za-z0-9+/=]+)<', page)
+    sequence = tfrctrace.open(TWO_FLOWS).flow(2).plot("sequence").figures[0].graph
+    assert sorted(content for _, content in blocks) == sorted(tile.tile for tile in sequence.tiles)
+
+
+def test_a_page_has_all_figures_of_a_kind(run, tmp_path):
+    done = run("plot", DUMBBELL, "--kind", "tfrc", "-o", "a.html")
+    assert done.status == 0
+    assert "other figures" not in done.err
+    figures = tfrctrace.open(DUMBBELL).plot("tfrc").figures
+    assert (tmp_path / "a.html").read_text().count("<figure ") == len(figures)
+
+
 def test_the_delay_between_two_captures_is_drawn(run):
     data = Path(__file__).parents[2] / "data"
     pair = (

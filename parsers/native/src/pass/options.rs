@@ -48,6 +48,8 @@ pub struct Options {
     pub sampled_flows: ChosenFlows,
     /// Flows of which causes are collected.
     pub explained_flows: ChosenFlows,
+    /// Flows of which time-sequence graphs are made, and whether of the direction `fwd`.
+    pub graphed_flows: Vec<(u32, bool)>,
     /// The most decompressed bytes of a source.
     pub max_decompressed_bytes: Option<u64>,
     /// Layer of a simulator's nodes at which packets count as sent and received; None takes
@@ -116,6 +118,7 @@ impl Default for Options {
             max_samples: 10_000_000,
             sampled_flows: ChosenFlows::default(),
             explained_flows: ChosenFlows::default(),
+            graphed_flows: Vec::new(),
             max_decompressed_bytes: None,
             layer: None,
             format: None,

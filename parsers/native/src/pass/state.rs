@@ -25,6 +25,7 @@ use crate::flow::quic::client_hellos::ClientHellos;
 use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::causes::Ledgers;
 use crate::flow::tcp::details::DetailsByFlow;
+use crate::flow::tcp::sequence_graph::SequenceGraphs;
 use crate::flow::tcp::{Connection, Outcome};
 use crate::flow::tfrc::TfrcSamples;
 use crate::flow::transits::{PathOutcome, Transits};
@@ -162,6 +163,8 @@ pub struct Results {
     /// What held back the senders of TCP connections, if wanted.
     pub ledgers: Option<Ledgers>,
     explained_flows: ChosenFlows,
+    /// Time-sequence graphs, if wanted.
+    pub graphs: Option<SequenceGraphs>,
     /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
     /// Whether sources of RTP count what each second brings.
@@ -188,12 +191,14 @@ impl Results {
         Self {
             collects: ["bins", "tcp"].iter().any(|table| options.collects(table))
                 || options.needs_ledgers()
+                || !options.graphed_flows.is_empty()
                 || !options.collectors.is_empty(),
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             samples: PacketSamples::new(&options.collectors, options.max_samples, &options.sampled_flows),
             details: options.collects("tcp").then(DetailsByFlow::default),
             ledgers: options.needs_ledgers().then(|| Ledgers::new(options.max_samples)),
             explained_flows: options.explained_flows.clone(),
+            graphs: SequenceGraphs::new(&options.graphed_flows, options.max_samples),
             tfrc: TfrcSamples {
                 feedback: options.samples_of("feedback"),
                 loss_events: options.samples_of("loss_events"),
@@ -241,11 +246,14 @@ impl Results {
         {
             ledgers.on_segment(place, connection, packet, outcome);
         }
+        if let Some(graphs) = &mut self.graphs {
+            graphs.on_segment(place, connection, (packet, sack), outcome);
+        }
     }
 
     /// Whether anything is collected of connections, for which packets have to come in the order of the file.
     pub(super) fn follows_connections(&self) -> bool {
-        self.details.is_some() || self.ledgers.is_some()
+        self.details.is_some() || self.ledgers.is_some() || self.graphs.is_some()
     }
 
     /// Collect what is wanted of a packet.
@@ -291,6 +299,10 @@ impl Results {
             ("findings", self.tfrc.findings.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in the ledger of causes", self.ledgers.as_ref().map_or(0, |ledgers| ledgers.left_out)),
+            (
+                "single packets of time-sequence graphs",
+                self.graphs.as_ref().map_or(0, |graphs| graphs.left_out),
+            ),
             ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
         ];
         self.samples.left_out().chain(others).filter(|(_, left_out)| *left_out > 0)

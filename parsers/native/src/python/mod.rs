@@ -30,7 +30,7 @@ use crate::input::bytes;
 use crate::input::filter::Compiler;
 use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
-use crate::tables::{Description, TABLES, Table as CoreTable};
+use crate::tables::{Description, TABLES, Table as CoreTable, sequence_tiles};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use capture_writer::CaptureWriter;
 use packets::PacketReader;
@@ -53,6 +53,11 @@ impl Analysis {
     fn table(&self, name: &str) -> PyResult<Table> {
         let rows = CoreTable::by_name(name).and_then(|table| table.rows(&self.core, self.first_flow));
         rows.map(Table::of).ok_or_else(|| PyValueError::new_err(format!("a pass has no table `{name}`")))
+    }
+
+    /// The tiles of its time-sequence graphs.
+    fn sequence_tiles(&self) -> Table {
+        Table::of(sequence_tiles(&self.core, self.first_flow))
     }
 
     #[getter]

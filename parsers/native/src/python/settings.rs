@@ -62,6 +62,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             max_samples: given("max_samples")?.extract()?,
             sampled_flows: chosen("sampled_flows")?,
             explained_flows: chosen("explained_flows")?,
+            graphed_flows: given("graphed_flows")?.extract()?,
             max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,
             ..Options::default()
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
+    ArrayRef, ArrowPrimitiveType, BinaryArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
     new_null_array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -63,6 +63,11 @@ impl Description {
         Column { description: self, fill: Fill::F64(fill) }
     }
 
+    /// Bytes borrowed from the row.
+    pub(super) const fn bytes<R>(self, fill: fn(&R) -> Option<&[u8]>) -> Column<R> {
+        Column { description: self, fill: Fill::Bytes(fill) }
+    }
+
     /// Text borrowed from the row.
     pub(super) const fn name<R>(self, fill: fn(&R) -> Option<&str>) -> Column<R> {
         Column { description: self, fill: Fill::Name(fill) }
@@ -99,6 +104,7 @@ enum Fill<R> {
     U64(fn(&R) -> Option<u64>),
     I64(fn(&R) -> Option<i64>),
     F64(fn(&R) -> Option<f64>),
+    Bytes(fn(&R) -> Option<&[u8]>),
     Name(fn(&R) -> Option<&str>),
     Text(fn(&R) -> Option<String>),
     RepeatedText(fn(&R) -> Option<TextKey>, fn(&R) -> Option<String>),
@@ -111,6 +117,7 @@ impl<R> Column<R> {
             Fill::U64(_) => DataType::UInt64,
             Fill::I64(_) => DataType::Int64,
             Fill::F64(_) => DataType::Float64,
+            Fill::Bytes(_) => DataType::Binary,
             Fill::Name(_) | Fill::Text(_) | Fill::RepeatedText(..) => DataType::Utf8,
         }
     }
@@ -121,6 +128,7 @@ impl<R> Column<R> {
             Fill::U64(fill) => numbers::<UInt64Type, R>(rows, fill),
             Fill::I64(fill) => numbers::<Int64Type, R>(rows, fill),
             Fill::F64(fill) => numbers::<Float64Type, R>(rows, fill),
+            Fill::Bytes(fill) => Arc::new(rows.iter().map(fill).collect::<BinaryArray>()),
             Fill::Name(fill) => texts(&mut rows.iter().map(fill)),
             Fill::Text(fill) => texts(&mut rows.iter().map(fill)),
             Fill::RepeatedText(key, fill) => Arc::new(repeated_texts(rows, key, fill)),

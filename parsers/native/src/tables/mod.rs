@@ -21,6 +21,7 @@ mod rounds;
 mod rtp;
 mod rtt;
 mod samples;
+mod sequence_tiles;
 mod shown;
 pub mod spooled;
 mod tcp_details;
@@ -182,6 +183,12 @@ impl Table {
     pub fn rows(&self, analysis: &Arc<Analysis>, first_flow: u32) -> Option<Box<dyn Rows>> {
         self.rows.map(|rows| rows(analysis, first_flow))
     }
+}
+
+/// The tiles of the time-sequence graphs of a pass, with flows numbered from `first_flow`.
+pub fn sequence_tiles(analysis: &Arc<Analysis>, first_flow: u32) -> Box<dyn Rows> {
+    let table = sequence_tiles::SequenceTiles::new(analysis);
+    Box::new(PassRows { analysis: Arc::clone(analysis), first_flow, table })
 }
 
 impl Options {

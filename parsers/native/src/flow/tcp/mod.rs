@@ -21,6 +21,7 @@ mod loss_events;
 pub mod recovery;
 pub mod rounds;
 pub mod rtt;
+pub mod sequence_graph;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::delivery::Deliveries;
 use crate::flow::ends::FlowEnd;
 use crate::flow::tcp::causes::Ledgers;
+use crate::flow::tcp::sequence_graph::SequenceGraphs;
 use crate::flow::tfrc::{LossEventSample, TfrcSamples};
 use crate::flow::transits::TransitCounters;
 use crate::flow::{Flow, FlowTable};
@@ -50,6 +51,7 @@ impl Analysis {
         }
         finish_tfrc(&mut carried.flows, &mut results.tfrc, options);
         results.ledgers.iter_mut().for_each(Ledgers::finish);
+        results.graphs.iter_mut().for_each(SequenceGraphs::finish);
         let (rtt_sources, read) = RttSources::find(&carried.flows, options);
         results.rtt_sources = rtt_sources;
         self.note_unread(read_hosts.and(read));

@@ -1,0 +1,223 @@
+"""The time-sequence graph of a page in a browser, by mouse, keys, fingers and address."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from patience import PATIENCE_S
+
+import tfrctrace
+from tfrctrace.reports.figures.sequence_tiles import points, tiles_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("chromium is not installed", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CAPTURE = Path(__file__).parents[2] / "data/captures/linux-relay-loss-snd.pcap.gz"
+
+SEEN = """async () => {
+    const graph = document.getElementById("sequence-1").graph;
+    if (!graph) return null;
+    await graph.drawn;
+    const { level, single, low, high, range } = graph.seen();
+    return { level, single, low, high, range };
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> tuple[Path, Any]:
+    """The report on a capture with losses, and the results that it shows."""
+    path = tmp_path_factory.mktemp("graph") / "report.html"
+    trace = tfrctrace.open(CAPTURE)
+    trace.report(path)
+    return path, trace.results()
+
+
+@pytest.fixture
+def graph(browser, written, request) -> Iterator[Page]:
+    """The page with its graph drawn; nothing may be logged or requested by then."""
+    complaints: list[str] = []
+    page = browser.new_page(viewport={"width": 1200, "height": 900}, **getattr(request, "param", {}))
+    page.set_default_timeout(PATIENCE_S * 1000)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    opened(page, written[0].as_uri())
+    yield page
+    page.close()
+    assert complaints == []
+
+
+def opened(page: Page, address: str) -> None:
+    page.goto(address)
+    page.locator("#sequence-1").scroll_into_view_if_needed()
+    page.locator("#sequence-1 canvas").wait_for()
+
+
+def seen(page: Page) -> dict[str, Any]:
+    while (found := page.evaluate(SEEN)) is None:
+        page.wait_for_timeout(20)
+    return found
+
+
+def saved(page: Page, form: str) -> bytes:
+    with page.expect_download() as download:
+        page.locator("#sequence-1").get_by_role("button", name=f"Save as {form}").click()
+    return download.value.path().read_bytes()
+
+
+def closer(page: Page, times: int) -> dict[str, Any]:
+    page.locator("#sequence-1 .plot").focus()
+    for _ in range(times):
+        page.keyboard.press("+")
+    return seen(page)
+
+
+def test_the_page_reads_the_points_that_the_core_wrote(graph, written):
+    seen(graph)
+    rows = [line.split(",") for line in saved(graph, "CSV").decode().splitlines()]
+    assert rows[0] == ["packet", "time_s", "what", "from", "to", "class", "sacked"]
+    tiles = [tile for tile in tiles_of(written[1].sequence) if tile.level == 0]
+    expected = [point for tile in tiles for point in points(tile)]
+    assert len(rows) - 1 == len(expected) > 1_500
+    start_ns = written[1].sources[0]["start_ns"]
+    for (packet, time_s, what, low, high, _, sacked), point in zip(rows[1:], expected, strict=True):
+        assert (int(packet), int(low), what == "acknowledgement") == (
+            point.packet,
+            point.position,
+            point.acknowledges,
+        )
+        assert float(time_s) == pytest.approx((point.time_ns - start_ns) / 1e9, abs=1e-9)
+        assert high == ("" if point.end is None else str(point.end))
+        assert sacked == " ".join(f"{start}-{end}" for start, end in point.sacked)
+
+
+def test_keys_zoom_and_move_both_axes_and_show_all_again(graph):
+    whole = seen(graph)
+    near = closer(graph, 3)
+    assert near["high"] - near["low"] == pytest.approx((whole["high"] - whole["low"]) / 8)
+    graph.keyboard.press("Shift+ArrowRight")
+    assert seen(graph)["low"] == pytest.approx(near["low"] + (near["high"] - near["low"]) / 4)
+    tall = seen(graph)["range"]
+    graph.keyboard.press("ArrowUp")
+    low, high = seen(graph)["range"]
+    assert high - low == pytest.approx((tall[1] - tall[0]) / 2)
+    graph.keyboard.press("Shift+ArrowUp")
+    assert seen(graph)["range"][0] == pytest.approx(low + (high - low) / 4)
+    graph.keyboard.press("0")
+    assert seen(graph) == whole
+
+
+def test_a_rectangle_zooms_and_its_address_opens_the_same_view(graph, written):
+    seen(graph)
+    box = graph.locator("#sequence-1 .plot").bounding_box()
+    graph.mouse.move(box["x"] + 300, box["y"] + 250)
+    graph.mouse.down()
+    graph.mouse.move(box["x"] + 500, box["y"] + 100, steps=4)
+    graph.mouse.up()
+    near = seen(graph)
+    address = graph.evaluate("location.hash")
+    assert re.fullmatch(r"#\?sequence-1.s=\d+%2C\d+&time-1=[\d.]+%2C[\d.]+", address)
+    graph.goto("about:blank")
+    opened(graph, f"{written[0].as_uri()}{address}")
+    again = seen(graph)
+    assert [again["low"], again["high"]] == pytest.approx([near["low"], near["high"]], rel=1e-6)
+    assert again["range"] == pytest.approx(near["range"], abs=1)
+
+
+@pytest.mark.parametrize("graph", [{"has_touch": True}], indirect=True)
+def test_a_finger_moves_and_two_zoom(graph):
+    near = closer(graph, 2)
+    box = graph.locator("#sequence-1 .plot").bounding_box()
+    client = graph.context.new_cdp_session(graph)
+
+    def touch(kind: str, *places: int) -> None:
+        spots = [{"x": box["x"] + x, "y": box["y"] + 150, "id": n} for n, x in enumerate(places)]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": spots})
+
+    touch("touchStart", 600)
+    touch("touchMove", 500)
+    touch("touchEnd")
+    moved = seen(graph)
+    assert moved["low"] > near["low"]
+    assert moved["high"] - moved["low"] == pytest.approx(near["high"] - near["low"])
+    touch("touchStart", 500, 600)
+    touch("touchMove", 450, 650)
+    touch("touchMove", 400, 700)
+    touch("touchEnd")
+    pinched = seen(graph)
+    assert pinched["high"] - pinched["low"] < 0.5 * (moved["high"] - moved["low"])
+
+
+def test_closest_up_packets_have_their_numbers_and_say_what_they_are(graph, written):
+    tiles = [tile for tile in tiles_of(written[1].sequence) if tile.level == 0]
+    start_ns = written[1].sources[0]["start_ns"]
+    again = next(one for tile in tiles for one in points(tile) if one.class_number == 1)
+    time_s = (again.time_ns - start_ns) / 1e9
+    graph.goto("about:blank")
+    opened(graph, f"{written[0].as_uri()}#?time-1={time_s - 1e-6:.9f},{time_s + 1e-6:.9f}")
+    assert seen(graph)["single"]
+    graph.locator("#sequence-1 .plot").focus()
+    graph.keyboard.press("ArrowRight")
+    first, data, kind, *_ = graph.locator("#sequence-1 .tip p").all_inner_texts()
+    assert first.startswith(f"packet {again.packet:,}, ")
+    assert data == f"data {again.position:,} to {again.end:,}"
+    assert kind == "fast retransmission"
+    assert f">{again.packet:,}</text>" in saved(graph, "SVG").decode()
+
+
+def test_what_is_seen_is_saved_as_a_drawing(graph):
+    found = closer(graph, 5)
+    drawing = saved(graph, "SVG").decode()
+    assert drawing.startswith("<svg xmlns=")
+    assert "clip-path" in drawing
+    # the axis has other numbers than that of the whole
+    graph.locator("#sequence-1 .plot").focus()
+    graph.keyboard.press("0")
+    seen(graph)
+    assert saved(graph, "SVG").decode() != drawing
+    assert saved(graph, "PNG").startswith(b"\x89PNG")
+    assert found["level"] == 0
+
+
+def test_paper_has_what_is_seen(graph, tmp_path):
+    closer(graph, 5)
+    # the browser's own printing: emulated media do not tell the page
+    content = graph.pdf(path=tmp_path / "p.pdf")
+    assert content.startswith(b"%PDF")
+    assert graph.locator("#sequence-1 svg.seen").count() == 1
+    graph.emulate_media(media="print")
+    assert graph.locator("#sequence-1 svg.seen:visible").count() == 1
+    assert graph.locator("#sequence-1 svg.chart:visible").count() == 0
+
+
+@pytest.mark.parametrize("graph", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_a_name_in_the_legend_hides_what_it_names(graph):
+    seen(graph)
+    pixels = "() => document.querySelector('#sequence-1 canvas').toDataURL()"
+    before = graph.evaluate(pixels)
+    button = graph.locator("#sequence-1 .legend button").filter(has_text="acknowledged")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert graph.evaluate(pixels) != before
+    button.click()
+    assert graph.evaluate(pixels) == before
