@@ -22,13 +22,14 @@ use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::{Clipper, OutsideFlows, Stretch};
 use crate::input::text::TextTrace;
 use crate::packet::batch::Batch;
-use crate::packet::event::{Address, Endpoints, Family};
+use crate::packet::event::{Address, Endpoints, Family, Transport};
 use crate::packet::key::address_text;
 use crate::packet::link_type::LinkType;
 use crate::packet::logged_variables::VariableSample;
 use crate::packet::record::Record;
 use crate::wire;
 use crate::wire::layers::TunnelPorts;
+use crate::wire::opening::first_bytes::FirstBytes;
 
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
 /// With fewer, waking the other thread costs more than decoding.
@@ -59,6 +60,8 @@ pub struct Reading {
     counted: SourceSummary,
     progress: Arc<Progress>,
     tunnel_ports: TunnelPorts,
+    /// Connections whose first bytes name their server.
+    first_bytes: FirstBytes,
     /// Leaves out packets by their time, if any are to be.
     clipper: Option<Clipper>,
 }
@@ -106,6 +109,7 @@ impl Reading {
             counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
             tunnel_ports: TunnelPorts::default(),
+            first_bytes: FirstBytes::default(),
             clipper: None,
         }
     }
@@ -125,6 +129,16 @@ impl Reading {
     /// Read encapsulations at these ports. To be called before the first is read.
     pub fn find_tunnels_at(&mut self, ports: &TunnelPorts) {
         self.tunnel_ports = ports.clone();
+    }
+
+    /// Go on with the first bytes of connections, which another source has left. To be called before the first is read.
+    pub fn await_first_bytes(&mut self, first_bytes: FirstBytes) {
+        self.first_bytes = first_bytes;
+    }
+
+    /// The first bytes of connections that are not complete. To be called after the last packet.
+    pub fn take_first_bytes(&mut self) -> FirstBytes {
+        std::mem::take(&mut self.first_bytes)
     }
 
     /// Leave out what is outside of `stretch`. To be called before the first is read.
@@ -289,10 +303,26 @@ impl Reading {
             }
             let number = self.numbered_after + self.number;
             if wire::decode_plain(&record, number, segment, extras) {
-                batch.add_plain();
+                match self.first_bytes.on_plain(segment, record.data) {
+                    None => batch.add_plain(),
+                    Some(opening) => {
+                        let segment = segment.to_packet();
+                        let (packet, extras) = batch.next_other();
+                        *packet = segment;
+                        packet.network.opening = extras.add_opening(opening);
+                        batch.add_other();
+                    }
+                }
             } else {
                 let (packet, extras) = batch.next_other();
                 wire::decode(record, number, packet, extras, &self.tunnel_ports);
+                let network = &mut packet.network;
+                if packet.is_ip
+                    && network.transport == Transport::Tcp
+                    && let Some(opening) = self.first_bytes.on_segment(network, record.data)
+                {
+                    network.opening = extras.add_opening(opening);
+                }
                 batch.add_other();
             }
         }
