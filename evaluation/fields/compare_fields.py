@@ -44,6 +44,9 @@ CLOSE = 2e-4
 ETHERNET_BYTES = 1460
 """The longest segment in a frame of Ethernet."""
 
+STARTTLS_PORTS = {21, 25, 110, 143, 389, 587, 5222}
+"""Of FTP, SMTP, POP3, IMAP, LDAP and XMPP."""
+
 
 class Compared(NamedTuple):
     """A number of a peer's beside ours."""
@@ -332,9 +335,14 @@ def why_names_differ(row: Row | None, theirs: str | None) -> str:
     """Return why tshark, which found `theirs`, may read another name than stands in a row."""
     if theirs is None:
         is_quic = row is not None and row["transport"] == "quic"
-        return "tshark 4.0 does not put together what QUIC divides" if is_quic else ""
+        if is_quic:
+            return "tshark 4.0 does not put together what QUIC divides"
+        is_http = row is not None and row["server_name_from"] == "http"
+        return "tshark reads HTTP at its ports only" if is_http else ""
     if row is None:
         return ""
+    if row["dst_port"] in STARTTLS_PORTS:
+        return "here a name is that of the first message, which is none of TLS with STARTTLS"
     if "no SYN in the capture" in (row["notes"] or ""):
         return "null here if the capture began after the SYN"
     return ""

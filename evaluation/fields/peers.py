@@ -122,9 +122,9 @@ def _add(said: Tshark, packet: Texts) -> None:
         said.names.setdefault(ends, name)
         if transport == "udp":
             said.quic.add(ends)
-    if host := packet["http.host"]:
-        said.hosts.setdefault(ends, PORT.sub("", host))
     if transport == "tcp":
+        if host := packet["http.host"]:
+            said.hosts.setdefault(ends, PORT.sub("", host).strip("[]"))
         _add_segment(said, ends, packet)
     elif packet["dns.time"] and ports[0] == DNS_PORT:
         said.dns_ns[destination].append(_nanoseconds(packet["dns.time"]))

@@ -176,7 +176,7 @@ impl FirstBytes {
             }
             Reading::Whole(opening) => Some(opening),
             Reading::Damaged => Some(Opening::Unread),
-            Reading::OtherProtocol => None,
+            Reading::OtherProtocol => known.has_begun.then_some(Opening::Unread),
         };
         self.forget(&client);
         shown

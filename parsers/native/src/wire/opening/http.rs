@@ -39,7 +39,7 @@ pub fn first_request(stream: &[u8]) -> Reading<Option<String>> {
     };
     let mut words = line.split(|byte| *byte == b' ');
     let (_, target, version, rest) = (words.next(), words.next(), words.next(), words.next());
-    let (Some(target), Some([b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0'..=b'9']), None) =
+    let (Some(target), Some([b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0'..=b'9', ..]), None) =
         (target, version, rest)
     else {
         return Reading::OtherProtocol;
@@ -130,6 +130,8 @@ mod tests {
             ("GET http://a:b@one.example:8080?x HTTP/1.1\r\nHost: other\r\n", "one.example"),
             ("PUT /a HTTP/1.0\nAccept: */*\nhOST:\t[2001:db8::1]:443 \n", "2001:db8::1"),
             ("POST / HTTP/1.1\r\nHosts: no\r\nX-Host: no\r\nHost: 192.0.2.1\r\n", "192.0.2.1"),
+            // As a weather station sends.
+            ("GET / HTTP/1.0.8\r\nHost: server\r\n", "server"),
             ("GET / HTTP/1.1\r\nHost: a<b>\u{1b}[1m\r\n", "a<b>?[1m"),
         ] {
             assert_eq!(named(request).unwrap(), host);
