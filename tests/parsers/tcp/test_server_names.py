@@ -134,6 +134,13 @@ def test_a_name_may_begin_in_one_file_and_end_in_the_next(tmp_path):
         assert names(tfrctrace.open(paths, join=True).flows) == ASKED
 
 
+def test_a_name_that_may_hide_another_is_marked(run):
+    done = run("flows", CAPTURE, "--rows", "0")
+    assert done.out.count("chromium.example (ECH)") == 2
+    assert "curl-8444.example" in done.out
+    assert done.out.count("(ECH)") == 2
+
+
 def test_groups_by_name(run):
     rows = tfrctrace.open(CAPTURE).groups("name").rows
     flows = tfrctrace.open(CAPTURE).flows.with_columns(pl.col("server_name").fill_null("no name"))
