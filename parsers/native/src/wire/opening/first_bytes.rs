@@ -60,11 +60,16 @@ fn slot(ends: &Ipv4Ends) -> usize {
 }
 
 impl FirstBytes {
-    /// What a plain segment of these captured bytes completes, if anything.
+    /// Whether no connection is awaited.
     #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    /// What a plain segment of these captured bytes completes, if anything.
     pub fn on_plain(&mut self, segment: &PlainSegment, frame: &[u8]) -> Option<Opening> {
         const HEADERS: usize = 14 + 20;
-        if self.clients.is_empty() || segment.payload == 0 || !self.may_await(&segment.ends) {
+        if segment.payload == 0 || !self.may_await(&segment.ends) {
             return None;
         }
         let payload = frame.get(HEADERS + usize::from(segment.header_bytes)..).unwrap_or_default();
@@ -73,20 +78,24 @@ impl FirstBytes {
     }
 
     /// The same of any segment, whose payload is at the end of the captured bytes.
-    #[inline]
     pub fn on_segment(&mut self, network: &Network, captured: &[u8]) -> Option<Opening> {
         let (flags, length) = (network.tcp.flags, network.payload_bytes.unwrap_or(0));
         let is_syn = flags.has(TcpFlags::SYN);
-        if !is_syn && (self.clients.is_empty() || length == 0) || network.fragment.is_some() {
+        if !is_syn && (self.is_idle() || length == 0) || network.fragment.is_some() {
             return None;
         }
         let (key, side) = FlowKey::of(&network.endpoints);
         let client = (key, side, network.lane);
         let mut seq = network.tcp.seq;
-        if is_syn {
-            if flags.has(TcpFlags::ACK) {
-                return None;
+        if is_syn && flags.has(TcpFlags::ACK) {
+            // It names the client's first byte, which the SYN has told if it was captured.
+            let client = (key, side.other(), network.lane);
+            if network.lane.is_outside() && !self.clients.contains_key(&client) {
+                self.await_client(client, SeqNumber(network.tcp.ack));
             }
+            return None;
+        }
+        if is_syn {
             // The SYN has a number of its own (RFC 9293 section 3.4).
             seq = seq.wrapping_add(1);
             self.await_client(client, SeqNumber(seq));
@@ -150,6 +159,8 @@ impl FirstBytes {
         let captured = captured.get(..length as usize).unwrap_or(captured);
         // Bytes before the first are those of a probe.
         let start = usize::try_from(SeqNumber(seq).since(known.first)).ok()?;
+        // What was cut, and what the capture lost before such data, does not come again.
+        let is_hopeless = captured.len() < length as usize || start >= MOST_STREAM;
         let reading = if start == 0 && known.pieces.is_empty() {
             Reading::of(captured)
         } else {
@@ -161,7 +172,7 @@ impl FirstBytes {
                 known.pieces.add(start, captured, MOST_STREAM);
                 self.kept += known.pieces.size() - before;
                 match known.pieces.beginning() {
-                    [] => return None,
+                    [] => Reading::Part { is_certain: false },
                     beginning if beginning.len() >= MOST_STREAM => Reading::Damaged,
                     beginning => Reading::of(beginning),
                 }
@@ -172,6 +183,9 @@ impl FirstBytes {
             Reading::Part { is_certain } => {
                 let is_new = is_certain && !known.has_begun;
                 known.has_begun |= is_certain;
+                if is_hopeless {
+                    self.forget(&client);
+                }
                 return is_new.then_some(Opening::Part);
             }
             Reading::Whole(opening) => Some(opening),

@@ -45,7 +45,7 @@ pub fn first_request(stream: &[u8]) -> Reading<Option<String>> {
         return Reading::OtherProtocol;
     };
     match (method, authority(target)) {
-        (b"CONNECT", _) => Reading::Whole(host(target)),
+        (b"CONNECT", _) if !target.contains(&b'/') => Reading::Whole(host(target)),
         // RFC 9112 section 3.2.2: it counts, and not the Host.
         (_, Some(authority)) => Reading::Whole(host(authority)),
         (_, None) => host_field(headers),
@@ -136,6 +136,7 @@ mod tests {
         ] {
             assert_eq!(named(request).unwrap(), host);
         }
+        assert_eq!(named("CONNECT / HTTP/1.1\r\nHost: server\r\n").unwrap(), "server");
         for request in
             ["GET / HTTP/1.0\r\n\r\nHost: body\r\n", "GET / HTTP/1.1\r\nHost:\r\n", "GET http:/// HTTP/1.1\n"]
         {

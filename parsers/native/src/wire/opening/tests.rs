@@ -44,7 +44,7 @@ impl Client {
         let network = Network {
             endpoints: self.endpoints,
             transport: Transport::Tcp,
-            tcp: Tcp { seq, flags: TcpFlags(flags), ..Tcp::default() },
+            tcp: Tcp { seq, ack: Self::SYN.wrapping_add(1), flags: TcpFlags(flags), ..Tcp::default() },
             payload_bytes: Some(payload.len() as u32),
             captured_payload: captured as u32,
             ..Network::default()
@@ -118,6 +118,14 @@ fn test_the_first_bytes_are_those_after_the_syn() {
     let mut fast = Client::new();
     let opening = fast.segment(TcpFlags::SYN, 7, &stream, stream.len());
     assert_eq!(opening, Some(expected()));
+    // Of a capture that has the server's SYN only.
+    let mut late = Client { first_bytes: FirstBytes::default(), ..Client::new() };
+    let there = late.endpoints;
+    late.endpoints =
+        Endpoints { src: there.dst, dst: there.src, src_port: 443, dst_port: there.src_port, ..there };
+    assert_eq!(late.segment(TcpFlags::SYN | TcpFlags::ACK, 99, &[], 0), None);
+    late.endpoints = there;
+    assert_eq!(late.data(0, &stream), Some(expected()));
     // In another network the same ports are another connection.
     let mut other = Client::new();
     let network = Network {
@@ -139,8 +147,12 @@ fn test_a_message_that_was_cut_is_a_part() {
     assert_eq!(client.segment(TcpFlags::ACK, Client::SYN.wrapping_add(1), &stream, 60), Some(Opening::Part));
     assert_eq!(client.data(stream.len(), b"more"), None);
     assert_eq!(Opening::Part.server_name(), None);
-    // The same bytes whole, as from another interface.
-    assert_eq!(client.data(0, &stream), Some(expected()));
+    // Nothing is awaited any more, nor where all was cut, or the beginning is missing.
+    for (start, captured) in [(0, 60), (0, 0), (20_000, 200)] {
+        let mut client = Client::new();
+        client.segment(TcpFlags::ACK, Client::SYN.wrapping_add(1 + start), &stream, captured);
+        assert!(client.first_bytes.is_idle());
+    }
 }
 
 #[test]
