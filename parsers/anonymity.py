@@ -74,7 +74,7 @@ class Anonymizer:
             **dict.fromkeys(
                 ("src", "dst", "outer_src", "outer_dst", "transmitter", "receiver", "bssid"), self.host
             ),
-            "server_name": self.host,
+            "server_name": self.server_name,
             "quic_connection_id": self.connection,
             **dict.fromkeys(("source", "from", "to"), self.source),
             **dict.fromkeys(("node", "interface"), self.place),
@@ -100,6 +100,11 @@ class Anonymizer:
         except ValueError:
             return self._called("host", name)
         return str(ipaddress.ip_address(self.packed(address.packed)))
+
+    def server_name(self, name: str) -> str:
+        """Return the replacement of a name that a client sent, whatever it looks like."""
+        # digits and dots may be an address (RFC 3986 section 7.4), and are no node
+        return self._called("host", name) if _NODE.fullmatch(name) else self.host(name.lower())
 
     def packed(self, address: bytes) -> bytes:
         """Return the replacement of an address of 4 or 16 bytes (IP), or of 6 (a MAC)."""

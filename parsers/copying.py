@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CAPTURE_FORMS: Final = ("pcap", "pcapng")
 
-COMPRESSION_OF_SUFFIX: Final = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4", ".xz": "xz"}
+COMPRESSION_OF_SUFFIX: Final = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4", ".xz": "xz", ".bz2": "bzip2"}
 """How a capture is compressed, by the end of its name."""
 
 CHOSEN_BY: Final = ("packet", "time_ns", "flow", "direction")

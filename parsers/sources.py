@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.remote import StoreAccess
 
 CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn")
-COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
+COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz", ".bz2")
 
 _NAMES_SHOWN: Final = 3
 # Without a prefix the name starts with the node.

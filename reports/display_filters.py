@@ -12,6 +12,11 @@ _PORTS: Final = {"tcp": "tcp", "udp": "udp", "rtp": "udp", "rtcp": "udp", "quic"
 """Protocols whose ports a filter names, by the transport of a flow."""
 
 
+def frames_filter(frames: str) -> str:
+    """Return the filter that shows packets with these numbers in their capture, such as `12, 40`."""
+    return f"frame.number in {{{frames}}}"
+
+
 def display_filter(row: FlowRow) -> str | None:
     """Return the filter that shows one direction of a flow; None if its ends are no IP addresses."""
     protocol = _PORTS.get(row.transport)

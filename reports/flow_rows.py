@@ -82,6 +82,7 @@ class FlowRow(NamedTuple):
     srtt_ms: float | None
     quic_version: str | None
     server_name: str | None
+    server_name_from: str | None
     alpn: str | None
     quic_0rtt_packets: int | None
     quic_paths: int | None
@@ -98,6 +99,12 @@ class FlowRow(NamedTuple):
     def ends(self) -> str:
         """Sender and receiver."""
         return f"{endpoint(self.src, self.src_port)} → {endpoint(self.dst, self.dst_port)}"
+
+    @property
+    def shown_name(self) -> str | None:
+        """The name of the server, marked if Encrypted Client Hello may hide another one."""
+        has_ech = self.server_name_from == "sni_with_ech"
+        return f"{self.server_name} (ECH)" if has_ech else self.server_name
 
     @property
     def legend(self) -> str:

@@ -45,6 +45,8 @@ class ReportInput:
     predicted_windows: pl.DataFrame | None = None
     """Observed windows of drawn directions, and those that the best two candidates predict."""
     loss_course: pl.DataFrame | None = None
+    first_losses: pl.DataFrame | None = None
+    """Packets of `tfrctrace.metrics.flow.first_losses`; None if their numbers are not those of a capture."""
     joined: bool = False
     clock: Clock | None = None
     link: LinkTables | None = None

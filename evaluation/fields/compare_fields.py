@@ -44,6 +44,9 @@ CLOSE = 2e-4
 ETHERNET_BYTES = 1460
 """The longest segment in a frame of Ethernet."""
 
+STARTTLS_PORTS = {21, 25, 110, 143, 389, 587, 5222}
+"""Of FTP, SMTP, POP3, IMAP, LDAP and XMPP."""
+
 
 class Compared(NamedTuple):
     """A number of a peer's beside ours."""
@@ -310,24 +313,39 @@ def paired(times_ns: list[int], buckets: list[tuple[int, int]]) -> Iterator[tupl
 
 def of_names(said: Tshark, trace: Trace) -> Iterator[Compared]:
     """Compare the names that clients ask for."""
-    ours = {ends_of(row): row["server_name"] for row in trace.flows.to_dicts() if row["direction"] == "fwd"}
-    ours = {ends: name for ends, name in ours.items() if name is not None or ends in said.quic}
-    for ends in sorted(ours.keys() | said.names.keys()):
-        theirs, name = said.names.get(ends), ours.get(ends)
-        if theirs is None:
-            reason = "tshark 4.0 does not put together what QUIC divides"
-        else:
-            reason = "" if ends in said.quic else "TLS over TCP is not read here"
-        yield Compared(
-            "tshark",
-            "extensions_server_name",
-            "server_name",
-            shown(ends),
-            theirs,
-            name,
-            theirs == name,
-            reason,
-        )
+    rows: dict[Ends, Row] = {}
+    for row in trace.flows.filter(direction="fwd").to_dicts():
+        rows.setdefault(ends_of(row), row)
+    for theirs_field, names in (("extensions_server_name", said.names), ("http.host", said.hosts)):
+        is_http = theirs_field == "http.host"
+        ours = {
+            ends: row["server_name"]
+            for ends, row in rows.items()
+            if row["server_name"] is not None and (row["server_name_from"] == "http") == is_http
+        }
+        for ends in sorted(ours.keys() | names.keys()):
+            theirs, name = names.get(ends), ours.get(ends)
+            reason = why_names_differ(rows.get(ends), theirs)
+            yield Compared(
+                "tshark", theirs_field, "server_name", shown(ends), theirs, name, theirs == name, reason
+            )
+
+
+def why_names_differ(row: Row | None, theirs: str | None) -> str:
+    """Return why tshark, which found `theirs`, may read another name than stands in a row."""
+    if theirs is None:
+        is_quic = row is not None and row["transport"] == "quic"
+        if is_quic:
+            return "tshark 4.0 does not put together what QUIC divides"
+        is_http = row is not None and row["server_name_from"] == "http"
+        return "tshark reads HTTP at its ports only" if is_http else ""
+    if row is None:
+        return ""
+    if row["dst_port"] in STARTTLS_PORTS:
+        return "here a name is that of the first message, which is none of TLS with STARTTLS"
+    if "no SYN in the capture" in (row["notes"] or ""):
+        return "null here if the capture began after the SYN"
+    return ""
 
 
 def tallies(captures: list[Path]) -> dict[tuple[str, str, str], Tally]:

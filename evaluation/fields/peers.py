@@ -36,11 +36,13 @@ FIELDS = (
     "tcp.srcport", "udp.srcport", "tcp.dstport", "udp.dstport",
     "tcp.stream", "tcp.len", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value",
     "tcp.window_size", "tcp.window_size_scalefactor",
-    "tcp.analysis.ack_rtt", "dns.time", "tls.handshake.extensions_server_name", *FLAGS,
+    "tcp.analysis.ack_rtt", "dns.time", "tls.handshake.extensions_server_name", "http.host", *FLAGS,
 )  # fmt: skip
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 NUMBERS = 1 << 32
 DNS_PORT = "53"
+PORT = re.compile(r":[0-9]*$")
+"""Of a host."""
 SCALE_NOT_KNOWN = "-1"
 
 STREAM = re.compile(
@@ -79,7 +81,9 @@ class Tshark:
     dns_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """From query to answer over UDP, by client."""
     names: dict[Ends, str] = field(default_factory=dict)
-    """What clients ask for in TLS over TCP and QUIC."""
+    """What clients ask for first in TLS over TCP and QUIC."""
+    hosts: dict[Ends, str] = field(default_factory=dict)
+    """The host of the first request of HTTP/1 that names one."""
     quic: set[Ends] = field(default_factory=set)
     streams: dict[tuple[Ends, int], dict[str, float]] = field(default_factory=dict)
     """Streams of RTP by ends and source."""
@@ -115,10 +119,12 @@ def _add(said: Tshark, packet: Texts) -> None:
         return
     ends = (source, int(ports[0]), destination, int(ports[1]))
     if name := packet["tls.handshake.extensions_server_name"]:
-        said.names[ends] = name
+        said.names.setdefault(ends, name)
         if transport == "udp":
             said.quic.add(ends)
     if transport == "tcp":
+        if host := packet["http.host"]:
+            said.hosts.setdefault(ends, PORT.sub("", host).strip("[]"))
         _add_segment(said, ends, packet)
     elif packet["dns.time"] and ports[0] == DNS_PORT:
         said.dns_ns[destination].append(_nanoseconds(packet["dns.time"]))

@@ -17,6 +17,7 @@ from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.errors import InputError, describe, input_problem
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
+from tfrctrace.metrics.flow.first_losses import FIRST_LOSSES
 from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.metrics.link import HOST_COURSE, LINK_COURSE, LINK_HOSTS, LINK_SIDES, LinkTables
 from tfrctrace.parsers.csv_text import frame_csv
@@ -67,6 +68,7 @@ _DERIVED: Final = {
         "predicted_bytes": "float64",
     },
     "loss_course": LOSS_COURSE,
+    "first_losses": FIRST_LOSSES,
 }
 
 _LINK: Final = {
@@ -172,6 +174,7 @@ def load(folder: str) -> tuple[Results, str]:
         congestion_controls=frames.pop("congestion_controls", None),
         predicted_windows=frames.pop("predicted_windows", None),
         loss_course=frames.pop("loss_course", None),
+        first_losses=frames.pop("first_losses", None),
         link=_link(frames),
         tables=frames,
         sources=msgspec.to_builtins(saved.sources),

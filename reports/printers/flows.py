@@ -198,7 +198,7 @@ def _named(row: FlowRow, width: int) -> Iterable[str]:
 def _kind(row: FlowRow) -> str:
     """Return transport, state, server name and label of a flow."""
     state = (row.state or "").replace("_", " ")
-    return ", ".join(filter(None, (row.transport, state, row.server_name, row.label)))
+    return ", ".join(filter(None, (row.transport, state, row.shown_name, row.label)))
 
 
 def _seen_from(flows: Sequence[Flow]) -> Iterator[str]:

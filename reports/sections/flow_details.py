@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.flow.bins import bin_width_for
+from tfrctrace.metrics.flow.first_losses import MOST_FRAMES
 from tfrctrace.parsers.schema import FLOWS
-from tfrctrace.reports.display_filters import display_filter
+from tfrctrace.reports.display_filters import display_filter, frames_filter
 from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
 from tfrctrace.reports.figures.causes import bins_by_direction, causes_figure
 from tfrctrace.reports.records import records
@@ -88,6 +89,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
     wide = records(_flow_bins(conversations, content.results.bins), _Bin)
     courses = {key: list(own) for key, own in groupby(wide, key=lambda bin_: (bin_.flow, bin_.direction))}
     held = _held(wide, content)
+    losses = _frames_of_losses(content.results.first_losses)
     shown = flows.filter(flows["flow"].is_in([pair.lead.flow for pair in conversations]))
     columns = shown.select("flow", "direction", *(column.name for column in _SHOWN)).iter_rows()
     known = {(flow, direction): values for flow, direction, *values in columns}
@@ -97,6 +99,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
             directions=tuple(row.ends for row in pair.directions),
             known=(
                 *_filters(pair.directions),
+                *_filters_of_losses([losses.get(row.key, {}) for row in pair.directions]),
                 *ledger([content.causes.get(row.key) for row in pair.directions]),
                 *_properties([known[row.key] for row in pair.directions]),
             ),
@@ -115,6 +118,24 @@ def _filters(directions: Sequence[FlowRow]) -> Iterator[FlowProperty]:
     if all(filters):
         meaning = "display filter of Wireshark and tshark for the packets of the direction, to be copied"
         yield FlowProperty("display filter", meaning, tuple(one or MISSING for one in filters))
+
+
+def _frames_of_losses(first: pl.DataFrame | None) -> dict[tuple[int, str], dict[str, str]]:
+    """Return the frames of each direction by class."""
+    found: dict[tuple[int, str], dict[str, str]] = {}
+    for flow, direction, loss_class, frames in () if first is None else first.iter_rows():
+        found.setdefault((flow, direction), {})[loss_class] = frames
+    return found
+
+
+def _filters_of_losses(directions: Sequence[Mapping[str, str]]) -> Iterator[FlowProperty]:
+    """Give what shows packets that repeat others or are late, by class."""
+    for loss_class in sorted(set().union(*directions)):
+        meaning = (
+            f"display filter for the first {MOST_FRAMES} packets of this class in the capture, to be copied"
+        )
+        filters = (frames_filter(own[loss_class]) if loss_class in own else MISSING for own in directions)
+        yield FlowProperty(f"{loss_class} frames", meaning, tuple(filters))
 
 
 def _properties(directions: Sequence[Sequence[object]]) -> Iterator[FlowProperty]:

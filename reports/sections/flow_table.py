@@ -138,7 +138,7 @@ def _both_directions(pair: Conversation, column: str, written: Callable[[Any], s
 def _kind(row: FlowRow, *, several: bool) -> str:
     """Return transport, state, server name and label of a flow, and its trace if there are several."""
     state = row.state and row.state.replace("_", "-")
-    names = (row.server_name, row.label, row.source if several else None)
+    names = (row.shown_name, row.label, row.source if several else None)
     words = (row.transport.upper(), state, *names)
     return ", ".join(word for word in words if word)
 

@@ -64,7 +64,7 @@ def _row(row: FlowRow) -> Row:
         (
             Cell(str(row.flow), sort=row.flow),
             Cell(row.ends),
-            Cell(row.server_name or MISSING, row.alpn or ""),
+            Cell(row.shown_name or MISSING, row.alpn or ""),
             Cell(row.quic_version or MISSING, counted(paths, "path") if paths > 1 else ""),
             *map(ms_cell, (row.handshake_rtt_ms, row.syn_rtt_ms)),
             Cell(verdict.replace("_", "-") if verdict else MISSING),

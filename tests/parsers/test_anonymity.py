@@ -43,8 +43,8 @@ UNCHANGED_COLUMNS = (
     | {"measure"}
     # numbers of headers
     | {"dccp", "tunnel", "mpls_labels", "vlans", "quic_version"}
-    # protocols above QUIC, and what its spin bit shows
-    | {"alpn", "spin_verdict"}
+    # protocols above TLS, what names the server, and what the spin bit of QUIC shows
+    | {"alpn", "server_name_from", "spin_verdict"}
 )
 
 

@@ -41,6 +41,7 @@ CAPTURES = {
     "dccp": "sample_traces/dccp-ccid3.pcap.gz",
     "rtp": "tests/data/rtp/gstreamer-sender.pcap.gz",
     "quic": "tests/data/quic/aioquic.pcap.gz",
+    "names": "tests/data/names/clients.pcap.gz",
     "802.11": "tests/data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz",
 }
 HEADER, RECORD = 24, 16

@@ -40,6 +40,7 @@ KINDS: Final = {
         GroupKind("vlan", "vlan", made_of="flow"),
         GroupKind("tunnel", "tunnel", made_of="flow"),
         GroupKind("outer", "outer (ends of tunnels)", made_of="flow"),
+        GroupKind("name", "name of the server", made_of="flow"),
         GroupKind("dscp", "dscp"),
         GroupKind("label", "label (with --label)", made_of="flow"),
         GroupKind("flow", "flow"),

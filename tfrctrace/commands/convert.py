@@ -96,8 +96,8 @@ def convert(
 ) -> int:
     """Write one table, or packets as a capture.
 
-    A table is Parquet, CSV or Arrow. A name that ends in .pcapng or .pcap, also with .gz, .zst, .lz4 or .xz,
-    is that of a capture: packets as they were recorded. Packets are written while they are read, so a
+    A table is Parquet, CSV or Arrow. A name that ends in .pcapng or .pcap, also with .gz, .zst, .lz4, .xz or
+    .bz2, is that of a capture: packets as they were recorded. Packets are written while they are read, so a
     capture may be larger than memory.
     """
     from tfrctrace.base.durations import parse_duration_ns

@@ -134,6 +134,7 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         congestion_controls=controls,
         predicted_windows=predicted,
         loss_course=drawn.loss_course,
+        first_losses=drawn.first_losses,
         link=link,
         joined=trace.is_joined,
         clock=reading.clock,
@@ -315,17 +316,23 @@ class _DrawnSamples:
     rtt_quantiles: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None
     loss_course: pl.DataFrame | None = None
+    first_losses: pl.DataFrame | None = None
 
 
 def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _DrawnSamples:
     """Reduce the samples of a pass to what is drawn."""
+    from tfrctrace.metrics.flow.first_losses import first_losses
     from tfrctrace.metrics.flow.quantiles import sample_quantiles
 
     is_one = trace.is_joined or samples.clock is not None
+    losses = samples.table("losses").frame()
+    # through joined captures packets are numbered as one, in a text as its lines
+    is_numbered = not is_one and all(source["link_types"] for source in samples.sources)
     return _DrawnSamples(
         rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         link_bins=_link_bins(trace, samples),
-        loss_course=loss_course_of(flows, samples.table("losses").frame(), is_one),
+        loss_course=loss_course_of(flows, losses, is_one),
+        first_losses=first_losses(losses) if is_numbered else None,
     )
 
 

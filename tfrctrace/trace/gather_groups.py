@@ -131,6 +131,9 @@ def _naming(by: str) -> tuple[tuple[str, ...], pl.Expr]:
     match by:
         case "interface":
             return ("interface", "source"), pl.coalesce("interface", "source")
+        case "name":
+            # names of hosts are compared without regard to case (RFC 4343)
+            return ("server_name",), pl.col("server_name").str.to_lowercase().fill_null("no name")
         case "vlan":
             return ("vlans",), pl.col("vlans").fill_null("untagged")
         case "tunnel":

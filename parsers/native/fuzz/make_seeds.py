@@ -148,6 +148,18 @@ TOKENS: Final = {
         b"\x26\x04",
         b"\x20\x05\x01\x03",  # feature negotiation: CCID 3
     ],
+    "opening": [
+        b"\x16\x03\x01",  # records
+        b"\x01\x00\x00",
+        b"\x00\x00\x00\x0b\x00\x09\x00\x00\x06",  # extensions of names, protocols, Encrypted Client Hello
+        b"\x00\x10\x00\x05\x00\x03\x02h3",
+        b"\xfe\x0d",
+        b"GET ",
+        b"CONNECT ",
+        b"http://",
+        b" HTTP/1.1\r\n",
+        b"Host: ",
+    ],
     "rtp": [
         *(b"\x80" + bytes([kind]) for kind in range(200, 208)),  # RTCP packets
         b"\x8f\xcd",
@@ -346,6 +358,18 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         for side, ids in ((0, b"CCCC"), (1, b"BBBB"))
     ]
     yield "quic", with_lengths([hello, *spins])
+    hello = bytes.fromhex(json.loads((DATA / "vectors" / "tls_client_hello.json").read_text())[0]["message"])
+    records = b"".join(behind_record(hello[at : at + 90]) for at in (0, 90, 180))
+    requests = (
+        b"GET /a HTTP/1.1\r\nAccept: */*\r\nHost: a.example:80\r\n\r\n",
+        b"CONNECT [2001:db8::1]:443 HTTP/1.1\r\n",
+    )
+    for stream in (records, *requests):
+        places = range(0, len(stream), 30)
+        yield (
+            "opening",
+            with_lengths(place.to_bytes(2, "big") + stream[place : place + 40] for place in places),
+        )
     mixed = capture("captures/linux-udp-vs-tcp-snd.pcap.gz", 400).packets
     yield "datagram", with_lengths(packet[42:] for packet in mixed[:400] if packet[23:24] == b"\x11")
     yield "datagram", with_lengths(packet[1:] for packet in tfrc_datagrams() if packet[:1] == b"\x00")
@@ -371,6 +395,11 @@ def tunnelled() -> Iterator[bytes]:
     for path in sorted((DATA / "tunnels").glob("*.pcap")):
         packets = Capture(path.read_bytes()).packets
         yield from (packet[14:] for packet in packets[:4] if packet[12:14] == b"\x08\x00")
+
+
+def behind_record(fragment: bytes) -> bytes:
+    """Return a record of TLS with a part of the handshake."""
+    return b"\x16\x03\x01" + len(fragment).to_bytes(2, "big") + fragment
 
 
 def behind_choice(packet: bytes) -> bytes:

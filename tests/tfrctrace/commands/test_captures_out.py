@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
@@ -46,7 +47,7 @@ def flows(run: Callable[..., Any], capture: Path) -> list[dict[str, Any]]:
     return [{**row, "source": None} for row in rows]
 
 
-@pytest.mark.parametrize(("suffix", "module"), [("", None), (".gz", gzip), (".xz", lzma)])
+@pytest.mark.parametrize(("suffix", "module"), [("", None), (".gz", gzip), (".xz", lzma), (".bz2", bz2)])
 def test_a_pcapng_file_is_copied_to_the_byte(
     suffix: str, module: Any, run: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::packet::event::{Network, Packet};
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::key::{FlowKey, KeptKey, Side};
+use crate::packet::opening::Opening;
 use delivery::{Deliveries, Delivery};
 pub use flow_batches::FlowBatches;
 pub use flow_group::FlowGroup;
@@ -124,6 +125,14 @@ impl Flow {
     /// 0. None if packets do not show theirs.
     pub fn dscp(&self, side: Side) -> Option<u8> {
         Some(self.dscp[side as usize]).filter(|&dscp| dscp != NO_DSCP)
+    }
+
+    /// Record what the client of a TCP connection sent first.
+    #[cold]
+    pub fn note_opening(&mut self, opening: &Opening) {
+        if let Some(connection) = &mut self.transport.tcp {
+            connection.note_opening(opening);
+        }
     }
 
     /// Record the codepoint of a packet of `side`. Packets with 0 may be skipped.

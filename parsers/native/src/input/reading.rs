@@ -22,13 +22,15 @@ use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::{Clipper, OutsideFlows, Stretch};
 use crate::input::text::TextTrace;
 use crate::packet::batch::Batch;
-use crate::packet::event::{Address, Endpoints, Family};
+use crate::packet::event::{Address, Endpoints, Family, Packet, TcpFlags, Transport};
+use crate::packet::extras::PacketExtras;
 use crate::packet::key::address_text;
 use crate::packet::link_type::LinkType;
 use crate::packet::logged_variables::VariableSample;
 use crate::packet::record::Record;
 use crate::wire;
 use crate::wire::layers::TunnelPorts;
+use crate::wire::opening::first_bytes::FirstBytes;
 
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
 /// With fewer, waking the other thread costs more than decoding.
@@ -59,6 +61,8 @@ pub struct Reading {
     counted: SourceSummary,
     progress: Arc<Progress>,
     tunnel_ports: TunnelPorts,
+    /// Connections whose first bytes name their server.
+    first_bytes: FirstBytes,
     /// Leaves out packets by their time, if any are to be.
     clipper: Option<Clipper>,
 }
@@ -106,6 +110,7 @@ impl Reading {
             counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
             tunnel_ports: TunnelPorts::default(),
+            first_bytes: FirstBytes::default(),
             clipper: None,
         }
     }
@@ -125,6 +130,16 @@ impl Reading {
     /// Read encapsulations at these ports. To be called before the first is read.
     pub fn find_tunnels_at(&mut self, ports: &TunnelPorts) {
         self.tunnel_ports = ports.clone();
+    }
+
+    /// Go on with the first bytes of connections, which another source has left. To be called before the first is read.
+    pub fn await_first_bytes(&mut self, first_bytes: FirstBytes) {
+        self.first_bytes = first_bytes;
+    }
+
+    /// The first bytes of connections that are not complete. To be called after the last packet.
+    pub fn take_first_bytes(&mut self) -> FirstBytes {
+        std::mem::take(&mut self.first_bytes)
     }
 
     /// Leave out what is outside of `stretch`. To be called before the first is read.
@@ -265,6 +280,7 @@ impl Reading {
         batch: &mut Batch,
         compiler: Option<&dyn Compiler>,
     ) -> Result<(), String> {
+        let is_selective = self.clipper.is_some() || compiler.is_some();
         while let Some((segment, extras)) = batch.next_plain() {
             let record = match reader.next_record() {
                 Ok(Some(record)) => record,
@@ -275,28 +291,68 @@ impl Reading {
                 }
             };
             self.number += 1;
-            if let Some(clipper) = &mut self.clipper
-                && clipper.leaves_out(record.time_ns)
-            {
-                clipper.leave_out_record(record, &self.tunnel_ports);
-                continue;
-            }
-            if let Some(compiler) = compiler
-                && !accepts(&mut self.filters, compiler, &record)?
-            {
-                self.filtered += 1;
+            if is_selective && !self.lets_through(record, compiler)? {
                 continue;
             }
             let number = self.numbered_after + self.number;
             if wire::decode_plain(&record, number, segment, extras) {
-                batch.add_plain();
+                if self.first_bytes.is_idle() {
+                    batch.add_plain();
+                } else {
+                    self.add_plain(batch, record.data);
+                }
             } else {
                 let (packet, extras) = batch.next_other();
                 wire::decode(record, number, packet, extras, &self.tunnel_ports);
+                // Of what is no TCP the flags mean nothing.
+                if !self.first_bytes.is_idle() || packet.network.tcp.flags.has(TcpFlags::SYN) {
+                    self.find_opening(packet, extras, record.data);
+                }
                 batch.add_other();
             }
         }
         Ok(())
+    }
+
+    /// Whether the stretch of time and the filter let a record through.
+    #[inline(never)]
+    fn lets_through(&mut self, record: Record<'_>, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
+        if let Some(clipper) = &mut self.clipper
+            && clipper.leaves_out(record.time_ns)
+        {
+            clipper.leave_out_record(record, &self.tunnel_ports);
+            return Ok(false);
+        }
+        let is_accepted = match compiler {
+            Some(compiler) => accepts(&mut self.filters, compiler, &record)?,
+            None => true,
+        };
+        self.filtered += u64::from(!is_accepted);
+        Ok(is_accepted)
+    }
+
+    /// Add the segment that was written to `batch`, in general form if it completes what its client opens with.
+    #[inline(never)]
+    fn add_plain(&mut self, batch: &mut Batch, captured: &[u8]) {
+        let Some((segment, _)) = batch.next_plain() else { return };
+        let Some(opening) = self.first_bytes.on_plain(segment, captured) else { return batch.add_plain() };
+        let whole = segment.to_packet();
+        let (packet, extras) = batch.next_other();
+        *packet = whole;
+        packet.network.opening = extras.add_opening(opening);
+        batch.add_other();
+    }
+
+    /// Find what the client opens with that sent this packet, if it completes that.
+    #[inline(never)]
+    fn find_opening(&mut self, packet: &mut Packet, extras: &mut PacketExtras, captured: &[u8]) {
+        let network = &mut packet.network;
+        if packet.is_ip
+            && network.transport == Transport::Tcp
+            && let Some(opening) = self.first_bytes.on_segment(network, captured)
+        {
+            network.opening = extras.add_opening(opening);
+        }
     }
 
     #[inline(never)]

@@ -472,6 +472,10 @@ pub struct Network {
     /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
     /// it quotes, of TCP the option of accurate ECN; means nothing for others.
     pub head: Option<ExtraIndex>,
+    /// What the client opened its TCP connection with, if this packet completes it.
+    pub opening: Option<ExtraIndex>,
+    /// Bytes of TCP payload that were captured, and what may follow them in the record.
+    pub captured_payload: u32,
     /// Bytes of the transport header.
     pub header_bytes: u8,
     pub numbering: Numbering,
@@ -516,6 +520,7 @@ impl Network {
         self.transport = Transport::Unread;
         self.numbering = Numbering::Bytes;
         self.head = None;
+        self.opening = None;
         self.sequence = None;
         self.flow_id = None;
         self.payload_bytes = None;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::packet::dccp::DccpHeader;
 use crate::packet::event::{ExtraIndex, Sack};
 use crate::packet::frame::Frame;
+use crate::packet::opening::Opening;
 use crate::packet::tunnel::Tunnel;
 
 /// The first bytes of a datagram's payload, as far as they were captured: traffic generators
@@ -87,6 +88,7 @@ pub struct PacketExtras {
     tunnels: Vec<Tunnel>,
     sacks: Vec<SackBlocks>,
     ecn_counters: Vec<EcnByteCounters>,
+    openings: Vec<Opening>,
     /// Each with the end of its options in `options`.
     dccp: Vec<(DccpHeader, usize)>,
     options: Vec<u8>,
@@ -102,6 +104,7 @@ impl PacketExtras {
         self.tunnels.clear();
         self.sacks.clear();
         self.ecn_counters.clear();
+        self.openings.clear();
         self.dccp.clear();
         self.options.clear();
     }
@@ -174,6 +177,17 @@ impl PacketExtras {
     pub fn add_ecn_counters(&mut self, counters: EcnByteCounters) -> Option<ExtraIndex> {
         self.ecn_counters.push(counters);
         at_the_end(self.ecn_counters.len())
+    }
+
+    pub fn add_opening(&mut self, opening: Opening) -> Option<ExtraIndex> {
+        self.openings.push(opening);
+        at_the_end(self.openings.len())
+    }
+
+    /// What the segment with this index completes.
+    #[inline]
+    pub fn opening(&self, index: Option<ExtraIndex>) -> Option<&Opening> {
+        self.openings.get(position(index?))
     }
 
     /// The ECN counters of the segment with this index.

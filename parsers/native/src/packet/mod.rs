@@ -13,6 +13,7 @@ pub mod ip_fields;
 pub mod key;
 pub mod link_type;
 pub mod logged_variables;
+pub mod opening;
 pub mod plain;
 pub mod record;
 pub mod seq;

@@ -78,10 +78,12 @@ impl Analysis {
         if self.results.spool.is_none() {
             reading.skip_forwarded();
         }
+        reading.await_first_bytes(std::mem::take(&mut self.carried.first_bytes));
         reading.for_some_batches(compiler, BATCHES, |batches| self.take_batches(batches, &mut summary))?;
         self.working.settle_backlog(&mut self.carried.flows);
         self.working.group_settled(&mut self.carried);
         self.working.threads.stop();
+        self.carried.first_bytes = reading.take_first_bytes();
         let packets = reading.packets();
         self.close(reading, summary);
         Ok(packets)

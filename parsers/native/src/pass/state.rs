@@ -39,6 +39,7 @@ use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
 use crate::pair::hops::Hops;
 use crate::threads::Threads;
+use crate::wire::opening::first_bytes::FirstBytes;
 
 /// A pass, and its results.
 pub struct Analysis {
@@ -64,6 +65,8 @@ pub struct Carried {
     pub(super) groups: Option<GroupStage>,
     pub(super) sessions: Sessions,
     pub(super) client_hellos: ClientHellos,
+    /// The first bytes of TCP connections.
+    pub(super) first_bytes: FirstBytes,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
     /// Index of the source that is being read.
@@ -90,6 +93,7 @@ impl Carried {
             groups: options.grouping.map(GroupStage::new),
             sessions: Sessions::default(),
             client_hellos: ClientHellos::default(),
+            first_bytes: FirstBytes::default(),
             links: WifiLinks::default(),
             source: 0,
             packets: 0,

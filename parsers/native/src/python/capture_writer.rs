@@ -71,7 +71,7 @@ impl CaptureWriter {
             let (known, raised) = (HashMap::new(), Arc::clone(&raised));
             Box::new(PythonAddresses { callable, known, raised }) as Box<dyn Addresses>
         });
-        let writer = Writer::new(form, compressor.ok_or_else(unknown)?, addresses, section_comment);
+        let writer = Writer::new(form, compressor, addresses, section_comment);
         let state = State { writer, trace: None, problems: Vec::new(), summaries: Vec::new() };
         Ok(Self { state: Mutex::new(state), raised })
     }

@@ -41,6 +41,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
     };
     network.header_bytes = length as u8;
     network.payload_bytes = Some(payload);
+    network.captured_payload = (bytes.captured.len() - end) as u32;
     (end < length).then(|| bytes.shortage(length, Layer::Tcp))
 }
 

@@ -6,60 +6,19 @@ use hashbrown::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::quic::client_hello::{ClientHello, client_hello, length};
+use crate::packet::opening::ClientHello;
+use crate::wire::opening::client_hello::{client_hello, length};
+use crate::wire::opening::pieces::Pieces;
 use crate::wire::quic::frames::{Frame, Frames};
 
 /// Bytes of a message; those with keys against quantum computers have some 2,000.
 const MOST_BYTES: usize = 8_192;
-/// Pieces with gaps between them.
-const MOST_PIECES: usize = 128;
 /// Messages that are put together at a time; the oldest is given up.
 const MOST_MESSAGES: usize = 2_048;
 
-/// A message of which pieces are missing.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Message {
-    bytes: Vec<u8>,
-    /// Ranges that are there, in order and apart.
-    known: Vec<(usize, usize)>,
-}
-
-impl Message {
-    fn add(&mut self, offset: u64, data: &[u8]) {
-        let Ok(start) = usize::try_from(offset) else { return };
-        let end = start.saturating_add(data.len());
-        if data.is_empty() || end > MOST_BYTES || self.known.len() >= MOST_PIECES {
-            return;
-        }
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        if let Some(place) = self.bytes.get_mut(start..end) {
-            place.copy_from_slice(data);
-        }
-        self.known.push((start, end));
-        self.known.sort_unstable();
-        self.known.dedup_by(|next, merged| {
-            let touches = next.0 <= merged.1;
-            if touches {
-                merged.1 = merged.1.max(next.1);
-            }
-            touches
-        });
-    }
-
-    /// The bytes from the beginning without a gap.
-    fn beginning(&self) -> &[u8] {
-        match self.known.first() {
-            Some(&(0, end)) => self.bytes.get(..end).unwrap_or_default(),
-            _ => &[],
-        }
-    }
-}
-
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ClientHellos {
-    messages: HashMap<u32, Message>,
+    messages: HashMap<u32, Pieces>,
     /// Flows in the order of their first pieces; of some the message is complete.
     order: VecDeque<u32>,
 }
@@ -72,13 +31,13 @@ impl ClientHellos {
         let pieces = message.get_or_insert_default();
         for frame in Frames::of(frames) {
             if let Frame::Crypto { offset, data } = frame {
-                pieces.add(offset, data);
+                pieces.add(usize::try_from(offset).unwrap_or(usize::MAX), data, MOST_BYTES);
             }
         }
         let beginning = pieces.beginning();
         match length(beginning) {
             Ok(Some(length)) if length <= beginning.len() => return client_hello(beginning.get(..length)?),
-            Ok(length) if length.is_none_or(|length| length <= MOST_BYTES) && !pieces.known.is_empty() => {}
+            Ok(length) if length.is_none_or(|length| length <= MOST_BYTES) && !pieces.is_empty() => {}
             // Another message, a longer one, or none.
             _ => return None,
         }

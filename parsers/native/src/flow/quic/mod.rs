@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::key::Side;
+use crate::packet::opening::ClientHello;
 use crate::plural::counted;
-use crate::wire::quic::client_hello::ClientHello;
 use crate::wire::quic::{
     ConnectionId, Kind, LongHeader, LongPacket, QuicPacket, ShortHeader, Version, packets,
 };

@@ -37,6 +37,7 @@ use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
+use crate::packet::opening::Opening;
 use crate::packet::seq::SeqNumber;
 use classify::class::{Class, Classification, Evidence};
 use ecn::{Ecn, EcnMode, EcnNegotiation};
@@ -134,6 +135,8 @@ pub struct Connection {
     has_ecn_counters: bool,
     reset_by: Option<Side>,
     last_ns: i64,
+    /// What the client sent first, if that names a server or may do so.
+    opening: Option<Box<Opening>>,
 }
 
 impl Default for Connection {
@@ -148,6 +151,7 @@ impl Default for Connection {
             has_ecn_counters: false,
             reset_by: None,
             last_ns: i64::MIN,
+            opening: None,
         }
     }
 }
@@ -210,6 +214,17 @@ impl Connection {
             ConnectionState::Established | ConnectionState::HalfClosed | ConnectionState::Midstream
         );
         !(open && inside) || self.idle_since(time_ns)
+    }
+
+    pub fn opening(&self) -> Option<&Opening> {
+        self.opening.as_deref()
+    }
+
+    /// Record what the client sent first; the first whole message stays.
+    pub fn note_opening(&mut self, opening: &Opening) {
+        if self.opening().is_none_or(|known| *known == Opening::Part) {
+            self.opening = Some(Box::new(opening.clone()));
+        }
     }
 
     pub fn end_ns(&self) -> i64 {

@@ -296,10 +296,11 @@ impl Analysis {
         {
             self.note_tunnel(found, item, extras);
             // Its number, if it has one, is not in the queued form, and can be counted at once.
-            if let Item::Other(packet) = item
-                && packet.network.transport == Transport::Udp
-            {
-                self.datagrams().take_datagram(found, packet, extras);
+            if let Item::Other(packet) = item {
+                match packet.network.transport {
+                    Transport::Udp => self.datagrams().take_datagram(found, packet, extras),
+                    _ => self.note_opening(found, &packet.network, extras),
+                }
             }
             return;
         }

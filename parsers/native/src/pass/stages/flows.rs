@@ -66,7 +66,7 @@ impl Analysis {
                 match network.transport {
                     Transport::Udp => self.datagrams().take_datagram(found, packet, extras),
                     Transport::Dccp => self.datagrams().follow_dccp(found, packet, extras),
-                    _ => {}
+                    _ => self.note_opening(found, network, extras),
                 }
                 if network.fragment.is_some() {
                     self.take_early_fragments(packet, extras, summary);
@@ -280,6 +280,14 @@ impl Analysis {
         let has_identity = matches!(network.transport, Transport::Udp | Transport::Dccp);
         let is_copy = has_identity && self.carried.copies.is_copy(packet, network, extras);
         self.carried.flows.join(packet, network, &candidates, is_copy);
+    }
+
+    /// Record what a client opened its connection with.
+    #[inline(always)]
+    pub(super) fn note_opening(&mut self, found: Found, network: &Network, extras: &PacketExtras) {
+        if let Some(opening) = extras.opening(network.opening) {
+            self.carried.flows.get_mut(found.flow).note_opening(opening);
+        }
     }
 
     /// Record what carried a packet that is queued.

@@ -306,6 +306,11 @@ impl<'a> FlowRow<'a> {
             notes.extend(dccp.half(self.side).findings());
         }
         let transport = &self.flow.transport;
+        if let Some(opening) = self.opening()
+            && self.side == self.flow.forward()
+        {
+            notes.extend(opening.note().map(str::to_owned));
+        }
         if let Some(quic) = transport.quic() {
             notes.extend(quic.notes(self.side));
         }

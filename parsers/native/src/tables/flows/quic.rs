@@ -4,6 +4,7 @@ use super::FlowRow;
 use crate::flow::quic::spin::{SpinDirection, SpinVerdict};
 use crate::flow::quic::{QuicDirection, QuicFlow};
 use crate::flow::rtt_statistics::{LogHistogram, RttStatistics};
+use crate::packet::opening::{ClientHello, NamedBy, Opening};
 use crate::tables::Column;
 use crate::tables::column::column;
 use crate::wire::quic::Version;
@@ -17,16 +18,25 @@ impl<'a> FlowRow<'a> {
         column(
             "server_name",
             "",
-            "name that the client asks for in its first packets (RFC 6066); with Encrypted Client Hello the \
-             public one",
+            "name that the client asks for first: in its ClientHello over TCP or QUIC (RFC 6066; with Encrypted Client \
+             Hello the public one), or the host of its request of HTTP/1 (RFC 9112), without the port",
         )
-        .null_when("not QUIC, no such name, or the client's first packets are not all in the capture")
-        .name(|row| row.quic()?.hello()?.server_name.as_deref()),
+        .null_when("none of these, no such name, or the client's first bytes are not all in the capture")
+        .name(|row| row.hello().map_or_else(|| row.opening()?.server_name(), |hello| hello.server_name.as_deref())),
+        column(
+            "server_name_from",
+            "",
+            "where it is from: a ClientHello, one with the extension of Encrypted Client Hello (then a public name, or \
+             one of a client that only pretends to hide it: RFC 9849 section 6.2), or HTTP/1",
+        )
+        .one_of(|| NamedBy::ALL.map(NamedBy::name).to_vec())
+        .null_when("as server_name")
+        .name(|row| Some(row.hello().map_or_else(|| row.opening()?.named_by(), ClientHello::named_by)?.name())),
         column("alpn", "", "protocols that the client offers (RFC 7301), in its order, joined by `,`; the choice is encrypted")
             .null_when("as server_name")
-            .name(|row| row.quic()?.hello()?.protocols.as_deref()),
+            .name(|row| row.hello().map_or_else(|| row.opening()?.protocols(), |hello| hello.protocols.as_deref())),
         column("quic_connection_id", "", "destination that the client chose first, by which qlog names the connection (ODCID)")
-            .null_when("as server_name")
+            .null_when("not QUIC, or the client's first packets are not all in the capture")
             .text(|row| Some(row.quic()?.destinations().first()?.to_string())),
         column("quic_initial_packets", "", "Initial packets, several of which a datagram may have")
             .null_when("not QUIC")
@@ -82,6 +92,16 @@ impl<'a> FlowRow<'a> {
             .null_when("as spin_rtt_samples")
             .u64(|row| Some(row.spin()?.late_packets)),
     ];
+
+    /// The ClientHello of a QUIC connection.
+    fn hello(&self) -> Option<&'a ClientHello> {
+        self.quic()?.hello()
+    }
+
+    /// What the client of a TCP connection sent first.
+    pub(super) fn opening(&self) -> Option<&'a Opening> {
+        self.connection?.opening()
+    }
 
     fn quic(&self) -> Option<&'a QuicFlow> {
         self.flow.transport.quic()

@@ -15,7 +15,7 @@ pub struct FuzzTarget {
 }
 
 impl FuzzTarget {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self { name: "capture", run: files::capture },
         Self { name: "datagram", run: packets::datagram },
         Self { name: "dccp", run: packets::dccp },
@@ -29,6 +29,7 @@ impl FuzzTarget {
         Self { name: "layout", run: packets::layout },
         Self { name: "ns2", run: |bytes| files::named(bytes, "ns2") },
         Self { name: "ns3", run: |bytes| files::named(bytes, "ns3") },
+        Self { name: "opening", run: packets::opening },
         Self { name: "packet", run: packets::packet },
         Self { name: "packets", run: |bytes| files::named(bytes, "packets") },
         Self { name: "pair", run: files::pair },

@@ -3,6 +3,7 @@
 
 use super::choices::Choices;
 use crate::flow::quic::client_hellos::ClientHellos;
+use crate::packet::event::TcpFlags;
 use crate::packet::extras::PayloadHead;
 use crate::pass::Options;
 use crate::pass::datagram_layout::DatagramLayout;
@@ -22,6 +23,7 @@ const SLL2_BYTE: u8 = 255;
 /// 802.11 frames alone, with a Prism, a radiotap and an AVS header.
 const WIFI_LINK_TYPES: [u32; 4] = [105, 119, 127, 163];
 
+const TCP: u8 = 6;
 const UDP: u8 = 17;
 const DCCP: u8 = 33;
 /// Source and destination port of packets to the server.
@@ -133,6 +135,20 @@ pub fn quic(bytes: &[u8]) {
         // The port of the client, which has moved.
         packet[if is_back { 23 } else { 21 }] ^= choice >> 6;
         packets.push(packet);
+    }
+    check_tables(analyse_bytes(capture_of(&packets)));
+}
+
+/// Segments with the first bytes of a client, after two bytes with their place in the stream.
+pub fn opening(bytes: &[u8]) {
+    let segment = |flags: u8, seq: u32, payload: &[u8]| {
+        let fixed = [&seq.to_be_bytes()[..], &[0, 0, 0, 0, 0x50, flags, 1, 0, 0, 0, 0, 0]].concat();
+        [headers(TCP, 0, false).as_slice(), &fixed, payload].concat()
+    };
+    let mut packets = vec![segment(TcpFlags::SYN as u8, u32::MAX, &[])];
+    for piece in split_at_lengths(bytes) {
+        let (&place, payload) = piece.split_first_chunk().unwrap_or((&[0; 2], &[]));
+        packets.push(segment(TcpFlags::ACK as u8, u16::from_be_bytes(place).into(), payload));
     }
     check_tables(analyse_bytes(capture_of(&packets)));
 }

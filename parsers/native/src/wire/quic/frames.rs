@@ -1,6 +1,6 @@
 //! Frames of Initial packets (RFC 9000 sections 12.4 and 19).
 
-use super::Rest;
+use super::super::rest::Rest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {

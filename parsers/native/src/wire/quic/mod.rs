@@ -1,7 +1,6 @@
 //! QUIC's headers: what all versions have in common (RFC 8999), and the packets of versions 1 (RFC 9000), 2 (RFC
 //! 9369) and of the draft that was deployed before them.
 
-pub mod client_hello;
 pub mod frames;
 pub mod initial;
 
@@ -9,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::rest::Rest;
 use super::u32_at;
 
 /// Bit of the first byte: the header is long.
@@ -253,37 +253,6 @@ impl Packets<'_> {
         let is_whole = length <= bytes.len();
         let bytes = bytes.get(..length).unwrap_or(bytes);
         Some((LongPacket { version, kind, header, bytes, number_at, is_whole }, length))
-    }
-}
-
-/// Bytes that are still to be read.
-#[derive(Clone, Copy)]
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// Bytes after one with their length.
-    fn behind_length(&mut self) -> Option<&'a [u8]> {
-        let length = self.integer(1)?;
-        self.take(length)
-    }
-
-    /// An unsigned integer of so many bytes.
-    fn integer(&mut self, bytes: usize) -> Option<usize> {
-        Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))
-    }
-
-    /// An integer of variable length (RFC 9000 section 16).
-    fn number(&mut self) -> Option<u64> {
-        let first = *self.0.first()?;
-        let bytes = self.take(1 << (first >> 6))?;
-        let whole = bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
-        Some(whole & (u64::MAX >> (66 - 8 * bytes.len())))
     }
 }
 

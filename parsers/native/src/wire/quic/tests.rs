@@ -1,10 +1,11 @@
 use proptest::prelude::*;
 
-use super::client_hello::{ClientHello, client_hello, length};
 use super::frames::{Frame, Frames};
 use super::initial::{InitialKeys, Role, is_retry_to};
 use super::*;
+use crate::packet::opening::ClientHello;
 use crate::testing::vectors::{from_hex, vectors};
+use crate::wire::opening::client_hello::{client_hello, length};
 
 fn first_long(datagram: &[u8]) -> LongPacket<'_> {
     match packets(datagram, datagram.len()).next() {
@@ -45,7 +46,11 @@ fn test_the_client_hello_of_the_rfc_names_its_server() {
     let frames = from_hex(vectors("quic_initial.json")[0]["expect"]["frames"].as_str().unwrap());
     let Some(Frame::Crypto { offset: 0, data }) = Frames::of(&frames).next() else { panic!("no handshake") };
     assert_eq!(length(data), Ok(Some(data.len())));
-    let expected = ClientHello { server_name: Some("example.com".into()), protocols: Some("alpn".into()) };
+    let expected = ClientHello {
+        server_name: Some("example.com".into()),
+        protocols: Some("alpn".into()),
+        has_ech: false,
+    };
     assert_eq!(client_hello(data), Some(expected));
     assert_eq!(Frames::of(&frames).count(), 1);
 }

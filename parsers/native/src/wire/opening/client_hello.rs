@@ -1,24 +1,17 @@
 //! The first message of TLS (RFC 8446 section 4.1.2), in which a client names the server and the protocols that it
 //! speaks.
 
-use serde::{Deserialize, Serialize};
-
-use super::Rest;
+use super::super::rest::Rest;
+use super::printable;
+use crate::packet::opening::ClientHello;
 
 const CLIENT_HELLO: usize = 1;
 const SERVER_NAME: usize = 0;
 const ALPN: usize = 16;
+/// Of Encrypted Client Hello (RFC 9849 section 5).
+const ECH: usize = 0xfe0d;
 /// Bytes of a message's type and length.
 const HEAD: usize = 4;
-
-/// What a client asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ClientHello {
-    /// RFC 6066 section 3.
-    pub server_name: Option<String>,
-    /// Offered protocols (RFC 7301), in order.
-    pub protocols: Option<String>,
-}
 
 /// Bytes of the message that a handshake begins with; None if these are too few, and an error if it is another one.
 pub fn length(bytes: &[u8]) -> Result<Option<usize>, NoClientHello> {
@@ -43,15 +36,20 @@ pub fn client_hello(bytes: &[u8]) -> Option<ClientHello> {
     let suites = rest.integer(2)?;
     rest.take(suites)?;
     rest.behind_length()?;
+    let mut hello = ClientHello::default();
+    // RFC 5246 section 7.4.1.2: a message may end here.
+    if rest.0.is_empty() {
+        return Some(hello);
+    }
     let length = rest.integer(2)?;
     let mut extensions = Rest(rest.take(length)?);
-    let mut hello = ClientHello::default();
     while !extensions.0.is_empty() {
         let (kind, length) = (extensions.integer(2)?, extensions.integer(2)?);
         let data = extensions.take(length)?;
         match kind {
             SERVER_NAME => hello.server_name = server_name(data),
             ALPN => hello.protocols = protocols(data),
+            ECH => hello.has_ech = true,
             _ => {}
         }
     }
@@ -77,12 +75,3 @@ fn protocols(data: &[u8]) -> Option<String> {
     }
     Some(printable(&names.join(&b','))).filter(|names| !names.is_empty())
 }
-
-/// Bytes as text, with `?` for those that are not printable ASCII.
-fn printable(bytes: &[u8]) -> String {
-    let letter = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' };
-    bytes.iter().take(MOST_LETTERS).map(letter).collect()
-}
-
-/// A name of DNS has no more (RFC 1035 section 2.3.4).
-const MOST_LETTERS: usize = 255;
