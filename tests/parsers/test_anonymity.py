@@ -34,6 +34,7 @@ UNCHANGED_COLUMNS = (
     # words of ours
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
     | {"class", "evidence", "spurious", "repair", "unit", "p_from", "rtt_method", "mode", "finding"}
+    | {"lacking"}
     | {"end", "ended", "outside", "rule", "ecn_mode", "clock_rate_by", "algorithm", "profile", "reports"}
     | {"reason", "fate", "cause", "sign", "second_cause", "discipline", "capacity_reason"}
     | {"buffer_reason", "discipline_reason", "policer_reason", "level"}

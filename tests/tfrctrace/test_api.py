@@ -67,7 +67,13 @@ def test_help_lists_every_reading_keyword_with_the_default_that_holds():
 
 
 @pytest.mark.parametrize(
-    ("method", "source"), [("metrics", "measure"), ("replay", "replays"), ("closed_loop", "closed_loops")]
+    ("method", "source"),
+    [
+        ("metrics", "measure"),
+        ("replay", "replays"),
+        ("closed_loop", "closed_loops"),
+        ("one_step", "one_steps"),
+    ],
 )
 def test_help_lists_the_parameters_of_a_method_that_passes_them_on(method, source):
     own, others = (inspect.signature(getattr(tfrctrace.Trace, name)) for name in (method, source))

@@ -25,7 +25,7 @@ from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import BinaryIO, TextIO
 
     from tfrctrace.api import Trace
@@ -203,8 +203,7 @@ def replay(
     ]
     settings = parse_settings(setting or ())
     # raises for invalid values before the traces are read
-    chosen = select_algorithms(names, profile, parameters, settings=settings)
-    windows = {one.name for one in chosen.windows}
+    windows = [one.name for one in select_algorithms(names, profile, parameters, settings=settings).windows]
     rates = [name for name in names if name not in windows]
     of_reports = {
         "--rtt": rtt,
@@ -220,16 +219,13 @@ def replay(
     }
     if loop == "closed":
         _refuse("`--loop closed`", of_reports)
-        parse_overrides(bottleneck or ())
     else:
         _refuse("`--loop open`", {"--bottleneck": bottleneck, "--together": together})
         if not rates:
             _refuse("window algorithms in an open loop", {**of_reports, "--segment-size": segment_size})
-        if rates and windows and result.chosen in {"csv", "parquet"}:
-            raise UsageError(
-                f"the table of {min(windows)} has other columns than that of {rates[0]}",
-                hint="write one after the other, or choose json",
-            )
+        if rates and windows:
+            _refuse_rows_of_both(result)
+    parse_overrides(bottleneck or ())
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = dataclasses.replace(reading, tfrc=_endpoint_parameters(reading.tfrc)).open(
@@ -262,16 +258,7 @@ def replay(
         settings=CellSettings(preset=preset, phy=phy),
     )
     own = {place: value for place, value in settings.items() if place.rpartition(".")[0] in windows}
-    steps = (
-        trace.one_steps(
-            *(name for name in names if name in windows),
-            settings=own,
-            flows=flow or None,
-            least_packets=least_packets,
-        )
-        if windows
-        else None
-    )
+    steps = _decisions(trace, windows, own, flow, least_packets)
     found = (
         trace.open_loop(
             *rates,
@@ -291,6 +278,28 @@ def replay(
     )
     _write(found, steps, result, network if stations_seen else None)
     return console.exit_status
+
+
+def _decisions(
+    trace: Trace,
+    windows: Sequence[str],
+    settings: Mapping[str, float | str],
+    flows: Sequence[int] | None,
+    least_packets: int,
+) -> OneStepReplay | None:
+    """Return the predicted decisions of window algorithms, None without any."""
+    if not windows:
+        return None
+    return trace.one_steps(*windows, settings=settings, flows=flows or None, least_packets=least_packets)
+
+
+def _refuse_rows_of_both(result: OutputOptions) -> None:
+    """Raise for rows of algorithms with a window and of others, which have other columns."""
+    if result.chosen in {"csv", "parquet"}:
+        raise UsageError(
+            "algorithms with a window have a table with other columns than the others",
+            hint="write one after the other, or choose json",
+        )
 
 
 def _refuse(loop: str, options: Mapping[str, object]) -> None:

@@ -6,11 +6,14 @@ Numbers of Linux are `tcpi_snd_cwnd` before a loss and `tcpi_snd_ssthresh` after
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tfrctrace.replay.controller import Report, Start
+from tfrctrace.replay.naming.observations import At, Cut, Growth
+from tfrctrace.replay.naming.predict import predictions
 from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.replay.tcp.cubic import Cubic
 from tfrctrace.replay.tcp.high_speed import HighSpeed, decrease, steps
@@ -20,6 +23,7 @@ from tfrctrace.replay.tcp.illinois import Illinois
 from tfrctrace.replay.tcp.low_priority import LowPriority
 from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
+from tfrctrace.replay.tcp.veno import Veno
 from tfrctrace.replay.tcp.westwood import Westwood
 from tfrctrace.replay.tcp.yeah import Yeah
 
@@ -200,3 +204,39 @@ def test_westwood_of_linux_halves_first_and_sets_its_window_at_the_end_of_a_reco
         control.measure(carried)
     assert control.after_loss() == 20
     assert control.after_recovery() == pytest.approx(10)
+
+
+def test_hybla_of_linux_goes_by_the_shortest_smoothed_round_trip_time() -> None:
+    # Linux 6.1 on a path of 74 ms, with acknowledgements for 2.75 segments after 90 to 110 ms: 13 segments
+    # became 18 in a round (tcpi_snd_cwnd)
+    shortest, smoothed = (Hybla(START, segments_per_ack=2.75, smoothed=how) for how in (0, 1))
+    for control in (shortest, smoothed):
+        control.cwnd = 13.0
+        for rtt_s in (0.092, 0.095, 0.074, 0.1, 0.092):
+            control.sample_rtt(rtt_s)
+        control.avoid_congestion(1.0)
+    assert shortest.cwnd == pytest.approx(13 + (0.074 / 0.025) ** 2 / 2.75)
+    assert smoothed.cwnd == pytest.approx(18, abs=1)
+
+
+def test_veno_judges_a_loss_by_the_last_round_trip_time_before_it() -> None:
+    control = at_window(Veno(START), 20, rtts_s=(0.1,))
+    assert control.after_loss() == 16
+    control.before_loss(0.12)
+    # N = 20 (1 - 0.1 / 0.12) = 3.33
+    assert control.after_loss() == 10
+
+
+def test_losses_in_a_row_lower_the_window_of_the_last_loss_each_time() -> None:
+    # Linux 6.1's CUBIC at 225 segments: tcpi_snd_ssthresh was 157, 76 and 53 in one recovery; 13 rounds later
+    # tcpi_snd_cwnd was 63, on its way to 0.85 of 76 (RFC 9438 section 4.7) and not to 225
+    control = Cubic(START, increase_beyond=0)
+    control.sample_rtt(0.1)
+    report = Report(time_s=1.0, interval_s=0.1, rtt_s=0.1, p=0.0, x_recv=0.0)
+    rounds = Growth(((report, 1.0),) * 13, 53.0, 63.0, At(1, 1))
+    predicted = []
+    for settled in (53.0, None):
+        cut = Cut((225.0,), (), is_timeout=False, rounds=3, at=At(0, 0), settled=settled)
+        predicted += [one.predicted for one in predictions(copy.copy(control), [cut, rounds])]
+    assert predicted[0] == pytest.approx(63, abs=1)
+    assert predicted[1] > 80

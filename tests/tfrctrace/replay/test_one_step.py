@@ -15,6 +15,7 @@ import pytest
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.schema import TABLES
+from tfrctrace.study.replayed_rates import parse_replay_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,8 @@ def test_a_rate_has_no_decisions_and_a_window_no_rate() -> None:
     trace = tfrctrace.open(NS2)
     with pytest.raises(UsageError, match="`cubic` has a window"):
         trace.replay("tfrc", "cubic")
+    with pytest.raises(UsageError, match="`cubic` has a window"):
+        parse_replay_plan({"algorithms": ["cubic"]}, [])
     for name in ("tfrc", "mtfrc", "bbr"):
         with pytest.raises(UsageError, match=f"`{name}` has no window"):
             trace.one_step(name)
