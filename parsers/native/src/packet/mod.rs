@@ -15,5 +15,6 @@ pub mod link_type;
 pub mod logged_variables;
 pub mod plain;
 pub mod record;
+pub mod sender_stamp;
 pub mod seq;
 pub mod tunnel;
