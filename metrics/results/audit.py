@@ -285,6 +285,10 @@ class ListedIncident(Part, frozen=True):
     link: str
     begin_ns: TimeNs
     end_ns: TimeNs
+    began_from_ns: Annotated[TimeNs, Meta(description="it began between this time and the next one")]
+    began_until_ns: TimeNs
+    ended_from_ns: Annotated[TimeNs, Meta(description="it ended between this time and the next one")]
+    ended_until_ns: TimeNs
     course: CourseKind
     days: Annotated[Count, Meta(description="on which it began at this hour, if it recurs")]
     place: Place
