@@ -19,6 +19,7 @@ from tfrctrace.metrics.audit.regroup import (
 )
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
 from tfrctrace.metrics.audit.thin_intervals import with_thin_ones_together
+from tfrctrace.metrics.audit.waiting_limit import with_patience
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
 from tfrctrace.runs.cache import RunInput
@@ -115,7 +116,7 @@ class DayTask:
     def _tables(self) -> tuple[pl.DataFrame, ...]:
         import polars as pl
 
-        hosts = joined_pieces(self._groups(piece) for piece in self.pieces)
+        hosts = with_patience(joined_pieces(self._groups(piece) for piece in self.pieces))
         near = near_side(hosts.rows)
         link = as_link(hosts, self.link, near)
         chosen: dict[Grouping, Groups] = {}
