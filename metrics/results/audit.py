@@ -119,6 +119,8 @@ class AuditedLink:
     """By profile, of the whole time."""
     hour_scores: tuple[Score, ...] = ()
     """The quality of outcome of each hour."""
+    column_ns: int = 3_600 * 10**9
+    """Width of the intervals of verdicts, sums and buckets: an hour, or less of a short capture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class JudgingPlan:
     folder: str
     program: str
     """Digest of the program that judges."""
+    column_ns: int = HOUR_NS
+    """Width of the intervals of which the page has sums and verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class DayTask:
             "inventories": self.plan.inventories,
             "extent": [self.extent.first_ns, self.extent.last_ns],
             "day": self.day,
+            "column_ns": self.plan.column_ns,
         }
         return RunInput(self.link, (), options, ())
 
@@ -131,13 +134,15 @@ class DayTask:
             judged.append(found.select(pl.lit(number, pl.UInt32).alias("objective"), pl.all()))
         intervals = pl.concat(judged).sort("objective", "group", "start_ns")
         verdicts = (
-            intervals.with_columns(start_ns=interval_start(HOUR_NS))
+            intervals.with_columns(start_ns=interval_start(self.plan.column_ns))
             .group_by("objective", "group", "start_ns")
             .agg((pl.col("verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS)
             .sort("objective", "group", "start_ns")
         )
         evidence = hosts.rows.select(EVIDENCE_COLUMNS).sort("group", "start_ns", "direction")
-        hourly = [(name, widened(one, HOUR_NS)) for name, one in (("host", hosts), ("link", link))]
+        hourly = [
+            (name, widened(one, self.plan.column_ns)) for name, one in (("host", hosts), ("link", link))
+        ]
         key = ("by", "group", "direction", "start_ns")
         rows = pl.concat(
             one.rows.select(pl.lit(name).alias("by"), *key[1:], *EVIDENCE_SUMS) for name, one in hourly

@@ -558,3 +558,13 @@ def test_two_links_with_one_name_are_refused():
     )
     with pytest.raises(UsageError, match="names both `a-1` and `a-2` `north`"):
         named_links(two, Inventory({}, {}, {"a-*": "north"}))
+
+
+def test_columns_of_a_short_capture_are_as_wide_as_its_widest_objective(captures, run, tmp_path):
+    assert run("audit", captures / "link-202601050000.pcap", "-o", "audit").status == 0
+    page = (tmp_path / "audit" / "index.html").read_text().replace("\u00a0", " ")
+    assert "Intervals of 3 min 00 s." in page
+    hours = pl.read_parquet(tmp_path / "audit/tables/hours/**/*.parquet", hive_partitioning=False)
+    starts = hours.filter(by="link")["start_ns"].unique().sort()
+    assert starts.diff().drop_nulls().min() == 180 * 10**9
+    assert starts.len() > 10
