@@ -150,8 +150,9 @@ class LinkDays:
                 continue
             others = [one.has_between(gap.begin_ns, gap.end_ns) for one in self.neighbours]
             facts = silence_facts(gap.begin_ns, gap.end_ns, files, others)
-            begin_ns, end_ns = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
-            exact = without_packets(gap, (begin_ns, end_ns), flows_between(self.pieces, gap.surroundings_ns))
+            edges = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
+            pieces = self.pieces if len(found) < _MOST_REFINED else ()
+            exact = without_packets(gap, edges, flows_between(pieces, gap.surroundings_ns))
             found.append(replace(exact, silence=facts))
         return found
 
