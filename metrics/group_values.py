@@ -68,7 +68,12 @@ class GroupQuantity:
 
 
 def values_by_interval(groups: Groups, quantity: GroupQuantity) -> pl.DataFrame:
-    """Return the value of each interval in which a group has packets, and `n`.
+    """Return what `lazy_values` finds."""
+    return lazy_values(groups, quantity).collect()
+
+
+def lazy_values(groups: Groups, quantity: GroupQuantity) -> pl.LazyFrame:
+    """Return a query for the value of each interval in which a group has packets, and `n`.
 
     The columns are `group`, `start_ns`, `end_ns`, `direction` (null if both are together), `value` and `n`.
 
@@ -78,7 +83,8 @@ def values_by_interval(groups: Groups, quantity: GroupQuantity) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows, buckets = _chosen(groups.rows, quantity), _chosen(groups.buckets, quantity)
+    # one query: many small ones would take longer to plan than to run
+    rows, buckets = (_chosen(frame.lazy(), quantity) for frame in (groups.rows, groups.buckets))
     if not quantity.is_by_direction:
         rows, buckets = (one.with_columns(direction=pl.lit(None, pl.String)) for one in (rows, buckets))
     if groups.grouping.every_ns is None:
@@ -100,15 +106,15 @@ def values_by_interval(groups: Groups, quantity: GroupQuantity) -> pl.DataFrame:
     return found.with_columns(pl.col("n").fill_null(0)).select(columns)
 
 
-def _chosen(frame: pl.DataFrame, quantity: GroupQuantity) -> pl.DataFrame:
+def _chosen(frame: pl.LazyFrame, quantity: GroupQuantity) -> pl.LazyFrame:
     if quantity.direction is not None:
         frame = frame.filter(direction=quantity.direction)
     return frame if quantity.group is None else frame.filter(group=quantity.group)
 
 
 def _term(
-    rows: pl.DataFrame, buckets: pl.DataFrame, term: GroupTerm, beside: GroupTerm | None
-) -> pl.DataFrame:
+    rows: pl.LazyFrame, buckets: pl.LazyFrame, term: GroupTerm, beside: GroupTerm | None
+) -> pl.LazyFrame:
     """Return value and n of a term; `beside` is the other one of a ratio."""
     if term.name in PERCENTILES:
         return _of_samples(buckets, *PERCENTILES[term.name])
@@ -125,11 +131,11 @@ def _share(aggregation: str) -> float:
     return _SHARES[aggregation] if aggregation in _SHARES else int(aggregation[1:]) / 100
 
 
-def _of_samples(buckets: pl.DataFrame, measure: str, share: float) -> pl.DataFrame:
+def _of_samples(buckets: pl.LazyFrame, measure: str, share: float) -> pl.LazyFrame:
     return percentile(buckets.filter(measure=measure), list(_KEY), share)
 
 
-def _of_ratio(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+def _of_ratio(rows: pl.LazyFrame, name: str) -> pl.LazyFrame:
     import polars as pl
 
     sums = rows.group_by(_KEY).agg(pl.col("end_ns").max(), *map(_sum, SUMS))
@@ -137,7 +143,7 @@ def _of_ratio(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return with_ratios(sums).select(*_KEY, value=pl.col(name).cast(pl.Float64), n=n)
 
 
-def _of_sum(rows: pl.DataFrame, name: str, beside: str | None) -> pl.DataFrame:
+def _of_sum(rows: pl.LazyFrame, name: str, beside: str | None) -> pl.LazyFrame:
     import polars as pl
 
     if beside is not None and beside in COLUMNS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.schema import TABLES
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.grouping import Grouping
+
+Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
 COLUMNS: Final = tuple(column.name for column in TABLES["groups"])
 
@@ -162,7 +164,7 @@ def _summed(grouping: Grouping, rows: pl.DataFrame, buckets: pl.DataFrame) -> Gr
     )
 
 
-def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
+def with_ratios(rows: Frame) -> Frame:
     """Return rows of sums with the columns `RATIOS`, which follow from them."""
     import polars as pl
 
@@ -192,12 +194,12 @@ def _shares_by_measure() -> dict[str, dict[str, float]]:
     return found
 
 
-def percentile(buckets: pl.DataFrame, key: list[str], share: float) -> pl.DataFrame:
+def percentile(buckets: Frame, key: list[str], share: float) -> Frame:
     """Return one of `percentiles` as `value`."""
     return percentiles(buckets, key, {"value": share})
 
 
-def percentiles(buckets: pl.DataFrame, key: list[str], shares: Mapping[str, float]) -> pl.DataFrame:
+def percentiles(buckets: Frame, key: list[str], shares: Mapping[str, float]) -> Frame:
     """Return the samples of nearest rank in ms of each row that has samples, and their number `n`.
 
     A sample is taken for the middle of its bucket. `shares` has those at or below each value, by its name.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.base.signs import SIGNS
-from tfrctrace.metrics.group_values import values_by_interval
+from tfrctrace.metrics.group_values import lazy_values
 from tfrctrace.metrics.results.verdict import Outcome, Stretch
 
 if TYPE_CHECKING:
@@ -163,9 +163,9 @@ def judge_objective(
 
 def judged_intervals(objective: Objective, groups: Groups, extent: Extent) -> pl.DataFrame:
     """Return the verdict of each interval with packets, with the columns of `ObjectiveResult.intervals`."""
-    values = values_by_interval(groups, objective.quantity)
+    values = lazy_values(groups, objective.quantity)
     judged = values.with_columns(verdict=verdicts(objective, extent, groups.grouping.every_ns))
-    return _worst_direction(objective, judged)
+    return _worst_direction(objective, judged).collect()
 
 
 def _whole_intervals(extent: Extent, rows: pl.DataFrame, every_ns: int | None) -> tuple[int, int]:
@@ -199,7 +199,7 @@ def verdicts(objective: Objective, extent: Extent, every_ns: int | None) -> pl.E
     return pl.when(is_known).then(judged).otherwise(pl.lit("no_data"))
 
 
-def _worst_direction(objective: Objective, values: pl.DataFrame) -> pl.DataFrame:
+def _worst_direction(objective: Objective, values: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row for each interval: a group meets an objective if each direction with data does."""
     import polars as pl
 

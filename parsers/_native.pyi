@@ -46,6 +46,8 @@ class SourceSummary(TypedDict):
     """`layer`, `reason`, `packets`, `first_packet`."""
     out_of_order_times: int
     """Packets with a time before their predecessor's."""
+    clock_steps: list[dict[str, int]]
+    """`packet`, `before_ns`, `after_ns`, `step_ns` of steps that TCP timestamps prove."""
     lines: int
     """Lines of a text, all of them."""
     other_lines: int

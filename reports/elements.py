@@ -314,6 +314,8 @@ class Section:
     terms: tuple[Term, ...] = ()
     headline: tuple[Words, ...] = ()
     """What the reader should know first."""
+    is_printed: bool = True
+    """Whether paper has it, or only the screen: what readers look up."""
 
 
 @dataclass(frozen=True, slots=True)

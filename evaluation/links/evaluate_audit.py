@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from faults import ALL_KINDS, TRAITS
+from faults import ALL_KINDS, LASTING, TRAITS
 from link import draw_link
 from link_files import BEGIN, write_link
 from measured_tables import options, show, table_text
@@ -38,15 +38,19 @@ CONNECTIONS_PER_S: Final = 0.1
 SLACK_S: Final = 1_800
 """Width of the widest intervals: an incident may begin and end so much beside its fault."""
 NEAR_S: Final = 600
-"""Width of most intervals: an incident can say no better when it began."""
+"""Width of most intervals."""
+MINUTE_S: Final = 60
 NONE: Final = "none"
 DRAWN: Final = (*ALL_KINDS, "bufferbloat")
 """Kinds, a full queue twice as often as others."""
 SMALLEST: Final = 0.3
 """Least size of a fault, as a share of what is drawn."""
+COUNTED: Final = (
+    *("planted", "below", "found", "false", "place", "hosts", "unknown", "times", "minute", "covered"),
+)
 NOTHING: Final = {
     "kind": NONE,
-    **dict.fromkeys(("planted", "below", "found", "false", "place", "hosts", "unknown", "times"), 0),
+    **dict.fromkeys(COUNTED, 0),
 }
 HEADS: Final = (
     *(
@@ -60,6 +64,8 @@ HEADS: Final = (
         "hosts right",
         "unknown",
         "begin and end within 10 min",
+        "within 1 min",
+        "within what is said",
     ),
 )
 
@@ -148,6 +154,16 @@ def found_of(
         off_s = [begin_s - fault.since_s, end_s - fault.until_s]
         into["off_s"] = off_s
         into["times"] = int(max(map(abs, off_s)) <= NEAR_S)
+        into["minute"] = int(max(map(abs, off_s)) <= MINUTE_S)
+        edges = [("began", fault.since_s)]
+        if fault.kind not in LASTING:
+            edges.append(("ended", fault.until_s))
+        into["covered"] = int(
+            all(
+                own[f"{name}_from_ns"] / 1e9 <= link_begin_s + true_s <= own[f"{name}_until_ns"] / 1e9
+                for name, true_s in edges
+            )
+        )
         place, hosts = place_of(fault)
         into["found"] = 1
         into["place"] = int(own["place"] == place)
@@ -178,12 +194,10 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
             for one in found
             if name in (one["kind"], "all") or (name in one["traits"] and one["kind"] == NONE)
         ]
-        planted, below, right, false, place, hosts, unknown, times = (
-            sum(one[key] for one in own)
-            for key in ("planted", "below", "found", "false", "place", "hosts", "unknown", "times")
-        )
+        sums = {key: sum(one[key] for one in own) for key in COUNTED}
         label = f"{'quiet: ' * (name in TRAITS)}{name} ({len({one['seed'] for one in own})} links)"
-        rows.append((label, planted, below, right, planted - right, false, place, hosts, unknown, times))
+        missed = sums["planted"] - sums["found"]
+        rows.append((label, *(sums[key] for key in COUNTED[:3]), missed, *(sums[key] for key in COUNTED[3:])))
     return table_text(HEADS, rows)
 
 

@@ -122,7 +122,7 @@ def attribution_of(
     before, words = _baseline(rows, incident, bad_ns)
     if incident.is_silence:
         return _silence(words, incident.silence)
-    trouble = _main_trouble(incident, objectives)
+    trouble = main_trouble(incident, objectives)
     found = None
     for chosen in _views(incident, rows):
         sides = [together(frame.filter(chosen)) for frame in (before, during)]
@@ -198,7 +198,7 @@ def explained(
     return [(whole, where) for whole, where, _ in kept]
 
 
-def _main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
+def main_trouble(incident: Incident, objectives: Sequence[Objective]) -> Trouble | None:
     """Return the kind of trouble of most violated intervals."""
     counts: dict[Trouble | None, int] = {}
     for stretch in incident.stretches:

@@ -37,6 +37,9 @@ _SAME_SHARE: Final = 0.5
 _MUCH_LONGER: Final = 3.0
 """A stretch of another group that lasts so many times longer is an incident of its own."""
 
+_AROUND: Final = 12
+"""Widths of an interval before and after a begin or an end in which flows show what is usual."""
+
 _LONGEST_NS: Final = 12 * 3600 * 10**9
 """A state that lasts longer does not take in what happens to other groups meanwhile."""
 
@@ -102,17 +105,39 @@ class Incident:
     """The longest first; none of a silence."""
     silence: SilenceFacts | None = None
     """What a silence was, as far as that was looked for."""
+    began_ns: tuple[int, int] = (0, 0)
+    """Between which times it began."""
+    ended_ns: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, link: str, stretches: Sequence[RaisedStretch]) -> Incident:
         """Return what these stretches, of which there is one at least, are together."""
         longest_first = sorted(stretches, key=lambda one: (-one.lasted_ns, one.begin_ns, one.objective))
-        return cls(link, _begin_ns(stretches), _end_ns(stretches), longest_first)
+        first, last = _first(stretches), _last(stretches)
+        # what happens in a part of an interval may leave it as it was
+        began_ns = (2 * first.begin_ns - first.first_end_ns, first.first_end_ns)
+        ended_ns = (last.last_begin_ns, 2 * last.end_ns - last.last_begin_ns)
+        return cls(link, first.begin_ns, last.end_ns, longest_first, began_ns=began_ns, ended_ns=ended_ns)
 
     @property
     def lasted_ns(self) -> int:
         """From begin to end."""
         return self.end_ns - self.begin_ns
+
+    @property
+    def width_ns(self) -> int:
+        """Width of the intervals that say when it began and ended."""
+        widths_ns = (until_ns - from_ns for from_ns, until_ns in (self.began_ns, self.ended_ns))
+        return max(*widths_ns, 2) // (1 if self.is_silence else 2)
+
+    @property
+    def surroundings_ns(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The times around its begin and its end which show what is usual, and what it was."""
+        reach_ns = _AROUND * self.width_ns
+        return (
+            (self.begin_ns - reach_ns, self.begin_ns + reach_ns),
+            (self.end_ns - reach_ns, self.end_ns + reach_ns),
+        )
 
     @property
     def is_silence(self) -> bool:
@@ -135,7 +160,15 @@ class Incident:
             )
             for stretch in self.stretches
         ]
-        return replace(self, begin_ns=within(self.begin_ns), end_ns=within(self.end_ns), stretches=stretches)
+        began_ns, ended_ns = ((within(one), within(other)) for one, other in (self.began_ns, self.ended_ns))
+        return replace(
+            self,
+            begin_ns=within(self.begin_ns),
+            end_ns=within(self.end_ns),
+            stretches=stretches,
+            began_ns=began_ns,
+            ended_ns=ended_ns,
+        )
 
     def shared_ns(self, begin_ns: int, end_ns: int) -> int:
         """Return how long it overlaps a time."""
@@ -155,6 +188,8 @@ def raised_stretches(
     silent_ns = max(SILENT_INTERVALS, objective.clear_after) * every_ns
     known = intervals.filter(pl.col("verdict") != "no_data")
     broken = known.filter(pl.col("verdict") != "met")["group"].unique()
+    if broken.is_empty():
+        return pl.DataFrame(schema=dict(zip(STRETCH_COLUMNS, _stretch_types(), strict=True)))
     known = known.filter(pl.col("group").is_in(broken.implode(), nulls_equal=True)).sort("group", "start_ns")
     is_bad = pl.col("verdict") != "met"
     is_other = pl.col("group").ne_missing(pl.col("group").shift())
@@ -185,6 +220,12 @@ def raised_stretches(
         .with_columns(objective=pl.lit(number), ended=ended)
         .select(STRETCH_COLUMNS)
     )
+
+
+def _stretch_types() -> tuple[type[pl.DataType], ...]:
+    import polars as pl
+
+    return (pl.Int32, pl.String, *(6 * (pl.Int64,)), pl.Float64, pl.Int64, pl.Int64, pl.String)
 
 
 def _edges(broken: pl.DataFrame) -> pl.DataFrame:
@@ -240,24 +281,24 @@ def incidents_of(link: str, stretches: Sequence[RaisedStretch]) -> list[Incident
     return sorted(whole, key=lambda incident: (incident.begin_ns, incident.end_ns))
 
 
-def _begin_ns(stretches: Sequence[RaisedStretch]) -> int:
-    """Return when the first stretch begins, within its first interval by those of narrower ones."""
+def _first(stretches: Sequence[RaisedStretch]) -> RaisedStretch:
+    """Return the stretch that begins first, or a narrower one that begins within its first interval."""
     first = min(stretches, key=lambda one: (one.begin_ns, one.first_end_ns))
     within = range(first.begin_ns, first.first_end_ns)
     width_ns = len(within)
     finer = [
         one for one in stretches if one.begin_ns in within and one.first_end_ns - one.begin_ns < width_ns
     ]
-    return _begin_ns(finer) if finer else first.begin_ns
+    return _first(finer) if finer else first
 
 
-def _end_ns(stretches: Sequence[RaisedStretch]) -> int:
-    """Return when the last stretch ends, within its last interval by those of narrower ones."""
+def _last(stretches: Sequence[RaisedStretch]) -> RaisedStretch:
+    """Return the stretch that ends last, or a narrower one that ends within its last interval."""
     last = max(stretches, key=lambda one: (one.end_ns, one.last_begin_ns))
     within = range(last.last_begin_ns + 1, last.end_ns + 1)
     width_ns = len(within)
     finer = [one for one in stretches if one.end_ns in within and one.end_ns - one.last_begin_ns < width_ns]
-    return _end_ns(finer) if finer else last.end_ns
+    return _last(finer) if finer else last
 
 
 def _belongs(incident: Incident, stretch: RaisedStretch) -> bool:
@@ -295,7 +336,19 @@ def silences(
         if end_ns - begin_ns > _LONGEST_UNKNOWN_NS and not usual.never_sleeps:
             around = 1.0
         if usual.evidence(begin_ns, end_ns, around) > -math.log(SILENCE_CHANCE):
-            yield Incident(link, begin_ns, end_ns)
+            yield _silence(link, (begin_ns, end_ns), every_ns)
+
+
+def _silence(link: str, within_ns: tuple[int, int], every_ns: int) -> Incident:
+    """Return a silence of whole intervals, which began in the one before them and ended in the one after."""
+    begin_ns, end_ns = within_ns
+    return Incident(
+        link,
+        begin_ns,
+        end_ns,
+        began_ns=(begin_ns - every_ns, begin_ns),
+        ended_ns=(end_ns, end_ns + every_ns),
+    )
 
 
 def _silences_in_use(
@@ -318,7 +371,7 @@ def _silences_in_use(
             # one empty interval more than there are, as in `_share_empty_around`
             share = min(max(other - busy + 1, 1) / (other + 2), 1.0)
             if empty >= RAISE_AFTER and -empty * math.log(share) > -math.log(SILENCE_CHANCE):
-                yield Incident(link, since_ns, until_ns)
+                yield _silence(link, (since_ns, until_ns), every_ns)
 
 
 def _share_empty_around(starts_ns: Sequence[int], place: int, every_ns: int, empty: int) -> float:

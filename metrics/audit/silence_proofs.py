@@ -63,6 +63,21 @@ def silence_facts(
     return SilenceFacts("link dead" if "one file" in proofs else "unknown", tuple(proofs))
 
 
+def is_clock_step(
+    begin_ns: int, end_ns: int, every_ns: int, steps_ns: Sequence[tuple[int, int, int]]
+) -> bool:
+    """Return whether the clock was set ahead in a silence of whole intervals by most of it.
+
+    `steps_ns` are the times of the packets before and after a step, and how far it went.
+    """
+    set_ns = sum(
+        step_ns
+        for before_ns, after_ns, step_ns in steps_ns
+        if begin_ns - every_ns <= before_ns and after_ns < end_ns + every_ns
+    )
+    return 2 * set_ns > end_ns - begin_ns
+
+
 def edges_ns(begin_ns: int, end_ns: int, every_ns: int, files: Sequence[FileExtent]) -> tuple[int, int]:
     """Return when a silence of whole intervals began and ended, by files that end or begin with it."""
     if any(_spans(file, begin_ns, end_ns) for file in files):

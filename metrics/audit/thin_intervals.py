@@ -29,6 +29,8 @@ def with_thin_ones_together(objective: Objective, judged: pl.DataFrame, extent: 
         (pl.col("verdict") == "no_data") & (n > 0) & (n < objective.least) & pl.col("value").is_not_null()
     )
     thin = judged.filter(is_thin).sort("group", "start_ns")
+    if thin.is_empty():
+        return judged
     before = n.cum_sum().over("group") - n
     # each has less than the least: of twice as many none of those in the middle lacks one
     blocks = thin.with_columns(block=before // (2 * objective.least)).with_columns(

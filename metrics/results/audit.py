@@ -119,6 +119,8 @@ class AuditedLink:
     """By profile, of the whole time."""
     hour_scores: tuple[Score, ...] = ()
     """The quality of outcome of each hour."""
+    column_ns: int = 3_600 * 10**9
+    """Width of the intervals of verdicts, sums and buckets: an hour, or less of a short capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,10 @@ class ListedIncident(Part, frozen=True):
     link: str
     begin_ns: TimeNs
     end_ns: TimeNs
+    began_from_ns: Annotated[TimeNs, Meta(description="it began between this time and the next one")]
+    began_until_ns: TimeNs
+    ended_from_ns: Annotated[TimeNs, Meta(description="it ended between this time and the next one")]
+    ended_until_ns: TimeNs
     course: CourseKind
     days: Annotated[Count, Meta(description="on which it began at this hour, if it recurs")]
     place: Place

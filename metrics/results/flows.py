@@ -30,6 +30,15 @@ class DecodeStop(Struct, frozen=True, forbid_unknown_fields=True):
     first_packet: Count
 
 
+class ClockStep(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the clock of a capture was set, by the TCP timestamps of both ends of a connection."""
+
+    packet: Annotated[Count, Meta(description="number of the first packet after it")]
+    before_ns: Annotated[int, Meta(description="time of the last packet before it, ns since the epoch")]
+    after_ns: Annotated[int, Meta(description="time of the first packet after it, ns since the epoch")]
+    step_ns: Annotated[int, Meta(description="how far it was set ahead; negative if it was set back")]
+
+
 class SourceSummary(Struct, frozen=True, forbid_unknown_fields=True):
     """What one input held."""
 
@@ -57,6 +66,7 @@ class SourceSummary(Struct, frozen=True, forbid_unknown_fields=True):
     repeated_packets: Annotated[Count, Meta(description="in 802.11 frames seen before; not in their flow")]
     decode_stops: list[DecodeStop]
     out_of_order_times: Annotated[Count, Meta(description="packets with a time before their predecessor's")]
+    clock_steps: Annotated[list[ClockStep], Meta(description="steps that are proven, the first 32")]
     lines: Annotated[Count, Meta(description="of a text, all of them")]
     other_lines: Annotated[Count, Meta(description="understood, and no packets")]
     bad_lines: Annotated[Count, Meta(description="not understood")]

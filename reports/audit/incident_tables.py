@@ -40,11 +40,12 @@ _MOST_ROWS: Final = 200
 _MOST_EVIDENCE: Final = 30
 """Incidents whose evidence is written out."""
 _MOST_NAMES: Final = 3
+_MINUTE_NS: Final = 60 * 10**9
 _LEAST_NAMED: Final = 0.05
 """Share of the time of flows from which a cause is named."""
 
 _HEADINGS: Final = (
-    Heading("When", numeric=False, meaning="first and last violated interval"),
+    Heading("When", numeric=False, meaning="by flows, else by the first and the last violated interval"),
     Heading("Where", numeric=False, meaning="what changed with it, seen from the capture"),
     Heading("Confidence", numeric=False),
     Heading(
@@ -128,7 +129,7 @@ def _row(
             ),
             Cell(
                 format_stretch_ns(incident.begin_ns, incident.end_ns, zone),
-                format_duration_s(incident.lasted_ns / 1e9),
+                f"{format_duration_s(incident.lasted_ns / 1e9)}{_doubt(incident)}",
                 sort=incident.begin_ns,
             ),
             Cell(where_text(where), _who(where), anchor=anchor),
@@ -183,6 +184,16 @@ def _network(name: str) -> str:
     except ValueError:
         return name
     return str(ip_network((address, 24 if address.version == 4 else 64), strict=False))
+
+
+def _doubt(incident: Incident) -> str:
+    """Return within which time an incident began or ended, if it is not known to the minute."""
+    doubts = [
+        f"{what} within {format_duration_s((until_ns - from_ns) / 1e9)}"
+        for what, (from_ns, until_ns) in (("begin", incident.began_ns), ("end", incident.ended_ns))
+        if until_ns - from_ns > _MINUTE_NS
+    ]
+    return f" ({', '.join(doubts)})" if doubts else ""
 
 
 def _worst(one: FoundIncident, objectives: Sequence[Objective]) -> Cell:
@@ -274,8 +285,8 @@ def _value(value: float | None, unit: str) -> str:
 def command(one: FoundIncident) -> str:
     """Return the command that writes a report of the captures and the time of an incident."""
     since, until = (
-        f"{EPOCH + timedelta(microseconds=time_ns // 1000):%Y-%m-%dT%H:%M:%SZ}"
-        for time_ns in (one.incident.begin_ns, one.incident.end_ns)
+        f"{EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
+        for seconds in (one.incident.begin_ns // 10**9, -(-one.incident.end_ns // 10**9))
     )
     join = " --join" if len(one.files) > 1 else ""
     return (

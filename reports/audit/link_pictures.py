@@ -26,7 +26,7 @@ _NS: Final = 1e9
 _HOUR_NS: Final = 3_600 * 10**9
 _MOST_COLUMNS: Final = 744
 """An hour each of a month."""
-_WIDTHS_H: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2_160, 8_760)
+_WIDTHS: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336, 720, 2_160, 8_760)
 _MOST_GROUPS: Final = 5
 _SHARES: Final = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 _SEVERITY: Final = {"met": 0.0, "violated": 1.0, "severe": 2.0}
@@ -34,13 +34,10 @@ _SEVERITY: Final = {"met": 0.0, "violated": 1.0, "severe": 2.0}
 
 def link_picture(link: AuditedLink, key: str, zone: TimeZone) -> Overview:
     """Return the picture of a link."""
-    begin_ns = link.first_ns // _HOUR_NS * _HOUR_NS
-    hours = (link.last_ns - begin_ns) // _HOUR_NS + 1
-    width_h = next(
-        (width for width in _WIDTHS_H if hours <= width * _MOST_COLUMNS), -(-hours // _MOST_COLUMNS)
-    )
-    width_ns = width_h * _HOUR_NS
-    begin_ns = begin_ns // width_ns * width_ns
+    columns = link.last_ns // link.column_ns - link.first_ns // link.column_ns + 1
+    width = next((one for one in _WIDTHS if columns <= one * _MOST_COLUMNS), -(-columns // _MOST_COLUMNS))
+    width_ns = width * link.column_ns
+    begin_ns = link.first_ns // width_ns * width_ns
     starts_ns = range(begin_ns, link.last_ns + 1, width_ns)
     lanes = tuple(_lanes(link, starts_ns))
     maps = tuple(_calendar(link, starts_ns))

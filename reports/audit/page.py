@@ -86,6 +86,10 @@ _READ_HEADINGS: Final = (
 )
 
 
+_LOOKED_UP: Final = frozenset({"objectives", "hosts", "evidence", "method"})
+"""Parts that are not printed: they would take most of the paper."""
+
+
 def audit_report(
     audit: Audit, *, title: str, zone: TimeZone, pages: Mapping[int, str] | None = None
 ) -> Report:
@@ -123,7 +127,8 @@ def _made(parts: Mapping[str, _Part]) -> Iterator[Section]:
     """Give the sections with content; a part that fails is named in its place, and costs no other."""
     for name, part in parts.items():
         try:
-            yield from filter(_has_content, list(part()))
+            for section in filter(_has_content, list(part())):
+                yield replace(section, is_printed=name not in _LOOKED_UP)
         except Exception as error:
             words = f"This part could not be made ({type(error).__name__}: {error})."
             detail = "This is a bug: please report it. All other parts are complete."

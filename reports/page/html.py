@@ -207,8 +207,9 @@ def _link(section: Section) -> str:
 
 
 def _section(section: Section, blocks: Mapping[str, str]) -> str:
+    screen = "" if section.is_printed else ' class="screen"'
     return (
-        f'<section id="{section.key}" aria-labelledby="{section.key}-heading">'
+        f'<section id="{section.key}"{screen} aria-labelledby="{section.key}-heading">'
         f'<h2 id="{section.key}-heading">{_text(section.title)}</h2>'
         + _list("div", "headline", _joined(_paragraph, section.headline))
         + _list("dl", "facts", _joined(_fact, section.facts))

@@ -74,6 +74,7 @@ _SOURCE = {
     "repeated_packets": 0,
     "decode_stops": [],
     "out_of_order_times": 0,
+    "clock_steps": [],
     "dccp_packets": 0,
     "tfrc_packets": 0,
     "lines": 0,

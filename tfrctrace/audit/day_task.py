@@ -19,6 +19,7 @@ from tfrctrace.metrics.audit.regroup import (
 )
 from tfrctrace.metrics.audit.signals import EVIDENCE_COLUMNS, EVIDENCE_SUMS
 from tfrctrace.metrics.audit.thin_intervals import with_thin_ones_together
+from tfrctrace.metrics.audit.waiting_limit import with_patience
 from tfrctrace.metrics.groups import Groups
 from tfrctrace.metrics.objectives import COUNTS, judged_intervals
 from tfrctrace.runs.cache import RunInput
@@ -58,6 +59,8 @@ class JudgingPlan:
     folder: str
     program: str
     """Digest of the program that judges."""
+    column_ns: int = HOUR_NS
+    """Width of the intervals of which the page has sums and verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class DayTask:
             "inventories": self.plan.inventories,
             "extent": [self.extent.first_ns, self.extent.last_ns],
             "day": self.day,
+            "column_ns": self.plan.column_ns,
         }
         return RunInput(self.link, (), options, ())
 
@@ -115,7 +119,7 @@ class DayTask:
     def _tables(self) -> tuple[pl.DataFrame, ...]:
         import polars as pl
 
-        hosts = joined_pieces(self._groups(piece) for piece in self.pieces)
+        hosts = with_patience(joined_pieces(self._groups(piece) for piece in self.pieces))
         near = near_side(hosts.rows)
         link = as_link(hosts, self.link, near)
         chosen: dict[Grouping, Groups] = {}
@@ -130,13 +134,15 @@ class DayTask:
             judged.append(found.select(pl.lit(number, pl.UInt32).alias("objective"), pl.all()))
         intervals = pl.concat(judged).sort("objective", "group", "start_ns")
         verdicts = (
-            intervals.with_columns(start_ns=interval_start(HOUR_NS))
+            intervals.with_columns(start_ns=interval_start(self.plan.column_ns))
             .group_by("objective", "group", "start_ns")
             .agg((pl.col("verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS)
             .sort("objective", "group", "start_ns")
         )
         evidence = hosts.rows.select(EVIDENCE_COLUMNS).sort("group", "start_ns", "direction")
-        hourly = [(name, widened(one, HOUR_NS)) for name, one in (("host", hosts), ("link", link))]
+        hourly = [
+            (name, widened(one, self.plan.column_ns)) for name, one in (("host", hosts), ("link", link))
+        ]
         key = ("by", "group", "direction", "start_ns")
         rows = pl.concat(
             one.rows.select(pl.lit(name).alias("by"), *key[1:], *EVIDENCE_SUMS) for name, one in hourly

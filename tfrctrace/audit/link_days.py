@@ -7,9 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.link_scores import LinkScores
-from tfrctrace.audit.pieces import DAY_NS, HOUR_NS, BusyTimes, date_of, extent_of, file_extents, small_frame
+from tfrctrace.audit.pieces import (
+    DAY_NS,
+    HOUR_NS,
+    BusyTimes,
+    clock_steps_ns,
+    date_of,
+    extent_of,
+    file_extents,
+    flows_between,
+    small_frame,
+)
 from tfrctrace.metrics.audit.attribution import attribution_of, explained, separated
 from tfrctrace.metrics.audit.courses import courses
+from tfrctrace.metrics.audit.flow_events import with_edges_of_flows, without_packets
 from tfrctrace.metrics.audit.held_back import held_back_within
 from tfrctrace.metrics.audit.incidents import (
     SILENT_INTERVALS,
@@ -20,7 +31,7 @@ from tfrctrace.metrics.audit.incidents import (
 )
 from tfrctrace.metrics.audit.mixtures import hosts_beyond, is_mixture
 from tfrctrace.metrics.audit.regroup import near_side
-from tfrctrace.metrics.audit.silence_proofs import edges_ns, silence_facts
+from tfrctrace.metrics.audit.silence_proofs import edges_ns, is_clock_step, silence_facts
 from tfrctrace.metrics.audit.states import split_stretches
 from tfrctrace.metrics.objectives import COUNTS, ObjectiveResult, ranked_groups, total_outcome
 from tfrctrace.metrics.results.audit import AuditedLink, FoundIncident, Silence
@@ -46,6 +57,9 @@ Day = tuple[str, "Mapping[str, Any]"]
 
 MOST_INCIDENTS: Final = 500
 """Incidents of a link that are listed, the longest first."""
+
+_MOST_REFINED: Final = 100
+"""Incidents whose begin and end are looked for in flows."""
 
 _MOST_STRETCHES: Final = 5_000
 """Stretches of an objective of which incidents are made, the worst first."""
@@ -132,13 +146,17 @@ class LinkDays:
     def _silences(self) -> list[Incident]:
         """Return the times without packets, with what they were."""
         every_ns = self.grouping.every_ns or 1
-        files = file_extents(self.pieces)
+        files, steps_ns = file_extents(self.pieces), clock_steps_ns(self.pieces)
         found = []
         for gap in silences(self.name, BusyTimes(self.pieces).starts_ns, every_ns, self.hours):
+            if is_clock_step(gap.begin_ns, gap.end_ns, every_ns, steps_ns):
+                continue
             others = [one.has_between(gap.begin_ns, gap.end_ns) for one in self.neighbours]
             facts = silence_facts(gap.begin_ns, gap.end_ns, files, others)
-            begin_ns, end_ns = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
-            found.append(replace(gap, begin_ns=begin_ns, end_ns=end_ns, silence=facts))
+            edges = edges_ns(gap.begin_ns, gap.end_ns, every_ns, files)
+            pieces = self.pieces if len(found) < _MOST_REFINED else ()
+            exact = without_packets(gap, edges, flows_between(pieces, gap.surroundings_ns))
+            found.append(replace(exact, silence=facts))
         return found
 
     def _scan(self, table: str) -> pl.LazyFrame:
@@ -184,6 +202,9 @@ class LinkDays:
         bad = verdicts.filter(pl.col("objective") == place, pl.col("violated") + pl.col("severe") > 0).select(
             "group", "start_ns"
         )
+        own = self._scan("intervals").filter(objective=place).drop("objective")
+        if bad.is_empty():
+            return own.head(0).collect()
         steps = pl.DataFrame({"step": range(-hours, hours + 1)}, schema={"step": pl.Int64})
         wanted = (
             bad.join(steps, how="cross")
@@ -194,11 +215,8 @@ class LinkDays:
         start = pl.col("start_ns")
         # the first and the last hour of 64-bit times pass their ends
         first_ns, last_ns = max(numbers[0] * HOUR_NS, -(2**63)), min((numbers[-1] + 1) * HOUR_NS, 2**63) - 1
-        own = self._scan("intervals").filter(
-            pl.col("objective") == place, start.is_between(first_ns, last_ns)
-        )
         return (
-            own.drop("objective")
+            own.filter(start.is_between(first_ns, last_ns))
             .with_columns(hour=start // HOUR_NS)
             .join(wanted.lazy(), on=["group", "hour"], how="semi", nulls_equal=True)
             .drop("hour")
@@ -282,7 +300,11 @@ class LinkDays:
             )
             placed += separated(one, self.objectives, where_of)
         parts: list[tuple[Incident, Attribution, HeldBack]] = []
-        for part, where in explained(placed, self.objectives):
+        for whole, where in explained(placed, self.objectives):
+            part = whole
+            if len(parts) < _MOST_REFINED and not whole.is_silence:
+                flows = flows_between(self.pieces, whole.surroundings_ns)
+                part = with_edges_of_flows(whole, where, self.objectives, flows, near)
             evidence = self._around(part) if is_collected else None
             parts.append((part, where, held_back_within(part, evidence, where.hosts)))
         parts.sort(key=lambda one: (one[0].begin_ns, one[0].end_ns, not one[0].is_silence))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.audit.pieces import HOUR_NS, STREAM_COLUMNS
 from tfrctrace.base.grouping import Grouping
-from tfrctrace.metrics.audit.regroup import SIDES
+from tfrctrace.metrics.audit.regroup import SIDES, interval_start
 from tfrctrace.metrics.groups import Groups, percentile
 from tfrctrace.metrics.loaded_delay import (
     LEAST_SAMPLES,
@@ -73,7 +73,9 @@ class LinkScores:
         """Give the quality of outcome of both halves and of hosts, or of each hour of the halves."""
         import polars as pl
 
-        samples, losses = self._samples(), self._losses()
+        samples, losses = (
+            one.with_columns(start_ns=interval_start(HOUR_NS)) for one in (self._samples(), self._losses())
+        )
         if "start_ns" in key:
             samples = samples.filter(pl.col("segment") != self.by)
         rows = samples.group_by(key).agg(

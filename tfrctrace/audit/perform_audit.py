@@ -69,8 +69,9 @@ def perform_audit(
 ) -> Audit:
     """Return the audit of all links of a batch; what is made of days is kept in `folder`."""
     by_link = results.by_link
+    column_ns = _column_ns(objectives, results.longest_ns)
     plan = JudgingPlan(
-        results.grouping, tuple(objectives), _inventories(objectives), folder, program_digest()
+        results.grouping, tuple(objectives), _inventories(objectives), folder, program_digest(), column_ns
     )
     tasks = [task for link, pieces in sorted(by_link.items()) for task in _days(link, pieces, plan)]
     if not tasks:
@@ -101,7 +102,8 @@ def perform_audit(
             neighbours=tuple(neighbours[name]),
             hours=hours,
         )
-        links.append(link.scored(link.audited(number + 1), profiles))
+        audited = replace(link.audited(number + 1), column_ns=column_ns)
+        links.append(link.scored(audited, profiles))
     return Audit(
         tuple(objectives),
         tuple(links),
@@ -193,6 +195,12 @@ def fitted(objectives: Sequence[Objective], lasts_ns: int, every_ns: int = 1) ->
         replace(one, grouping=replace(one.grouping, every_ns=(one.grouping.every_ns or 0) // _SHORTER))
         for one in objectives
     ]
+
+
+def _column_ns(objectives: Sequence[Objective], lasts_ns: int) -> int:
+    """Return the width of columns of the page: an hour, of short captures the widest interval."""
+    widest_ns = max(objective.grouping.every_ns or HOUR_NS for objective in objectives)
+    return widest_ns if lasts_ns < _SHORT_NS and HOUR_NS % widest_ns == 0 else HOUR_NS
 
 
 def base_width_ns(objectives: Sequence[Objective]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +12,7 @@ from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
+from tfrctrace.metrics.audit.flow_events import FLOW_COLUMNS
 from tfrctrace.metrics.audit.silence_proofs import FileExtent
 from tfrctrace.metrics.objectives import Extent
 from tfrctrace.parsers.frames import joined_frame
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
+    from tfrctrace.base.inventory import Inventory
 
 HOUR_NS: Final = 3_600 * 10**9
 DAY_NS: Final = 24 * HOUR_NS
 STREAM_COLUMNS: Final = (
     *("flow", "direction", "src", "dst", "vantage", "vantage_confidence", "rtt_mean_ms", "payload_bytes"),
 )
-"""What is read of flows."""
+"""What is read of flows with RTP streams."""
 _ROWS_AT_ONCE: Final = 65_536
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
@@ -50,7 +52,7 @@ class Piece:
     problems: tuple[Problem, ...]
     has_failed: bool
     tables: Mapping[str, str]
-    """Paths of `groups` and `group_buckets`, with RTP also of `flows` and `rtp_sources`; empty if failed."""
+    """Paths of `groups`, `group_buckets` and `flows`, with RTP also of `rtp_sources`; empty if failed."""
     vantage: str | None
     """Where it was captured, of the direction of a flow with more payload; None if that was not given."""
     has_causes: bool
@@ -98,6 +100,31 @@ class BusyTimes:
         return bisect_left(self.starts_ns, begin_ns) < bisect_left(self.starts_ns, end_ns)
 
 
+def flows_between(pieces: Iterable[Piece], times_ns: Sequence[tuple[int, int]]) -> pl.DataFrame:
+    """Return the flows of some pieces that begin in one of these stretches of time, with `FLOW_COLUMNS`."""
+    import polars as pl
+
+    start = pl.col("start_ns")
+    is_wanted = pl.any_horizontal(start.is_between(*stretch, closed="left") for stretch in times_ns)
+    first_ns, last_ns = min(one for one, _ in times_ns), max(one for _, one in times_ns)
+    tables = [
+        pl.scan_parquet(piece.tables["flows"]).select(FLOW_COLUMNS).filter(is_wanted)
+        for piece in pieces
+        if "flows" in piece.tables
+        and piece.start_ns is not None
+        and piece.end_ns is not None
+        and piece.start_ns < last_ns
+        and piece.end_ns >= first_ns
+    ]
+    if not tables:
+        return pl.DataFrame(schema={name: polars_schema("flows")[name] for name in FLOW_COLUMNS})
+    # numbers of flows count in each piece
+    return pl.concat(
+        table.with_columns(flow=pl.struct("flow", piece=pl.lit(number)).hash())
+        for number, table in enumerate(tables)
+    ).collect()
+
+
 @dataclass(frozen=True, slots=True)
 class BatchResults:
     """Pieces of all links, and how their packets are grouped."""
@@ -120,6 +147,19 @@ class BatchResults:
         """How long the longest link lasts."""
         extents = map(extent_of, self.by_link.values())
         return max((extent.last_ns - extent.first_ns for extent in extents), default=0)
+
+
+def named_links(results: BatchResults, inventory: Inventory) -> BatchResults:
+    """Return results with the names that an inventory gives to links. Raises `UsageError` for one of two."""
+    names = {link: inventory.link_name(link) for link in results.by_link}
+    known: dict[str, str] = {}
+    for link, name in names.items():
+        if known.setdefault(name, link) != link:
+            raise UsageError(
+                f"the inventory names both `{known[name]}` and `{link}` `{name}`",
+                hint="write a table with `links` for each",
+            )
+    return replace(results, pieces=tuple(replace(one, link=names[one.link]) for one in results.pieces))
 
 
 def longest_kept_ns(path: str) -> int:
@@ -188,7 +228,7 @@ def _tables_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     if record["failed"]:
         return ()
     has_streams = bool(record["rows"].get("rtp_sources"))
-    return ("groups", "group_buckets", *(("flows", "rtp_sources") if has_streams else ()))
+    return ("groups", "group_buckets", "flows", *(("rtp_sources",) if has_streams else ()))
 
 
 def _whole_table(folder: ResultsFolder, record: dict[str, Any], name: str) -> str:
@@ -196,7 +236,7 @@ def _whole_table(folder: ResultsFolder, record: dict[str, Any], name: str) -> st
     import polars as pl
 
     path = folder.table_path(record, name)
-    needed = set(STREAM_COLUMNS if name == "flows" else polars_schema(name))
+    needed = {*STREAM_COLUMNS, *FLOW_COLUMNS} if name == "flows" else set(polars_schema(name))
     missing = needed - pl.read_parquet_schema(path).keys()
     if missing:
         raise folder.refused_table(record, name, f"has no column `{min(missing)}`")
@@ -225,6 +265,12 @@ def file_extents(pieces: Sequence[Piece]) -> list[FileExtent]:
         numbers = [None] * len(names)
     times = [(sources[name]["start_ns"], sources[name]["end_ns"]) for name in names]
     return [FileExtent(number, *extent) for number, extent in zip(numbers, times, strict=True)]
+
+
+def clock_steps_ns(pieces: Iterable[Piece]) -> list[tuple[int, int, int]]:
+    """Return the proven steps of a clock: times of the packets before and after, and how far it went."""
+    steps = (step for piece in pieces for source in piece.sources for step in source["clock_steps"])
+    return [(step["before_ns"], step["after_ns"], step["step_ns"]) for step in steps]
 
 
 def small_frame(table: pl.LazyFrame, wanted: pl.Expr) -> pl.DataFrame:

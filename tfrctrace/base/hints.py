@@ -36,6 +36,7 @@ HINTS: Final = {
     "undecoded": "they count for the input but for no flow",
     "no_flow": "flows are of TCP, UDP and DCCP, also inside of known tunnels",
     "clock_step": "delays may be wrong; analyse the parts before and after the step separately",
+    "clock_drift": "durations are wrong by that part; let NTP or PTP keep the clock of the capture",
     "capture_loss": "a larger buffer (`-B` of tcpdump and dumpcap) or a shorter snap length keeps up",
     "pair_of_copies": "name captures of two places; a capture alone is read without `--pair`",
     "joined_overlap": "`--join` is for the parts of one capture; `--pair` matches captures of two places",

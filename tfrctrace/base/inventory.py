@@ -1,11 +1,12 @@
-"""An inventory: names of sites and hosts by network, and the rates that they were promised."""
+"""An inventory: names of sites and hosts by network, the rates promised to them, and names of links."""
 
 from __future__ import annotations
 
 import csv
 import ipaddress
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,12 @@ class Inventory:
     names: dict[Network, str]
     promised_bps: dict[str, float]
     """By name, of those that were promised a rate."""
+    links: dict[str, str] = field(default_factory=dict)
+    """Names of links, by patterns of what they are called without."""
+
+    def link_name(self, link: str) -> str:
+        """Return the name of the first pattern that a link has, else what it is called."""
+        return next((name for pattern, name in self.links.items() if fnmatchcase(link, pattern)), link)
 
     @cached_property
     def _lengths(self) -> dict[int, list[int]]:
@@ -57,14 +64,19 @@ class Inventory:
 
 def read_inventory(path: str) -> Inventory:
     """Return the inventory in a file: TOML with a table for each name, or CSV, a line for each network."""
+    is_csv = path.lower().endswith(".csv")
     try:
-        entries = list(_of_csv(path) if path.lower().endswith(".csv") else _of_toml(path))
+        tables = {} if is_csv else _tables(path)
+        entries = list(_of_csv(path) if is_csv else _of_toml(path, tables))
     except OSError as error:
         raise UsageError(f"`{path}`: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"`{path}` is no text in UTF-8") from error
-    if not entries:
-        raise UsageError(f"`{path}` names no network", hint="see docs/groups.md#inventory")
+    links = {
+        pattern: name for name, table in tables.items() for pattern in texts(table.get("links", []), "links")
+    }
+    if not entries and not links:
+        raise UsageError(f"`{path}` names no network and no link", hint="see docs/groups.md#inventory")
     names: dict[Network, str] = {}
     promised: dict[str, float] = {}
     for place, network, name, rate in entries:
@@ -72,21 +84,24 @@ def read_inventory(path: str) -> Inventory:
             raise UsageError(f"{place}: {network} is `{names[network]}` already")
         if rate is not None and promised.setdefault(name, rate) != rate:
             raise UsageError(f"{place}: `{name}` has two promised rates")
-    return Inventory(names, promised)
+    return Inventory(names, promised, links)
 
 
 Entry = tuple[str, Network, str, float | None]
 
 
-def _of_toml(path: str) -> Iterator[Entry]:
+def _tables(path: str) -> dict[str, dict[str, Any]]:
     try:
         tables = read_toml(path, _MOST_BYTES)
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}", hint=error.hint) from error
-    for name, value in tables.items():
+    return {name: table_of(value, f"`{path}`: `{name}`") for name, value in tables.items()}
+
+
+def _of_toml(path: str, tables: dict[str, dict[str, Any]]) -> Iterator[Entry]:
+    for name, table in tables.items():
         place = f"`{path}`: `{name}`"
-        table: dict[str, Any] = table_of(value, place)
-        refuse_unknown(table, {"networks", "promised"}, place)
+        refuse_unknown(table, {"networks", "promised", "links"}, place)
         rate = _rate(text(table["promised"], "promised"), place) if "promised" in table else None
         networks = texts(table.get("networks", []), "networks")
         yield from ((place, _network(network, place), name, rate) for network in networks)

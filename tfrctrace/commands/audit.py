@@ -89,6 +89,15 @@ def audit(
             "your own (docs/audit.md). Several may be given.",
         ),
     ] = None,
+    inventory: Annotated[
+        str | None,
+        output_option(
+            "--inventory",
+            metavar="FILE",
+            show_default=False,
+            help="TOML file that names links (docs/groups.md#inventory).",
+        ),
+    ] = None,
     pages: Annotated[
         bool,
         output_option("--pages", help="Write a report of the captures of each incident, of the 20 longest."),
@@ -112,9 +121,10 @@ def audit(
         perform_audit,
         with_hysteresis,
     )
-    from tfrctrace.audit.pieces import read_pieces
+    from tfrctrace.audit.pieces import named_links, read_pieces
     from tfrctrace.base.durations import duration_text
     from tfrctrace.base.hours_of_use import parse_hours
+    from tfrctrace.base.inventory import read_inventory
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.commands.batch import batch_plan
     from tfrctrace.gate.limits_file import read_audited
@@ -141,6 +151,8 @@ def audit(
     else:
         _check_unread(reading, anonymity, pages=pages or causes)
     read = read_pieces(results)
+    if inventory is not None:
+        read = named_links(read, read_inventory(inventory))
     if limits is None:
         objectives = fitted(objectives, read.longest_ns, read.grouping.every_ns or 1)
     check_objectives(objectives, read.grouping.by, read.grouping.every_ns or 0)

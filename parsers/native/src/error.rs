@@ -61,8 +61,10 @@ named_enum! {
         Overlap = "overlap",
         /// Packets are missing between two joined files.
         Gap = "gap",
-        /// The clock of a joined file is not that of the one before it.
+        /// The clock was set: within a file, or between two joined ones.
         ClockStep = "clock_step",
+        /// The clock runs faster or slower than those of senders.
+        ClockDrift = "clock_drift",
         /// The user stopped the analysis.
         Cancelled = "cancelled",
     }
@@ -88,7 +90,8 @@ impl ProblemKind {
             | Self::NoFlow
             | Self::Overlap
             | Self::Gap
-            | Self::ClockStep => Severity::Warning,
+            | Self::ClockStep
+            | Self::ClockDrift => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -132,6 +135,7 @@ named_enum! {
         PacketsChanged = "packets_changed",
         ImpossibleOffset = "impossible_offset",
         ClockStep = "clock_step",
+        ClockDrift = "clock_drift",
         CaptureLoss = "capture_loss",
         PairOfCopies = "pair_of_copies",
         JoinedOverlap = "joined_overlap",

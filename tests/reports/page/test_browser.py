@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -167,6 +168,20 @@ def test_without_script_and_in_print_the_drawings_stand_there(show, sample, opti
     figures = page.locator("figure").count()
     assert page.locator("figure svg.wide:visible").count() == figures
     assert page.locator(".plot:visible, .tools:visible").count() == 0
+
+
+def test_an_audit_of_a_link_prints_on_two_pages(show, run, request, tmp_path):
+    capture = request.config.rootpath / "sample_traces" / "mixed.pcap.zst"
+    assert run("audit", capture, "-o", "audit").status == 0
+    page = show(tmp_path / "audit" / "index.html")
+    looked_up = page.locator("#objectives:visible, #hosts:visible, #evidence:visible, #method:visible")
+    assert looked_up.count() == 4
+    page.emulate_media(media="print")
+    assert looked_up.count() == 0
+    assert (
+        page.locator("#summary:visible, #incidents:visible, #link-1:visible, #quality:visible").count() == 4
+    )
+    assert len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4"))) <= 2
 
 
 def test_nothing_moves_while_plots_are_drawn(show, sample):

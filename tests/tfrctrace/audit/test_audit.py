@@ -9,6 +9,7 @@ import shlex
 import shutil
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -17,6 +18,10 @@ import pytest
 
 import tfrctrace
 from tfrctrace.audit.audit_folder import AuditFolder
+from tfrctrace.audit.pieces import BatchResults, Piece, named_links
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.grouping import parse_grouping
+from tfrctrace.base.inventory import Inventory
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
@@ -529,3 +534,37 @@ def test_a_part_of_the_page_that_fails_is_named_and_the_page_stands(audited, run
     assert "This part could not be made (ValueError: math domain error)." in page
     assert "incident-1" in page
     assert (tmp_path / "audit" / "audit.json").exists()
+
+
+def test_an_inventory_names_links_and_does_not_unite_two(audited, run_in):
+    (audited / "sites.toml").write_text(
+        '[north]\nlinks = ["other-*", "link-*"]\nnetworks = ["10.20.0.0/16"]\n'
+    )
+    again = ("audit", "audit", "--limits", "limits.toml", "--inventory")
+    assert run_in(audited, *again, "sites.toml", "-o", "named").status == 0
+    found = json.loads((audited / "named/audit.json").read_text())
+    (link,) = found["links"]
+    assert (link["name"], found["incidents"][0]["link"]) == ("north", "north")
+    assert (found["title"], link["incidents"]) == ("Audit of north", 1)
+    (audited / "nothing.toml").write_text("[north]\n")
+    refused = run_in(audited, *again, "nothing.toml", "-o", "named")
+    assert (refused.status, "names no network and no link" in refused.err) == (2, True)
+
+
+def test_two_links_with_one_name_are_refused():
+    link = Piece("", "", "", (), 0, (), (), False, {}, None, False, False, ())
+    two = BatchResults(
+        parse_grouping("host", "5min"), tuple(replace(link, link=name) for name in ("a-1", "a-2")), ()
+    )
+    with pytest.raises(UsageError, match="names both `a-1` and `a-2` `north`"):
+        named_links(two, Inventory({}, {}, {"a-*": "north"}))
+
+
+def test_columns_of_a_short_capture_are_as_wide_as_its_widest_objective(captures, run, tmp_path):
+    assert run("audit", captures / "link-202601050000.pcap", "-o", "audit").status == 0
+    page = (tmp_path / "audit" / "index.html").read_text().replace("\u00a0", " ")
+    assert "Intervals of 3 min 00 s." in page
+    hours = pl.read_parquet(tmp_path / "audit/tables/hours/**/*.parquet", hive_partitioning=False)
+    starts = hours.filter(by="link")["start_ns"].unique().sort()
+    assert starts.diff().drop_nulls().min() == 180 * 10**9
+    assert starts.len() > 10

@@ -190,6 +190,13 @@ impl FlowGroup {
         }
     }
 
+    /// Forget the requests and the data that wait for an answer.
+    pub fn forget_waiting(&mut self) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.forget_waiting();
+        }
+    }
+
     /// Change all flows; those that are packed stay so.
     pub fn change_all(&mut self, change: impl Fn(&mut Flow, &mut Pool)) {
         let packed = self.flows.unpack_all();

@@ -356,6 +356,7 @@ impl FlowTable {
                 connection.forget_times(pool);
             }
         });
+        self.groups.iter_mut().for_each(FlowGroup::forget_waiting);
     }
 
     /// The capture has a gap here: what it does not show was not lost.

@@ -6,6 +6,7 @@ pub mod documents;
 pub mod export;
 pub mod filter;
 pub mod reading;
+pub mod sender_clocks;
 pub mod source;
 pub mod source_summary;
 pub mod stretch;

@@ -17,6 +17,7 @@ use crate::input::bytes::{Input, Progress};
 use crate::input::capture::{Capture, Records};
 use crate::input::documents::Document;
 use crate::input::filter::{Compiler, Program};
+use crate::input::sender_clocks::SenderClocks;
 use crate::input::source::{InputFormat, Source};
 use crate::input::source_summary::SourceSummary;
 use crate::input::stretch::{Clipper, OutsideFlows, Stretch};
@@ -59,6 +60,7 @@ pub struct Reading {
     /// Counts of the packets returned so far. Counted in the reading thread, because the thread
     /// that follows flows has more to do.
     counted: SourceSummary,
+    clocks: SenderClocks,
     progress: Arc<Progress>,
     tunnel_ports: TunnelPorts,
     /// Connections whose first bytes name their server.
@@ -108,6 +110,7 @@ impl Reading {
             has_samples: false,
             caveats: Vec::new(),
             counted: SourceSummary::new(source),
+            clocks: SenderClocks::default(),
             progress: Arc::clone(progress),
             tunnel_ports: TunnelPorts::default(),
             first_bytes: FirstBytes::default(),
@@ -270,6 +273,9 @@ impl Reading {
         if self.counted.time_order.back.count > steps_before {
             batch.note_step_back(latest_ns);
         }
+        if self.is_capture() {
+            self.clocks.watch(batch, self.numbered_after);
+        }
         filled
     }
 
@@ -402,6 +408,7 @@ impl Reading {
     /// Complete `summary`, and add the errors.
     pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
         summary.take_counts(std::mem::take(&mut self.counted));
+        summary.clock = self.clocks.finish();
         summary.compression = self.compression.into();
         summary.filtered_packets = self.filtered;
         summary.outside_packets = self.outside_packets();

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::input::capture::Interface;
+use crate::input::sender_clocks::ClockFindings;
 use crate::input::text::ForwardedCounts;
 use crate::input::time_order::TimeOrder;
 use crate::packet::batch::{Batch, Item};
@@ -57,6 +58,8 @@ pub struct SourceSummary {
     pub other_stops: u64,
     /// Steps of the clock between packets.
     pub time_order: TimeOrder,
+    /// What the timestamps of senders show of the clock.
+    pub clock: ClockFindings,
     pub lines: u64,
     /// Lines that are understood but hold no packet.
     pub other_lines: u64,

@@ -8,6 +8,7 @@ use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::packet::event::{Packet, Tcp, TcpFlags, Transport};
 use crate::packet::key::{FlowKey, Side};
+use crate::packet::sender_stamp::Stamp;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
 /// The range of a number that grows: its first value is position 0.
@@ -54,13 +55,6 @@ impl NumberRange {
     fn continues(&self, before: &Self) -> bool {
         self.ahead_of(before) >= -(before.length() / 2)
     }
-}
-
-/// A timestamp of a sender (RFC 7323) and when it was captured.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Stamp {
-    pub time_ns: i64,
-    pub value: u32,
 }
 
 /// What a file shows of one direction of a flow.

@@ -1,6 +1,7 @@
 //! Two files of one trace, one after the other: whether the flows go on, and what the clock did.
 
-use super::file_survey::{FileSurvey, NumberRange, Stamp, Succession};
+use super::file_survey::{FileSurvey, NumberRange, Succession};
+use crate::packet::sender_stamp::Stamp;
 
 /// The smallest change of the clock that is believed: queues delay timestamps, too.
 const SMALLEST_STEP_NS: f64 = 300e6;

@@ -41,6 +41,8 @@ pub struct Batch {
     others_length: usize,
     extras: PacketExtras,
     latest_before_step_back_ns: Option<i64>,
+    /// Places of the first packets after proven steps of the clock.
+    clock_steps: Vec<usize>,
 }
 
 /// Capacity for general packets that is always kept, 14 kB.
@@ -59,6 +61,7 @@ impl Batch {
             others_length: 0,
             extras: PacketExtras::default(),
             latest_before_step_back_ns: None,
+            clock_steps: Vec::new(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Batch {
         }
         (self.length, self.others_length) = (0, 0);
         self.latest_before_step_back_ns = None;
+        self.clock_steps.clear();
         self.extras.clear();
     }
 
@@ -95,6 +99,16 @@ impl Batch {
     /// Record that times go back in it.
     pub fn note_step_back(&mut self, latest_before_ns: i64) {
         self.latest_before_step_back_ns = Some(latest_before_ns);
+    }
+
+    /// Places of the first packets after proven steps of the clock.
+    #[inline(always)]
+    pub fn clock_steps(&self) -> &[usize] {
+        &self.clock_steps
+    }
+
+    pub fn note_clock_steps(&mut self, places: Vec<usize>) {
+        self.clock_steps = places;
     }
 
     /// Extras of the packets.

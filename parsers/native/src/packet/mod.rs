@@ -16,5 +16,6 @@ pub mod logged_variables;
 pub mod opening;
 pub mod plain;
 pub mod record;
+pub mod sender_stamp;
 pub mod seq;
 pub mod tunnel;

@@ -137,7 +137,7 @@ impl Analysis {
 
     fn begin_group(&mut self, group: &Group) {
         if group.is_cut_off {
-            self.carried.flows.forget_times();
+            self.forget_times();
         }
         if group.follows_gap {
             self.carried.flows.leave_gap();

@@ -68,7 +68,21 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
         dict.set_item(name, count)?;
     }
     dict.set_item("decode_stops", stops_to_python(py, source)?)?;
+    dict.set_item("clock_steps", clock_steps_to_python(py, source)?)?;
     Ok(dict)
+}
+
+fn clock_steps_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for step in &source.clock.steps {
+        let entry = PyDict::new(py);
+        entry.set_item("packet", step.packet)?;
+        entry.set_item("before_ns", step.before_ns)?;
+        entry.set_item("after_ns", step.after_ns)?;
+        entry.set_item("step_ns", step.step_ns)?;
+        list.append(entry)?;
+    }
+    Ok(list)
 }
 
 pub(super) fn stops_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bound<'py, PyList>> {

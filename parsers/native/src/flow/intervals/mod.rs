@@ -318,6 +318,13 @@ impl Intervals {
         cutter.judge(cut_before, flow, self.vantage, false);
     }
 
+    /// Forget the requests and the data that wait for an answer: it is not known for how long.
+    pub fn forget_waiting(&mut self) {
+        for current in &mut self.flows {
+            (current.request, current.stalls) = (None, None);
+        }
+    }
+
     /// Count the request that still waits at the end of its connection.
     fn give_up(&mut self, index: usize, flow: &Flow, until_ns: i64) {
         let request = self.flows.get_mut(index).and_then(|current| current.request.take());

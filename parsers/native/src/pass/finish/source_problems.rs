@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::{Flow, FlowTable};
+use crate::input::sender_clocks::{Drift, ProvenStep};
 use crate::input::source_summary::SourceSummary;
 use crate::input::time_order::ClockSteps;
 use crate::packet::event::{Layer, Numbering, Stop};
@@ -55,6 +56,9 @@ pub(super) fn source_problems(
         if order.ahead.count > 0 {
             found.push(placed(source, clock_ahead(&order.ahead), Some(order.ahead.first)));
         }
+        let steps = source.clock.steps.iter();
+        found.extend(steps.map(|step| placed(source, clock_step(step), Some(step.packet))));
+        found.extend(source.clock.drift.map(|drift| placed(source, clock_drift(drift), None)));
         if flows.is_empty() && source.packets > 0 {
             found.push(placed(source, no_flow(source), None));
         } else if source.undecoded_packets > 0 {
@@ -122,6 +126,25 @@ fn clock_ahead(steps: &ClockSteps) -> ReadError {
         counted(steps.count, "time[s]")
     );
     ReadError::whole(ProblemKind::ClockAhead, message).hint(Hint::ClockAhead)
+}
+
+fn clock_step(step: &ProvenStep) -> ReadError {
+    let way = if step.step_ns < 0 { "back" } else { "ahead" };
+    let message = format!(
+        "by the TCP timestamps the clock was set {way} by {} here; no time is measured across",
+        duration(step.step_ns.unsigned_abs())
+    );
+    ReadError::whole(ProblemKind::ClockStep, message).hint(Hint::ClockStep)
+}
+
+fn clock_drift(drift: Drift) -> ReadError {
+    let how = if drift.ppm < 0.0 { "slow" } else { "fast" };
+    let message = format!(
+        "the clock runs {:.0} parts per million too {how}, by the TCP timestamps of both ends of {}",
+        drift.ppm.abs(),
+        counted(drift.connections as u64, "connection[s]")
+    );
+    ReadError::whole(ProblemKind::ClockDrift, message).hint(Hint::ClockDrift)
 }
 
 /// Packets of which no IP header could be read, with the reasons.

@@ -49,6 +49,10 @@ impl Analysis {
     fn take_batch(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
         let batch = &batches[number];
         self.carried.appended.begin(batch);
+        if !batch.clock_steps().is_empty() {
+            self.settle_runs(batches);
+            return self.take_batch_with_steps(batch, summary);
+        }
         let is_by_flow = !self.carried.appended.concerns(batch)
             && !self.carried.flows.is_careful()
             && !self.is_in_order(batch);
@@ -87,6 +91,27 @@ impl Analysis {
                 self.take(&packet, extras, summary);
             }
             latest_ns = latest_ns.max(packet.time_ns);
+        }
+    }
+
+    /// Take a batch in which the clock was set: no time is measured across.
+    #[cold]
+    fn take_batch_with_steps(&mut self, batch: &Batch, summary: &mut SourceSummary) {
+        self.working.settle_backlog(&mut self.carried.flows);
+        for (index, item) in batch.items().enumerate() {
+            if batch.clock_steps().contains(&index) {
+                self.forget_times();
+            }
+            self.end_flows_before(item.time_ns());
+            self.take_item(item, batch.extras(), summary);
+        }
+    }
+
+    /// Nothing later may be measured from the packets so far.
+    pub(in crate::pass) fn forget_times(&mut self) {
+        self.carried.flows.forget_times();
+        if let Some(groups) = &mut self.carried.groups {
+            groups.forget_waiting();
         }
     }
 

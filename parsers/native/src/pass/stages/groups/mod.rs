@@ -69,6 +69,12 @@ impl GroupStage {
         self.echo_requests.finish(&mut self.groups);
     }
 
+    /// Count nothing of what waits for an answer: how long is not known.
+    pub fn forget_waiting(&mut self) {
+        self.dns_queries = DnsQueries::default();
+        self.echo_requests = EchoRequests::default();
+    }
+
     /// Group what became of packets between their ends, by the time at which they were sent.
     pub fn group_outcomes(&mut self, outcomes: &mut Vec<PathOutcome>, flows: &FlowTable) {
         for outcome in outcomes.drain(..) {
