@@ -167,7 +167,9 @@ def _judge_pacing(one: Judged, row: Mapping[str, Any], samples: Samples) -> None
     one.pacing.append(one.controller in PACING and is_near)
 
 
-def _judge_flight(one: Judged, row: Mapping[str, Any], samples: Samples, at_sender: pl.DataFrame) -> None:
+def _judge_flight(
+    one: Judged, row: Mapping[str, Any], samples: Samples, at_sender: tuple[Sequence[int], Sequence[int]]
+) -> None:
     if row["sender_flight_bytes"] is None:
         return
     middle_ns = row["time_ns"] + 0.5e6 * row["duration_ms"]
