@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::causes::explained;
 use super::column::{Description, column};
+use super::explained::explained;
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
 use crate::flow::tcp::causes::{Bottleneck, Discipline, ExplainedDirection, Hops, Sign, Untold};

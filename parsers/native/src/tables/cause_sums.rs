@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::causes::explained;
 use super::column::column;
+use super::explained::explained;
 use super::rounds::ms;
 use super::shown::Shown;
 use super::{Column, PassTable, Row};

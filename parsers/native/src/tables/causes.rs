@@ -3,39 +3,12 @@
 use std::io;
 
 use super::column::column;
+use super::explained::explained;
 use super::rounds::ms;
-use super::shown::{Shown, each_flow};
+use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::direction_name;
-use crate::flow::tcp::causes::{Cause, ExplainedDirection, Sign, Stretch, View};
-use crate::flow::tcp::vantage::{BELIEVED, Vantage};
-use crate::packet::key::Side;
+use crate::flow::tcp::causes::{Cause, ExplainedDirection, Sign, Stretch};
 use crate::pass::Analysis;
-
-/// What held each direction with data back, by flow; none if that was not collected.
-pub(super) fn explained(analysis: &Analysis) -> io::Result<&[ExplainedDirection]> {
-    let Some(ledgers) = &analysis.results.ledgers else { return Ok(&[]) };
-    ledgers.explained(|| {
-        let mut all = Vec::new();
-        each_flow(analysis, |shown, flow| {
-            let forward = shown.flow(flow).forward();
-            for side in [forward, forward.other()] {
-                if let Some(view) = ledgers.get(flow, side) {
-                    let place = (flow, side, direction_name(side, forward));
-                    all.push(ExplainedDirection::of(view, place, hidden_by(shown, flow, side, view)));
-                }
-            }
-        })?;
-        Ok(all)
-    })
-}
-
-/// Those of one flow.
-pub(super) fn explained_of(all: &[ExplainedDirection], flow: u32) -> &[ExplainedDirection] {
-    let first = all.partition_point(|of| of.flow < flow);
-    let end = all.partition_point(|of| of.flow <= flow);
-    all.get(first..end).unwrap_or_default()
-}
 
 pub(super) struct Causes {
     /// Row of the first stretch of each direction, and the number of rows.
@@ -56,7 +29,7 @@ impl PassTable for Causes {
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut firsts = vec![0];
         for of in explained(analysis)? {
-            firsts.push(firsts.last().unwrap_or(&0) + of.len());
+            firsts.push(firsts.last().unwrap_or(&0) + of.count());
         }
         Ok(Self { firsts })
     }
@@ -70,28 +43,6 @@ impl PassTable for Causes {
         let of = explained(shown.analysis).ok()?.get(index)?;
         let (start_ns, stretch) = of.stretch(row - self.firsts.get(index)?)?;
         Some(CauseRow { flow: of.flow + first_flow, of, start_ns, stretch })
-    }
-}
-
-/// Why the waits of a side show nothing, if so.
-fn hidden_by(shown: Shown<'_>, number: u32, side: Side, view: &View) -> Option<Sign> {
-    let flow = shown.flow(number);
-    let half = flow.transport.tcp.as_deref()?.half(side);
-    // A doubtful place is not taken for the sender's: from another one a wrong cause looks certain. But where
-    // the sender's distance is known, the view is the sender's.
-    let vantage = shown.options.vantage_of(flow, side);
-    let is_seen_from = |(place, confidence)| match view.is_known() {
-        true => place == Vantage::Sender || confidence < 1.0 || view.waits.is_estimated,
-        false => place == Vantage::Sender && confidence >= BELIEVED,
-    };
-    if !vantage.is_none_or(is_seen_from) {
-        Some(Sign::AwayFromSender)
-    } else if half.gap_bytes() > 0 || half.ends_unseen() {
-        Some(Sign::MissingData)
-    } else if flow.direction(side.other()).packets == 0 {
-        Some(Sign::NoAcknowledgements)
-    } else {
-        view.waits.has_stepped.then_some(Sign::ClockStep)
     }
 }
 

@@ -8,6 +8,7 @@ mod bottlenecks;
 mod cause_sums;
 mod causes;
 mod column;
+mod explained;
 pub mod files;
 mod flows;
 mod groups;

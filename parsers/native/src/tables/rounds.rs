@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::causes::explained;
 use super::column::column;
+use super::explained::explained;
 use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
 use super::shown::Shown;

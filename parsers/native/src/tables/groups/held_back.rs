@@ -8,8 +8,9 @@ use crate::flow::tcp::causes::Cause;
 use crate::groups::Groups;
 use crate::pass::Analysis;
 use crate::tables::Column;
-use crate::tables::causes::{explained, explained_of};
+
 use crate::tables::column::column;
+use crate::tables::explained::{explained, explained_of};
 use crate::tables::shown::each_flow;
 
 /// Nanoseconds of each cause.

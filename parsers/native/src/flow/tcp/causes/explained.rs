@@ -39,13 +39,13 @@ impl ExplainedDirection {
     }
 
     /// How many stretches it has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.stretches.len()
     }
 
     /// Its stretches in order, each with the time at which it began.
     pub fn stretches(&self) -> impl Iterator<Item = (i64, Stretch)> {
-        (0..self.len()).filter_map(|index| self.stretch(index))
+        (0..self.count()).filter_map(|index| self.stretch(index))
     }
 
     /// One of them.

@@ -1,7 +1,7 @@
 //! What the path did to a sender's data: laps of one round-trip time, and cuts of its window.
 
+use super::moment::saturated;
 use super::pace::{Clock, Pace};
-use super::waits::saturated;
 use super::{Event, Moment};
 
 /// Why a sender reduced its window.

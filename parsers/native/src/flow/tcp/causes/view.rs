@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
+use super::moment::saturated;
 use super::sender_clock::SenderClock;
-use super::waits::saturated;
 use super::{Hops, Moment, Waits};
 use crate::flow::tcp::half_connection::AT_SENDER_NS;
 use crate::packet::seq::SeqNumber;
