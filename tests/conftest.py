@@ -209,5 +209,5 @@ def truth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     import truth
 
     yield truth
-    for name in ("truth", "scenario", "judge", "judge_bottlenecks"):
+    for name in ("truth", "scenario", "judge", "judge_bottlenecks", "judge_windows"):
         sys.modules.pop(name, None)

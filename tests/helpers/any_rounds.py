@@ -11,6 +11,7 @@ A_ROUND = st.fixed_dictionaries(
         "duration_ms": st.floats(0, 1e9),
         "flight_bytes": st.integers(0, 2**40),
         "cwnd_bytes": st.none() | st.integers(0, 2**40),
+        "cwnd_least_bytes": st.none() | st.integers(0, 2**40),
         "delivered_bytes": st.integers(0, 2**40),
         "rtt_ms": st.none() | st.floats(0, 1e9),
         "ece_packets": st.sampled_from([None, 0, 0, 1, 9]),

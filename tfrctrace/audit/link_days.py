@@ -147,7 +147,7 @@ class LinkDays:
         """Return the times without packets, with what they were."""
         every_ns = self.grouping.every_ns or 1
         files, steps_ns = file_extents(self.pieces), clock_steps_ns(self.pieces)
-        found = []
+        found: list[Incident] = []
         for gap in silences(self.name, BusyTimes(self.pieces).starts_ns, every_ns, self.hours):
             if is_clock_step(gap.begin_ns, gap.end_ns, every_ns, steps_ns):
                 continue

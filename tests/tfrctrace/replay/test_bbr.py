@@ -76,7 +76,7 @@ def rounds_of(windows: Sequence[float], *, round_ms: float = 60.0) -> list[dict[
         {
             "duration_ms": round_ms,
             "flight_bytes": int(window * 1448),
-            "any_cwnd_bytes": int(window * 1448),
+            "cwnd_least_bytes": int(window * 1448),
             "repair": None,
         }
         for window in windows
@@ -107,5 +107,5 @@ def test_losses_and_hidden_windows_are_none() -> None:
         row["repair"] = "recovery"
     assert rtt_probes(rows, 1448.0) == 0
     for row in rows[9:13]:
-        row["repair"], row["any_cwnd_bytes"] = None, None
+        row["repair"], row["cwnd_least_bytes"] = None, None
     assert rtt_probes(rows, 1448.0) == 0

@@ -44,7 +44,7 @@ OF_FLOWS: Final = (*_FACTS, "vantage", "vantage_confidence", "reported_ce_packet
 
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
-    *("time_ns", "packet", "duration_ms", "flight_bytes", "cwnd_bytes", "delivered_bytes", "rtt_ms"),
+    *("time_ns", "packet", "duration_ms", "flight_bytes", "cwnd_least_bytes", "delivered_bytes", "rtt_ms"),
     *("ece_packets", "repair"),
 )
 """Columns of the table of rounds that show windows and their cuts."""
@@ -89,8 +89,8 @@ class Seen:
     """What a trace shows of the windows of a direction that the path limited."""
 
     rounds: Sequence[Mapping[str, Any]]
-    """`OF_ROUNDS`, with `cwnd_bytes` only where the window was the limit; `any_cwnd_bytes` has every one, and
-    `cause` is what limited the flight when the round began."""
+    """`OF_ROUNDS`, and `cwnd_bytes` where the window, or a pace, limited the flight; `cause` is what limited it when
+    the round began."""
     segment_bytes: float
     segments_per_ack: float
     has_ecn: bool
@@ -264,7 +264,7 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
-    """Return rounds with their window only where it was the limit; `any_cwnd_bytes` has every one."""
+    """Return rounds with `cwnd_bytes` where the window was the limit, or a pace that keeps below it."""
     import polars as pl
 
     joined = rounds.sort("time_ns", maintain_order=True).join_asof(
@@ -274,15 +274,13 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
         by=_OF_DIRECTION,
         check_sortedness=False,
     )
-    shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_bytes")
-    return joined.with_columns(cwnd_bytes=shown, any_cwnd_bytes="cwnd_bytes").select(
-        *OF_ROUNDS, "any_cwnd_bytes", "cause"
-    )
+    shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_least_bytes")
+    return joined.select(*OF_ROUNDS, "cause", cwnd_bytes=shown)
 
 
 def _with_slow_start(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a round with its window also where slow start was the limit."""
-    return {**row, "cwnd_bytes": row["any_cwnd_bytes"]} if row["cause"] == _SLOW_START else row
+    return {**row, "cwnd_bytes": row["cwnd_least_bytes"]} if row["cause"] == _SLOW_START else row
 
 
 def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:

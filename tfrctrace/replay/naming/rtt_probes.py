@@ -43,5 +43,5 @@ def rtt_probes(rounds: Sequence[Round], segment_bytes: float) -> int:
 def _is_low(row: Round, segment_bytes: float) -> bool:
     """Return whether the window was four segments in a round: a whole one less does not fit any more."""
     most = PROBE_SEGMENTS * segment_bytes
-    window = row["any_cwnd_bytes"]
+    window = row["cwnd_least_bytes"]
     return row["repair"] is None and window is not None and most - segment_bytes < window <= most

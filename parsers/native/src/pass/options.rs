@@ -76,9 +76,9 @@ impl Options {
         self.collect.contains(table)
     }
 
-    /// Whether tables show what held connections back.
+    /// Whether tables need what held connections back.
     pub(super) fn needs_ledgers(&self) -> bool {
-        ["causes", "cause_sums", "bottlenecks"].iter().any(|table| self.collects(table))
+        ["rounds", "causes", "cause_sums", "bottlenecks"].iter().any(|table| self.collects(table))
     }
 
     /// Room for the samples of a table, if it is collected.

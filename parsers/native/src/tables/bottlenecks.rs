@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::causes::each_direction;
 use super::column::{Description, column};
+use super::explained::explained;
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::tcp::causes::{Bottleneck, Discipline, Hops, Sign, Untold};
+use crate::flow::tcp::causes::{Bottleneck, Discipline, ExplainedDirection, Hops, Sign, Untold};
 use crate::pass::Analysis;
 
 pub(super) struct Bottlenecks {
@@ -41,12 +41,12 @@ impl PassTable for Bottlenecks {
     type Row<'a> = BottleneckRow;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let mut rows = Vec::new();
-        each_direction(analysis, |_, of| {
-            let (flow, direction) = (of.flow, of.name);
-            rows.push(BottleneckRow { flow, direction, found: of.bottleneck(), hops: of.hops });
-        })?;
-        Ok(Self { rows })
+        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self { rows: Vec::new() }) };
+        let row = |of: &ExplainedDirection| {
+            let found = of.bottleneck(ledgers.get(of.flow, of.side)?);
+            Some(BottleneckRow { flow: of.flow, direction: of.name, found, hops: of.hops })
+        };
+        Ok(Self { rows: explained(analysis)?.iter().filter_map(row).collect() })
     }
 
     fn len(&self, _: &Analysis) -> usize {

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::causes::{OfDirection, each_direction};
 use super::column::column;
+use super::explained::explained;
 use super::rounds::ms;
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::tcp::causes::{Cause, Sign, Stretch};
+use crate::flow::tcp::causes::{Cause, ExplainedDirection, Sign, Stretch};
 use crate::pass::Analysis;
 
 pub(super) struct CauseSums {
@@ -30,8 +30,8 @@ pub struct CauseSum {
 }
 
 impl CauseSum {
-    fn of(stretch: Stretch, start_ns: i64, of: &OfDirection<'_>) -> Self {
-        let OfDirection { flow, name: direction, base_rtt_ns, .. } = *of;
+    fn of(stretch: Stretch, start_ns: i64, of: &ExplainedDirection) -> Self {
+        let ExplainedDirection { flow, name: direction, base_rtt_ns, .. } = *of;
         let (duration_ns, longest_ns, stretches) = (0, 0, 0);
         Self { flow, direction, base_rtt_ns, start_ns, duration_ns, longest_ns, stretches, stretch }
     }
@@ -58,17 +58,17 @@ impl PassTable for CauseSums {
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
         let mut rows = Vec::new();
-        each_direction(analysis, |_, of| {
+        for of in explained(analysis)? {
             let first = rows.len();
             for (start_ns, stretch) in of.stretches() {
                 let like = rows[first..].iter().position(|row: &CauseSum| row.is_like(&stretch));
                 let place = first + like.unwrap_or(rows.len() - first);
                 if place == rows.len() {
-                    rows.push(CauseSum::of(stretch, start_ns, &of));
+                    rows.push(CauseSum::of(stretch, start_ns, of));
                 }
                 rows[place].add(&stretch, start_ns);
             }
-        })?;
+        }
         Ok(Self { rows })
     }
 

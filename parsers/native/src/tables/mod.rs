@@ -8,6 +8,7 @@ mod bottlenecks;
 mod cause_sums;
 mod causes;
 mod column;
+mod explained;
 pub mod files;
 mod flows;
 mod groups;
@@ -87,7 +88,7 @@ pub const TABLES: &[Table] = &[
         "each bucket of durations that has samples, of a direction of a group in an interval",
     ),
     Table::of_packets::<losses::LossSample>("losses", "each retransmitted, late or duplicate packet"),
-    Table::of_packets::<rounds::RoundSample>(
+    Table::of_collected::<rounds::RoundSample, rounds::RoundTable>(
         "rounds",
         "each round of data in flight, a round-trip time long",
     ),
@@ -150,8 +151,13 @@ impl Table {
     where
         for<'a> SampleRow<'a, S>: Row<'a>,
     {
+        Self::of_collected::<S, Samples<S>>(name, row)
+    }
+
+    /// The same with more than the samples show.
+    const fn of_collected<S: PacketSample, T: PassTable>(name: &'static str, row: &'static str) -> Self {
         let collector: NewCollector = |limit, chosen| Box::new(FlowSamples::<S>::new(limit, chosen));
-        Self { collector: Some(collector), ..Self::of_pass::<Samples<S>>(name, row) }
+        Self { collector: Some(collector), ..Self::of_pass::<T>(name, row) }
     }
 
     /// A table that does not come from an [`Analysis`].

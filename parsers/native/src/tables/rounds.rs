@@ -1,9 +1,14 @@
 //! Flight, windows and rounds.
 
+use std::io;
+
 use super::column::column;
+use super::explained::explained;
 use super::flows::FlowRow;
-use super::samples::SampleRow;
-use super::{Column, Row};
+use super::samples::{Sample, SampleRow};
+use super::shown::Shown;
+use super::{Column, PassTable, Row};
+use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, View};
 use crate::flow::tcp::ecn::{EcnMode, RoundMarks};
 use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
@@ -42,10 +47,12 @@ impl PacketSample for RoundSample {
     }
 }
 
-/// The congestion window is only visible where all of the flight is: at the sender, unless the vantage is
-/// doubtful.
+/// The congestion window is only visible where all of the flight is: at the sender, or, if the vantage is
+/// doubtful, no time away from it.
 pub(super) fn sees_flight(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
-    believed(analysis.options.vantage_of(flow, side)).is_none_or(|vantage| vantage == Vantage::Sender)
+    let is_near = || flow.transport.tcp.as_deref().is_none_or(|connection| !connection.half(side).is_far());
+    believed(analysis.options.vantage_of(flow, side))
+        .map_or_else(is_near, |vantage| vantage == Vantage::Sender)
 }
 
 impl<'a> FlowRow<'a> {
@@ -119,12 +126,14 @@ impl<'a> FlowRow<'a> {
         column(
             "cwnd_max_bytes",
             "bytes",
-            "largest flight of a round without a retransmission in which data was waiting after the newest \
-             segment, and the receive window had room: a lower bound of the largest congestion window, \
-             and at the sender usually the window to a segment",
+            "largest congestion window, as far as it was used: max_flight_bytes, if that was reached while no \
+             loss was being repaired; a lower bound where something else limited the flight",
         )
-        .null_when("no such round is over, captured away from the sender, or as max_flight_bytes")
-        .u64(|row| row.window_rounds()?.max_cwnd().map(u64::from)),
+        .null_when(
+            "the flight was largest in a recovery, where lost data count until they are acknowledged; captured \
+             away from the sender; or as max_flight_bytes",
+        )
+        .u64(|row| row.window_rounds().and(row.in_bytes())?.max_cwnd_bytes().map(u64::from)),
         column(
             "receive_window_min_bytes",
             "bytes",
@@ -197,36 +206,108 @@ impl<'a> FlowRow<'a> {
     ];
 }
 
-impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
+/// The rounds, with what tells what limited them.
+pub(super) struct RoundTable {
+    /// Whether the sender of each direction that is explained paces its data.
+    paced: Vec<bool>,
+}
+
+/// A round, and its direction as its sender saw it.
+pub struct RoundRow<'a> {
+    of: SampleRow<'a, RoundSample>,
+    explained: Option<(&'a ExplainedDirection, &'a View)>,
+    is_paced: bool,
+}
+
+impl PassTable for RoundTable {
+    type Row<'a> = RoundRow<'a>;
+
+    fn new(analysis: &Analysis) -> io::Result<Self> {
+        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self { paced: Vec::new() }) };
+        let is_paced =
+            |of: &ExplainedDirection| ledgers.get(of.flow, of.side).is_some_and(|view| of.is_paced(view));
+        Ok(Self { paced: explained(analysis)?.iter().map(is_paced).collect() })
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        RoundSample::kept(analysis).len()
+    }
+
+    fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
+        RoundSample::kept(analysis).get(row).map(|sample| sample.flow)
+    }
+
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<RoundRow<'a>> {
+        let of = SampleRow::<RoundSample>::at(shown, row, first_flow)?;
+        let RoundSample { flow, side, .. } = *of.sample;
+        let all = explained(shown.analysis).ok()?;
+        let first = all.partition_point(|of| of.flow < flow);
+        let own =
+            all.iter().enumerate().skip(first).take(2).find(|(_, of)| (of.flow, of.side) == (flow, side));
+        let view = shown.analysis.results.ledgers.as_ref().and_then(|ledgers| ledgers.get(flow, side));
+        let is_paced = own.is_some_and(|(index, _)| self.paced.get(index) == Some(&true));
+        Some(RoundRow { of, explained: own.map(|(_, own)| own).zip(view), is_paced })
+    }
+}
+
+impl<'a> Row<'a> for RoundRow<'a> {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
-        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
-        column("direction", "", "direction of the data").name(|row| Some(row.direction)),
-        column("time_ns", "ns", "when the round began").i64(|row| Some(row.sample.round.start_ns)),
+        column("flow", "", "number of the conversation").u32(|row| Some(row.of.flow)),
+        column("direction", "", "direction of the data").name(|row| Some(row.of.direction)),
+        column("time_ns", "ns", "when the round began").i64(|row| Some(row.of.sample.round.start_ns)),
         column("packet", "", "number in the source of the acknowledgement that ended it")
-            .u64(|row| Some(row.sample.packet)),
-        column("duration_ms", "ms", "how long it lasted").f64(|row| Some(ms(row.sample.round.duration_ns))),
+            .u64(|row| Some(row.of.sample.packet)),
+        column("duration_ms", "ms", "how long it lasted").f64(|row| Some(ms(row.of.sample.round.duration_ns))),
         column("flight_bytes", "bytes", "most data outstanding in it, as max_flight_bytes of the flow")
-            .u64(|row| Some(row.sample.round.flight.into())),
+            .u64(|row| Some(row.of.sample.round.flight.into())),
         column("window_bytes", "bytes", "receive window at its end, scaled")
             .null_when("the scale is not known (no SYN)")
-            .u64(|row| row.sample.round.window.map(u64::from)),
+            .u64(|row| row.of.sample.round.window.map(u64::from)),
         column(
             "cwnd_bytes",
             "bytes",
-            "estimated congestion window: flight_bytes where data was waiting after the newest segment and \
-             the receive window had room; of a recovery with SACK, which makes it smaller, the flight at \
-             its end",
+            "congestion window: flight_bytes of a round that it limited, by the table of causes; of a recovery \
+             with SACK, which makes it smaller, the flight at its end",
         )
         .null_when(
-            "no data was waiting, the receive window had room for less than a full segment or a tenth of it, \
-             a recovery goes on or has no SACK, after a timeout, or captured away from the sender",
+            "something else limited the flight for a part of the round, or nothing tells what did; the sender \
+             paces its data; a recovery goes on or has no SACK; after a timeout; or captured away from the sender",
         )
-        .u64(|row| row.of_window()?.cwnd().map(u64::from)),
+        .u64(|row| row.of_window()?.cwnd().filter(|_| row.is_limited_by_window()).map(u64::from)),
+        column(
+            "cwnd_least_bytes",
+            "bytes",
+            "lower bound of the congestion window, whatever limited the flight: the flight, which it let go",
+        )
+        .null_when("a recovery goes on or has no SACK, after a timeout, or captured away from the sender")
+        .u64(|row| row.of_window()?.least_cwnd().map(u64::from)),
+        column(
+            "pacing_bps",
+            "bit/s",
+            "rate of payload at which the sender paces: median from each of its bursts to the next, in the time \
+             of one round trip in the middle of the round",
+        )
+        .null_when(
+            "acknowledgements let most of the bursts of the sender, or of this time, go; there are less than four, \
+             or quartiles of their rates are over 30 % apart; the sender had no data; or captured away from it",
+        )
+        .u64(RoundRow::pacing_bps),
+        column(
+            "sender_flight_bytes",
+            "bytes",
+            "most data in flight at the sender: flight_bytes there, elsewhere an estimate for the time of one round \
+             trip in the middle of the round",
+        )
+        .null_when("the capture does not show how far away the sender is, or no new data were sent")
+        .u64(|row| row.sender_flight().map(|(flight, _)| flight.into())),
+        column("flight_error_bytes", "bytes", "by how much it may be larger or smaller; 0 at the sender")
+            .null_when("as sender_flight_bytes")
+            .u64(|row| row.sender_flight().map(|(_, error)| error.into())),
         column("delivered_bytes", "bytes", "data acknowledged in it")
-            .u64(|row| Some(row.sample.round.delivered.into())),
+            .u64(|row| Some(row.of.sample.round.delivered.into())),
         column("rtt_ms", "ms", "RTT sample of the acknowledgement that ended it")
             .null_when("it gave none")
-            .f64(|row| row.sample.round.rtt_ns.map(|ns| ns as f64 / 1e6)),
+            .f64(|row| row.of.sample.round.rtt_ns.map(|ns| ns as f64 / 1e6)),
         column(
             "ect_packets",
             "",
@@ -255,7 +336,7 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
              acknowledgement that ended the round",
         )
         .null_when("as reported_ce_packets of the flow")
-        .u64(|row| row.sample.round.marks.reported_ce_packets),
+        .u64(|row| row.of.sample.round.marks.reported_ce_packets),
         column(
             "repair",
             "",
@@ -267,29 +348,69 @@ impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
     ]];
 }
 
-impl SampleRow<'_, RoundSample> {
+impl RoundRow<'_> {
     fn marks(&self) -> Option<&RoundMarks> {
-        let flow = self.analysis.flow(self.sample.flow);
-        flow.marks(self.sample.side).map(|_| &self.sample.round.marks)
+        let flow = self.of.analysis.flow(self.of.sample.flow);
+        flow.marks(self.of.sample.side).map(|_| &self.of.sample.round.marks)
     }
 
     /// The marks, where ECE echoes them (RFC 3168 section 6.1.3).
     fn echoed(&self) -> Option<&RoundMarks> {
-        let connection = self.analysis.flow(self.sample.flow).transport.tcp.as_deref()?;
+        let connection = self.of.analysis.flow(self.of.sample.flow).transport.tcp.as_deref()?;
         self.marks().filter(|_| connection.ecn_mode() != Some(EcnMode::Accurate))
     }
 
     /// What is repaired, where the capture shows retransmissions.
     fn repair(&self) -> Option<RepairCause> {
-        let flow = self.analysis.flow(self.sample.flow);
-        let vantage = self.analysis.options.vantage_of(flow, self.sample.side);
-        self.sample.round.repair.filter(|_| vantage.is_none_or(|(place, _)| place != Vantage::Receiver))
+        let flow = self.of.analysis.flow(self.of.sample.flow);
+        let vantage = self.of.analysis.options.vantage_of(flow, self.of.sample.side);
+        self.of.sample.round.repair.filter(|_| vantage.is_none_or(|(place, _)| place != Vantage::Receiver))
     }
 
     /// The round, where the capture shows the congestion window.
     fn of_window(&self) -> Option<&Round> {
-        let flow = self.analysis.flow(self.sample.flow);
-        sees_flight(&self.analysis, flow, self.sample.side).then_some(&self.sample.round)
+        let flow = self.of.analysis.flow(self.of.sample.flow);
+        sees_flight(&self.of.analysis, flow, self.of.sample.side).then_some(&self.of.sample.round)
+    }
+}
+
+impl RoundRow<'_> {
+    /// Whether the congestion window limited the flight all through the round. A pace keeps it below the window.
+    fn is_limited_by_window(&self) -> bool {
+        !self.is_paced && self.is_held_by(Cause::is_of_window)
+    }
+
+    fn pacing_bps(&self) -> Option<u64> {
+        self.of_window()?;
+        match self.lap()?.clock? {
+            Clock::Pace(rate) if self.is_paced && self.is_held_by(Cause::has_data) => {
+                Some(rate.saturating_mul(8))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether causes of one kind held the sender back all through the round.
+    fn is_held_by(&self, kind: fn(Cause) -> bool) -> bool {
+        let Round { start_ns, duration_ns, .. } = self.of.sample.round;
+        let times_ns = (start_ns, start_ns.saturating_add(duration_ns));
+        self.explained.is_some_and(|(explained, _)| explained.is_held_by(kind, times_ns))
+    }
+
+    /// Most data in flight at the sender, and by how much that may be wrong.
+    fn sender_flight(&self) -> Option<(u32, u32)> {
+        if let Some(round) = self.of_window() {
+            return Some((round.flight, 0));
+        }
+        self.explained.filter(|(explained, view)| explained.is_shown() && view.is_away())?;
+        self.lap()?.flight
+    }
+
+    /// The lap in the middle of the round, as the sender saw it.
+    fn lap(&self) -> Option<&Lap> {
+        let Round { start_ns, duration_ns, .. } = self.of.sample.round;
+        let (_, view) = self.explained?;
+        view.waits.path.lap_at(view.at_sender_ns(start_ns.saturating_add(duration_ns / 2)))
     }
 }
 

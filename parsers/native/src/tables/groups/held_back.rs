@@ -8,8 +8,10 @@ use crate::flow::tcp::causes::Cause;
 use crate::groups::Groups;
 use crate::pass::Analysis;
 use crate::tables::Column;
-use crate::tables::causes::each_direction;
+
 use crate::tables::column::column;
+use crate::tables::explained::{explained, explained_of};
+use crate::tables::shown::each_flow;
 
 /// Nanoseconds of each cause.
 type ByCause = [u64; Cause::ALL.len()];
@@ -35,12 +37,15 @@ impl HeldBack {
         }
         let mut held = Self { rows: (0..groups.len()).map(|_| None).collect() };
         let every = groups.grouping.every;
-        each_direction(analysis, |shown, of| {
-            for (start_ns, stretch) in of.stretches() {
-                let (flow, times_ns) = ((of.flow, shown.flow(of.flow)), (start_ns, stretch.end_ns));
-                groups.each_overlap(flow, of.side, times_ns, |rows| {
-                    held.add(rows, times_ns, stretch.cause, every);
-                });
+        let all = explained(analysis)?;
+        each_flow(analysis, |shown, flow| {
+            for of in explained_of(all, flow) {
+                for (start_ns, stretch) in of.stretches() {
+                    let times_ns = (start_ns, stretch.end_ns);
+                    groups.each_overlap((flow, shown.flow(flow)), of.side, times_ns, |rows| {
+                        held.add(rows, times_ns, stretch.cause, every);
+                    });
+                }
             }
         })?;
         if let IntervalWidth::Ns(width) = every {

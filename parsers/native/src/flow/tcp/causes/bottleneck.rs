@@ -6,8 +6,8 @@
 
 use super::cause::Cause;
 use super::interval::{Interval, quantile};
-use super::ledger::Stretch;
-use super::path::{Cut, CutReason, Lap, Path};
+use super::ledger::{Stretch, is_held_by};
+use super::path::{Cut, CutReason, Path};
 use super::policer::policer_rate;
 use super::waits::Waits;
 
@@ -147,7 +147,8 @@ fn standing_rates(path: &Path, stretches: &[Stretch], full_size: i64) -> Vec<f64
     let (mut bytes, mut ns) = (0_i64, 0_i64);
     let mut rates = Vec::new();
     for lap in &path.laps {
-        if lap.is_repairing || !path.has_queue(lap.rtt_ns) || !is_of_path(lap, stretches) {
+        let is_of_path = || is_held_by(Cause::is_of_path, stretches, (lap.start_ns(), lap.end_ns));
+        if lap.is_repairing || !path.has_queue(lap.rtt_ns) || !is_of_path() {
             continue;
         }
         bytes = bytes.saturating_add(lap.bytes.into());
@@ -159,26 +160,6 @@ fn standing_rates(path: &Path, stretches: &[Stretch], full_size: i64) -> Vec<f64
     }
     rates.sort_by(f64::total_cmp);
     rates
-}
-
-/// Whether the path limited the flow all through a lap.
-fn is_of_path(lap: &Lap, stretches: &[Stretch]) -> bool {
-    let begin_ns = lap.end_ns.saturating_sub(lap.duration_ns);
-    let first = stretches.partition_point(|stretch| stretch.end_ns <= begin_ns);
-    let last = stretches.partition_point(|stretch| stretch.end_ns < lap.end_ns);
-    stretches.get(first..=last.min(stretches.len().saturating_sub(1))).is_some_and(|during| {
-        during.iter().all(|stretch| {
-            matches!(
-                stretch.cause,
-                Cause::SlowStart
-                    | Cause::Bottleneck
-                    | Cause::SharedBottleneck
-                    | Cause::Policer
-                    | Cause::Loss
-                    | Cause::Mark
-            )
-        })
-    })
 }
 
 /// Delays of a queue at which it dropped or marked.

@@ -32,6 +32,31 @@ named_enum! {
     }
 }
 
+impl Cause {
+    /// Whether it holds a sender back by its congestion window, or is the repair of what reduced that.
+    pub fn is_of_window(self) -> bool {
+        self.is_of_path() || matches!(self, Self::Recovery | Self::Timeout)
+    }
+
+    /// Whether a window holds a sender back that has data to send.
+    pub fn has_data(self) -> bool {
+        self.is_of_window() || self == Self::Receiver
+    }
+
+    /// Whether the path limits the rate by the congestion window.
+    pub fn is_of_path(self) -> bool {
+        matches!(
+            self,
+            Self::SlowStart
+                | Self::Bottleneck
+                | Self::SharedBottleneck
+                | Self::Policer
+                | Self::Loss
+                | Self::Mark
+        )
+    }
+}
+
 named_enum! {
     /// The sign that decided, or why none did.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

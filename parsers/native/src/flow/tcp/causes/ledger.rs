@@ -36,6 +36,14 @@ pub struct Stretch {
     pub rtt_ns: Option<i64>,
 }
 
+/// Whether causes of one kind hold a flow back all the time from `begin_ns` to `end_ns`.
+pub fn is_held_by(kind: fn(Cause) -> bool, stretches: &[Stretch], (begin_ns, end_ns): (i64, i64)) -> bool {
+    let first = stretches.partition_point(|stretch| stretch.end_ns <= begin_ns);
+    let last = stretches.partition_point(|stretch| stretch.end_ns < end_ns);
+    let during = stretches.get(first..=last.min(stretches.len().saturating_sub(1)));
+    during.is_some_and(|during| during.iter().all(|stretch| kind(stretch.cause)))
+}
+
 /// The causes of a flow of which nothing can be told but when its first data were sent.
 pub fn hidden(waits: &Waits, sign: Sign) -> Vec<Stretch> {
     let unknown = |span: &Span, cause, sign| Stretch {

@@ -4,16 +4,18 @@
 //! the sender saw them, if the capture is elsewhere. [`waits`] takes them one by one and says what the
 //! sender waited for between its data; [`path`] what the path did meanwhile. At the end
 //! [`ledger`] gives each stretch a [`Cause`], with the help of [`network`] where the congestion window
-//! was the limit, and [`bottleneck`] tells what the path is like. It is only done if the table `causes` is wanted: there is a wait for nearly every
-//! packet.
+//! was the limit, and [`bottleneck`] tells what the path is like. It is only done
+//! if a table of causes or of rounds is wanted: there is a wait for nearly every packet.
 
 mod bottleneck;
 mod cause;
+mod explained;
 mod hops;
 mod interval;
 mod ledger;
 mod moment;
 mod network;
+mod pace;
 mod path;
 mod policer;
 mod sender_clock;
@@ -24,11 +26,17 @@ mod waits;
 
 pub use bottleneck::{Bottleneck, Discipline, Untold};
 pub use cause::{Cause, Sign};
+pub use explained::ExplainedDirection;
 pub use hops::Hops;
-pub use ledger::{Stretch, hidden, ledger};
+pub use ledger::Stretch;
 use moment::{Event, Moment};
+pub use pace::Clock;
+pub use path::Lap;
 pub use view::View;
-pub use waits::Waits;
+use waits::Waits;
+
+use std::io;
+use std::sync::OnceLock;
 
 use super::{Connection, Outcome};
 use crate::packet::event::Packet;
@@ -42,17 +50,28 @@ pub struct Ledgers {
     left: usize,
     /// Packets that came after those of which anything was kept.
     pub left_out: u64,
+    /// What held each direction back, once a table needs it.
+    explained: OnceLock<io::Result<Vec<ExplainedDirection>>>,
 }
 
 impl Ledgers {
     /// Empty, for at most so many waits and laps.
     pub fn new(limit: usize) -> Self {
-        Self { flows: Vec::new(), left: limit, left_out: 0 }
+        Self { flows: Vec::new(), left: limit, left_out: 0, explained: OnceLock::new() }
     }
 
     /// What a side saw, up to the last packet of its flow; None if it sent no data.
     pub fn get(&self, flow: u32, side: Side) -> Option<&View> {
         self.flows.get(flow as usize)?.as_ref()?.get(side as usize).filter(|view| view.waits.has_data())
+    }
+
+    /// What held each direction back, by flow; `find` finds it once.
+    pub fn explained(
+        &self,
+        find: impl FnOnce() -> io::Result<Vec<ExplainedDirection>>,
+    ) -> io::Result<&[ExplainedDirection]> {
+        let found = self.explained.get_or_init(find).as_ref();
+        found.map(Vec::as_slice).map_err(|error| io::Error::new(error.kind(), error.to_string()))
     }
 
     /// Take a packet from `side` of `flow`, after its connection processed it and returned

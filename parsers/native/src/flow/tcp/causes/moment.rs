@@ -112,3 +112,8 @@ fn acknowledgement_event(tcp: &Tcp, payload: u32) -> Event {
     }
     Event::Acknowledgement { carries_data: payload > 0, echoes_mark: flags.has(TcpFlags::ECE) }
 }
+
+/// A number of bytes in 32 bits.
+pub fn saturated(bytes: i64) -> u32 {
+    bytes.clamp(0, i64::from(u32::MAX)) as u32
+}

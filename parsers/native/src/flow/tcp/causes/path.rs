@@ -1,5 +1,7 @@
 //! What the path did to a sender's data: laps of one round-trip time, and cuts of its window.
 
+use super::moment::saturated;
+use super::pace::{Clock, Pace};
 use super::{Event, Moment};
 
 /// Why a sender reduced its window.
@@ -45,9 +47,17 @@ pub struct Lap {
     pub rtt_ns: i64,
     /// Whether losses were repaired in it.
     pub is_repairing: bool,
+    /// Most data in flight after new data were sent, and by how much that may be wrong; None if none were.
+    pub flight: Option<(u32, u32)>,
+    /// What let its data go; None if there were few.
+    pub clock: Option<Clock>,
 }
 
 impl Lap {
+    pub fn start_ns(&self) -> i64 {
+        self.end_ns.saturating_sub(self.duration_ns)
+    }
+
     /// Bytes in a second.
     pub fn rate(&self) -> f64 {
         f64::from(self.bytes) * 1e9 / self.duration_ns as f64
@@ -72,6 +82,8 @@ pub struct Path {
     lap_start_ns: Option<i64>,
     lap_delivered: i64,
     lap_rtt_ns: Option<i64>,
+    lap_flight: Option<(u32, u32)>,
+    pace: Pace,
     newest: Newest,
     /// Longest round-trip time since the last cut.
     most_rtt_ns: i64,
@@ -84,6 +96,12 @@ pub struct Path {
 }
 
 impl Path {
+    /// The lap at a time.
+    pub fn lap_at(&self, time_ns: i64) -> Option<&Lap> {
+        let index = self.laps.partition_point(|lap| lap.end_ns <= time_ns);
+        self.laps.get(index).filter(|lap| lap.start_ns() <= time_ns)
+    }
+
     /// The shortest round-trip time so far.
     pub fn base_rtt_ns(&self) -> Option<i64> {
         self.base_rtt_ns
@@ -110,16 +128,25 @@ impl Path {
         match moment.event {
             Event::Acknowledgement { echoes_mark, .. } => {
                 self.is_marked |= echoes_mark;
+                self.pace.on_acknowledgement(moment.time_ns);
                 self.on_acknowledgement(moment);
             }
-            Event::Repair { is_timeout } if !self.was_repairing => {
-                self.cut(moment, if is_timeout { CutReason::Timeout } else { CutReason::Loss });
+            Event::Repair { is_timeout } => {
+                self.pace.on_repair();
+                if !self.was_repairing {
+                    self.cut(moment, if is_timeout { CutReason::Timeout } else { CutReason::Loss });
+                }
             }
-            // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
-            Event::Data { cuts_window: true, .. } if self.is_marked && !is_repairing => {
-                self.cut(moment, CutReason::Mark);
+            Event::Data { cuts_window, .. } => {
+                self.pace.on_data(moment.time_ns, moment.payload);
+                let flight = (saturated(moment.flight()), moment.flight_error);
+                self.lap_flight = self.lap_flight.max(Some(flight));
+                // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
+                if cuts_window && self.is_marked && !is_repairing {
+                    self.cut(moment, CutReason::Mark);
+                }
             }
-            _ => {}
+            Event::Other => {}
         }
         self.was_repairing = is_repairing;
     }
@@ -147,7 +174,9 @@ impl Path {
         let bytes = moment.delivered.saturating_sub(self.lap_delivered);
         let bytes = u32::try_from(bytes).unwrap_or_default();
         let is_repairing = self.is_lap_repairing;
-        self.laps.push(Lap { end_ns: moment.earliest_ns, duration_ns, bytes, rtt_ns, is_repairing });
+        let (flight, clock) = (self.lap_flight, self.pace.end_lap());
+        let end_ns = moment.earliest_ns;
+        self.laps.push(Lap { end_ns, duration_ns, bytes, rtt_ns, is_repairing, flight, clock });
         self.lap_start_ns = Some(moment.earliest_ns);
         self.begin_lap(moment);
     }
@@ -155,6 +184,7 @@ impl Path {
     fn begin_lap(&mut self, moment: &Moment) {
         self.lap_delivered = moment.delivered;
         self.lap_rtt_ns = None;
+        self.lap_flight = None;
         self.is_lap_repairing = self.was_repairing;
     }
 

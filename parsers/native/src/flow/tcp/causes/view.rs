@@ -7,13 +7,12 @@
 
 use std::collections::VecDeque;
 
+use super::moment::saturated;
 use super::sender_clock::SenderClock;
-use super::waits::saturated;
 use super::{Hops, Moment, Waits};
+use crate::flow::tcp::half_connection::AT_SENDER_NS;
 use crate::packet::seq::SeqNumber;
 
-/// The capture is at a sender that is nearer than this.
-const AT_SENDER_NS: i64 = 500_000;
 /// Data follow an acknowledgement at once if it may have taken so much longer to the sender than the
 /// fastest: a part (1/n) of the round-trip time to the sender, within these bounds.
 const JITTER_NS: (i64, i64) = (5_000_000, 15_000_000);
@@ -80,6 +79,16 @@ impl View {
     /// Whether the capture shows how far away the sender is.
     pub fn is_known(&self) -> bool {
         self.near_ns.is_some()
+    }
+
+    /// Whether the sender is that far away that its view is an estimate.
+    pub fn is_away(&self) -> bool {
+        self.near_ns.is_some_and(|ns| ns > 0)
+    }
+
+    /// When the sender saw an acknowledgement at the earliest that was captured at a time.
+    pub fn at_sender_ns(&self, time_ns: i64) -> i64 {
+        time_ns.saturating_add(self.near_ns.unwrap_or(0))
     }
 
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between

@@ -8,6 +8,7 @@
 //! - data leave without an acknowledgement after the end of a write (PSH, or a segment that is not
 //!   full; RFC 9293 section 3.9.1.2): they were written then. After another segment the sender paces.
 
+use super::moment::saturated;
 use super::path::Path;
 use super::{Event, Moment};
 
@@ -463,9 +464,4 @@ impl Waits {
             _ => self.spans.push(Span { end_ns, wait, count: 1, flight, flight_error, window }),
         }
     }
-}
-
-/// A number of bytes, for a span.
-pub fn saturated(bytes: i64) -> u32 {
-    bytes.clamp(0, i64::from(u32::MAX)) as u32
 }

@@ -25,6 +25,7 @@ use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 pub(super) use acknowledgements::FIRST_SEEN;
 use options::Options;
+pub(super) use results::AT_SENDER_NS;
 
 /// Limit of unacknowledged segments in one direction: 90 MB of full-size segments. Those beyond
 /// give no RTT sample.

@@ -10,6 +10,9 @@ use crate::flow::tcp::recovery::retransmission::SpuriousRetransmission;
 use crate::flow::tcp::recovery::upstream_loss::UpstreamLoss;
 use crate::flow::tcp::rounds::Rounds;
 
+/// A capture is at a side that is nearer than this.
+pub(in crate::flow::tcp) const AT_SENDER_NS: i64 = 500_000;
+
 impl HalfConnection {
     /// Bytes skipped and never seen.
     pub fn missing_bytes(&self) -> u64 {
@@ -161,6 +164,11 @@ impl HalfConnection {
         of_syn_ns.into_iter().chain(echoes.and_then(|echoes| echoes.shortest_ns())).min()
     }
 
+    /// Whether this side is known to be away from the capture.
+    pub fn is_far(&self) -> bool {
+        self.near_ns().is_some_and(|ns| ns >= AT_SENDER_NS)
+    }
+
     /// Whether this side repairs losses after a timeout.
     pub(in crate::flow::tcp) fn repairs_by_timeout(&self) -> bool {
         let episode = self.recovery.as_ref().and_then(|recovery| recovery.episode);
@@ -180,6 +188,11 @@ impl HalfConnection {
     /// Largest flight; None if it sent no data.
     pub fn max_flight_bytes(&self) -> Option<u32> {
         self.flight.max_bytes(self.outstanding_bytes())
+    }
+
+    /// Largest congestion window that the flight shows.
+    pub fn max_cwnd_bytes(&self) -> Option<u32> {
+        self.flight.max_cwnd(self.outstanding_bytes())
     }
 
     /// Mean flight until `end_ns` over the time with data in flight.

@@ -125,6 +125,16 @@ impl Flight {
         Some(rounds.max_flight.max(self.highest).max(saturated(outstanding)))
     }
 
+    /// Largest congestion window, as far as the flight shows it, including `outstanding`; None if lost data, which
+    /// count until they are acknowledged, made the flight larger.
+    pub fn max_cwnd(&self, outstanding: i64) -> Option<u32> {
+        let rounds = self.rounds()?;
+        let is_repairing = rounds.end_of_repair().is_some();
+        let newest = if is_repairing { 0 } else { self.highest.max(saturated(outstanding)) };
+        let most = self.max_bytes(outstanding)?;
+        Some(rounds.max_unrepaired.max(newest)).filter(|&flight| flight == most)
+    }
+
     /// Mean flight until `end_ns` over the time with data in flight, while `outstanding` is still
     /// there. None if no time passed.
     pub fn mean_bytes(&self, outstanding: i64, end_ns: i64) -> Option<f64> {

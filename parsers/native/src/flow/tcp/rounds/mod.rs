@@ -106,6 +106,12 @@ impl Round {
             None => Some(self.flight),
         }
     }
+
+    /// The congestion window at least. Lost data are in the flight until they are acknowledged, so that it may be
+    /// above a window that a recovery made smaller.
+    pub fn least_cwnd(&self) -> Option<u32> {
+        self.repair.map_or(Some(self.flight), |_| self.cwnd())
+    }
 }
 
 /// A period of retransmissions.
@@ -157,8 +163,8 @@ pub struct Rounds {
     last_flight: u32,
     pub count: u32,
     pub max_flight: u32,
-    /// Largest flight of rounds that show the window; 0 if there was none.
-    max_cwnd: u32,
+    /// Largest flight while nothing was repaired.
+    pub max_unrepaired: u32,
     /// Data segments without RTT sample; a saturated count is a lower bound.
     pub unwatched: u32,
     /// Payload of the newest data at the end of the last round, saturated.
@@ -180,15 +186,10 @@ impl Rounds {
             last_flight: 0,
             count: 0,
             max_flight: 0,
-            max_cwnd: 0,
+            max_unrepaired: 0,
             unwatched: 0,
             last_payload: 0,
         }
-    }
-
-    /// Largest flight of rounds that show the window.
-    pub fn max_cwnd(&self) -> Option<u32> {
-        (self.max_cwnd > 0).then_some(self.max_cwnd)
     }
 
     /// When the flight first stopped growing as in slow start, in ns since the first data, and the
@@ -253,11 +254,11 @@ impl Rounds {
         };
         self.count = self.count.saturating_add(1);
         self.max_flight = self.max_flight.max(round.flight);
-        if repair.is_none()
-            && let Some(cwnd) = round.cwnd()
-        {
-            self.max_cwnd = self.max_cwnd.max(cwnd);
-            self.grow(cwnd);
+        if repair.is_none() {
+            self.max_unrepaired = self.max_unrepaired.max(round.flight);
+            if let Some(cwnd) = round.cwnd() {
+                self.grow(cwnd);
+            }
         }
         self.busy_ns = self.busy_ns.saturating_add(round.duration_ns);
         if is_repaired {
@@ -301,6 +302,9 @@ impl Rounds {
         if before.is_some() {
             // A timeout in a recovery that stalled.
             self.end_episode(time_ns);
+        }
+        if before.is_none() {
+            self.max_unrepaired = self.max_unrepaired.max(flight);
         }
         self.leave_slow_start(flight, time_ns);
         let repairs = self.repairs.get_or_insert_default();
