@@ -89,8 +89,8 @@ class Seen:
     """What a trace shows of the windows of a direction that the path limited."""
 
     rounds: Sequence[Mapping[str, Any]]
-    """`OF_ROUNDS`, and `cwnd_bytes` where the window, or a pace, limited the flight; `cause` is what limited it when
-    the round began."""
+    """`OF_ROUNDS`, and `cwnd_bytes` where the window, or a pace, limited the flight; `cause` is what limited it
+    when the round began."""
     segment_bytes: float
     segments_per_ack: float
     has_ecn: bool
