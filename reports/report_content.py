@@ -93,7 +93,7 @@ def prepare(
                     results.table("cause_sums"),
                     shown,
                     results.table("bottlenecks"),
-                    results.congestion_controls,
+                    results.named_controls,
                 )
             )
         },

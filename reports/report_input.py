@@ -40,7 +40,7 @@ class ReportInput:
     rtt_quantiles: pl.DataFrame | None = None
     sequence: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None
-    congestion_controls: pl.DataFrame | None = None
+    named_controls: pl.DataFrame | None = None
     """The congestion control of each direction with data, as `why` has it; None if it was not looked for."""
     predicted_windows: pl.DataFrame | None = None
     """Observed windows of drawn directions, and those that the best two candidates predict."""

@@ -48,7 +48,7 @@ _DERIVED: Final = {
         "tile": "string",
     },
     "link_bins": LINK_BINS,
-    "congestion_controls": {
+    "named_controls": {
         "flow": "uint32",
         "direction": "string",
         "congestion_control": "string",
@@ -171,7 +171,7 @@ def load(folder: str) -> tuple[Results, str]:
         rtt_quantiles=frames.pop("rtt_quantiles", None),
         sequence=frames.pop("sequence", None),
         link_bins=frames.pop("link_bins", None),
-        congestion_controls=frames.pop("congestion_controls", None),
+        named_controls=frames.pop("named_controls", None),
         predicted_windows=frames.pop("predicted_windows", None),
         loss_course=frames.pop("loss_course", None),
         first_losses=frames.pop("first_losses", None),

@@ -157,12 +157,12 @@ def _tiles(report: Report) -> Iterator[str]:
     for figure in figures:
         if figure.graph is not None:
             for key, tile in reversed(list(keyed_tiles(figure.key, figure.graph))):
-                yield _data(key, tile.tile)
+                yield _data(key, tile.tile, "application/x-deflate")
 
 
-def _data(key: str, content: str) -> str:
+def _data(key: str, content: str, form: str = "application/gzip") -> str:
     """Return compressed data in base64 as a block that browsers neither run nor show."""
-    return f'<script type="application/gzip" id="{_text(key)}">{content}</script>'
+    return f'<script type="{form}" id="{_text(key)}">{content}</script>'
 
 
 def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:

@@ -12,7 +12,15 @@ from tfrctrace.trace.passes import TableName
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
-NOT_OF_PASS = {"packets", "replay", "one_step", "closed_loop", "groups", "group_buckets"}
+NOT_OF_PASS = {
+    "packets",
+    "congestion_controls",
+    "replay",
+    "one_step",
+    "closed_loop",
+    "groups",
+    "group_buckets",
+}
 
 
 def test_every_table_of_the_core_has_a_name_in_python() -> None:

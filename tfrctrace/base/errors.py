@@ -4,6 +4,7 @@
     ├── InputError          none of the inputs could be read; `problems` has the facts of each
     ├── FilterError         a capture filter that libpcap rejects
     ├── UsageError          an invalid argument or combination of arguments (also a ValueError)
+    │   ├── NoArrivalsError what was received is asked of a trace that shows no arrival
     │   └── ReadOnceError   standard input was read without collecting what is needed now
     ├── OutputError         a result could not be written (also an OSError)
     │   └── SpoolError      what does not fit into memory could not be written

@@ -225,9 +225,9 @@ class Passes:
     ) -> PassResult:
         """Return a reading whose round-trip times and rounds, and whose causes, are those of some flows.
 
-        If a trace could not be read before, they are those of all flows. `graphed` are the flows with a
-        time-sequence graph, and whether of the direction `fwd`. Only the bins of `bin_ns` are kept, which are
-        of all flows.
+        If a trace could not be read before, they are those of all flows. Rounds show windows and paces of
+        flows that are explained, too. `graphed` are the flows with a time-sequence graph, and whether of the
+        direction `fwd`. Only the bins of `bin_ns` are kept, which are of all flows.
         """
         before = self._any_reading()
         self._refuse_second_reading(" and ".join(sorted(tables)))

@@ -179,7 +179,12 @@ def test_older_releases_print_the_same(release: str, newest_form: Path) -> None:
     assert ours.keys() == expected.keys()
     has_options = release in ("3.22", "3.30")
     of_options = {"source", "ts_rtt_samples", "ts_rtt_min_ms", "ts_rtt_mean_ms", "ts_rtt_max_ms"}
-    of_options |= {"receive_window_min_bytes", "receive_window_max_bytes", "max_flight_bytes"}
+    of_options |= {
+        "receive_window_min_bytes",
+        "receive_window_max_bytes",
+        "max_flight_bytes",
+        "cwnd_max_bytes",
+    }
     of_options |= {
         "fast_retransmissions",
         "sack_retransmissions",

@@ -55,7 +55,7 @@ def test_a_report_names_the_congestion_control_and_saved_results_keep_it(tmp_pat
     for found in (results, load(str(tmp_path / "saved"))[0]):
         said = text(section(build_report(found, title="t"), "why").paragraphs[0])
         assert "Its congestion control behaves like scalable: " in said
-    sums, controls = results.table("cause_sums"), results.congestion_controls
+    sums, controls = results.table("cause_sums"), results.named_controls
     directions = flow_causes(rows_of_causes(sums, results.flows, controls=controls))
     (names,) = [one.values for one in ledger(list(directions)) if one.name == "congestion_control"]
     assert names == ("scalable",)

@@ -89,7 +89,7 @@ class Seen:
     """What a trace shows of the windows of a direction that the path limited."""
 
     rounds: Sequence[Mapping[str, Any]]
-    """`OF_ROUNDS`, and `cwnd_bytes` where the window, or a pace, limited the flight; `cause` is what limited it
+    """`OF_ROUNDS`, `cwnd_bytes` where the window, or a pace, limited the flight, and `cause`: what limited it
     when the round began."""
     segment_bytes: float
     segments_per_ack: float
