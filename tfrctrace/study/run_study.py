@@ -21,7 +21,7 @@ from tfrctrace.study.results.judge import judge
 from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.study.run_record import study_record, study_tasks
 from tfrctrace.study.saved_runs import runs_of, values_of
-from tfrctrace.trace.labels import parse_rule
+from tfrctrace.trace.labels import UNUSED, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -168,7 +168,10 @@ def perform(
     series = sorted(drawn | measured_series)
     tasks = study_tasks(runs, study.measure, series)
     measured = measure_runs(tasks, workers=workers, store=cache, force=force, progress=progress)
-    problems += merge_problems(measured, needed_once=True)
+    # the rows of a study that judges say which scenarios, and so which labels, have no run
+    known = set() if study.judging is None else {UNUSED}
+    of_runs = merge_problems(measured, needed_once=True)
+    problems += [problem for problem in of_runs if problem["kind"] not in known]
     records = list(map(study_record, measured.records))
     if study.judging is not None:
         records, of_other_places = without_wrong_places(runs, records, study.judging)

@@ -279,6 +279,8 @@ def test_a_run_of_another_study_is_not_judged(perform_study, tmp_path, study_fol
     done = perform_study("bcp133", "--runs", tmp_path / "runs", "-o", tmp_path / "results")
     assert done.status == 3
     assert "is not of `alone`: it has 0 flows `newcomer`, not 1, so it is left out" in done.err
+    # rows say which scenarios were not run
+    assert "fits no flow" not in done.err
 
 
 def test_groups_that_competed_are_noted(run_in, tmp_path):
