@@ -332,8 +332,17 @@ def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _
         rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         link_bins=_link_bins(trace, samples),
         loss_course=loss_course_of(flows, losses, is_one),
-        first_losses=first_losses(losses) if is_numbered else None,
+        first_losses=first_losses(_of_shown_flows(losses, flows)) if is_numbered else None,
     )
+
+
+def _of_shown_flows(losses: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of the flows that a page shows."""
+    from tfrctrace.reports.conversations import largest_flows
+    from tfrctrace.reports.report_content import MOST_FLOWS
+
+    shown = largest_flows(flows, MOST_FLOWS)["flow"]
+    return losses.filter(losses["flow"].is_in(shown.implode()))
 
 
 def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:

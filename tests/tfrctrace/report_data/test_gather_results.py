@@ -24,6 +24,17 @@ def test_results_have_the_rounds_of_the_direction_with_most_data_alone() -> None
     assert own.height == flows.filter(pl.col("flow") == largest["flow"][0])["rounds"].max()
 
 
+def test_frames_of_losses_are_those_of_flows_that_a_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace may have a million flows with losses."""
+    monkeypatch.setattr("tfrctrace.reports.report_content.MOST_FLOWS", 1)
+    trace = tfrctrace.open(TWO_FLOWS)
+    totals = trace.flows.group_by("flow").agg(pl.col("wire_bytes").sum()).sort("wire_bytes")
+    shown = trace.results().first_losses
+    assert shown is not None
+    assert trace.losses["flow"].n_unique() > 1
+    assert set(shown["flow"]) == {totals["flow"][-1]}
+
+
 @pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 def test_rounds_beyond_the_limit_are_named_on_the_page() -> None:
     results = tfrctrace.open(TWO_FLOWS, max_samples=20).results()
