@@ -63,13 +63,11 @@ def group_metrics(groups: Groups, names: Sequence[str] = ()) -> pl.DataFrame:
 
     frames = []
     for name in names or USUAL:
-        found = _jain(groups) if name == JAIN else values_by_interval(groups, GroupQuantity(GroupTerm(name)))
+        quantity = GroupQuantity(GroupTerm(name))
+        found = _jain(groups).lazy() if name == JAIN else values_by_interval(groups, quantity)
         unit = UNITS.get(name, "")
-        frames.append(
-            found.drop_nulls("value").select(
-                pl.lit(name).alias("metric"), pl.lit(unit).alias("unit"), *COLUMNS[2:]
-            )
-        )
+        columns = (pl.lit(name).alias("metric"), pl.lit(unit).alias("unit"), *COLUMNS[2:])
+        frames.append(found.drop_nulls("value").select(columns).collect())
     order = {name: place for place, name in enumerate(names or USUAL)}
     return pl.concat(frames).sort(
         pl.col("metric").replace_strict(order), "start_ns", "group", "direction", nulls_last=True

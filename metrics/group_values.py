@@ -67,12 +67,7 @@ class GroupQuantity:
         return self.over is None and (self.term.name in SUMS or UNITS.get(self.term.name) == "bit/s")
 
 
-def values_by_interval(groups: Groups, quantity: GroupQuantity) -> pl.DataFrame:
-    """Return what `lazy_values` finds."""
-    return lazy_values(groups, quantity).collect()
-
-
-def lazy_values(groups: Groups, quantity: GroupQuantity) -> pl.LazyFrame:
+def values_by_interval(groups: Groups, quantity: GroupQuantity) -> pl.LazyFrame:
     """Return a query for the value of each interval in which a group has packets, and `n`.
 
     The columns are `group`, `start_ns`, `end_ns`, `direction` (null if both are together), `value` and `n`.

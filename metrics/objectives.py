@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.base.signs import SIGNS
-from tfrctrace.metrics.group_values import lazy_values
+from tfrctrace.metrics.group_values import values_by_interval
 from tfrctrace.metrics.results.verdict import Outcome, Stretch
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def judge_objective(
 
 def judged_intervals(objective: Objective, groups: Groups, extent: Extent) -> pl.DataFrame:
     """Return the verdict of each interval with packets, with the columns of `ObjectiveResult.intervals`."""
-    values = lazy_values(groups, objective.quantity)
+    values = values_by_interval(groups, objective.quantity)
     judged = values.with_columns(verdict=verdicts(objective, extent, groups.grouping.every_ns))
     return _worst_direction(objective, judged).collect()
 

@@ -55,7 +55,7 @@ TEXT_ROWS: Final = 2_048
 """Rows that are text at one time, a few megabytes: more would not be faster."""
 
 FRAME_ROWS: Final = 4_096
-"""Rows of one frame of several, 11 MB with all columns of flows."""
+"""Rows of one frame of several, 5 MB with all columns of flows."""
 
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
