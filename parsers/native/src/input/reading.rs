@@ -268,13 +268,14 @@ impl Reading {
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
-        let (steps_before, latest_ns) = (self.counted.time_order.back.count, self.counted.end_ns);
-        self.counted.count(batch, self.numbered_after);
+        let steps_before = self.counted.time_order.back.count;
+        let longest_ns = self.counted.count(batch, self.numbered_after);
         if self.counted.time_order.back.count > steps_before {
-            batch.note_step_back(latest_ns);
+            batch.note_step_back(self.counted.end_ns);
         }
+        self.counted.extend_time(batch);
         if self.is_capture() {
-            self.clocks.watch(batch, self.numbered_after);
+            self.clocks.watch(batch, longest_ns, self.numbered_after);
         }
         filled
     }

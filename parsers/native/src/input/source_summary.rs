@@ -85,11 +85,12 @@ impl SourceSummary {
     }
 
     /// Count packets, which are numbered behind `numbered_after` others of the trace: where something is found
-    /// is said by the source's own numbers.
-    pub fn count(&mut self, batch: &Batch, numbered_after: u64) {
+    /// is said by the source's own numbers. Returns the longest time from one packet to the next,
+    /// as [`TimeOrder::check`] has it.
+    pub fn count(&mut self, batch: &Batch, numbered_after: u64) -> u64 {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
-        let (mut start_ns, mut end_ns, mut order) = (self.start_ns, self.end_ns, self.time_order);
+        let (mut order, mut longest_ns) = (self.time_order, 0);
         // The interface of the previous packets.
         let (mut interface, mut in_a_row) = (0, 0);
         for item in batch.items() {
@@ -110,9 +111,7 @@ impl SourceSummary {
                     (packet.number, packet.time_ns, packet.interface)
                 }
             };
-            order.check(number - numbered_after, time_ns);
-            start_ns = start_ns.min(time_ns);
-            end_ns = end_ns.max(time_ns);
+            longest_ns = order.check(number - numbered_after, time_ns).max(longest_ns);
             if came_from != interface {
                 self.count_interface(interface, std::mem::take(&mut in_a_row));
                 interface = came_from;
@@ -120,11 +119,19 @@ impl SourceSummary {
             in_a_row += 1;
         }
         self.count_interface(interface, in_a_row);
-        (self.start_ns, self.end_ns, self.time_order) = (start_ns, end_ns, order);
+        self.time_order = order;
         self.packets += batch.len() as u64;
         self.wire_bytes += wire_bytes;
         self.captured_bytes += captured_bytes;
         self.tcp_packets += plain_segments;
+        longest_ns
+    }
+
+    /// Extend the time of the source by that of a batch.
+    pub fn extend_time(&mut self, batch: &Batch) {
+        if let Some((start_ns, end_ns)) = batch.times_ns() {
+            (self.start_ns, self.end_ns) = (self.start_ns.min(start_ns), self.end_ns.max(end_ns));
+        }
     }
 
     /// Add the reader's counts to those of following flows.

@@ -35,14 +35,18 @@ pub struct TimeOrder {
 }
 
 impl TimeOrder {
-    /// Compare the time of packet `number` with its predecessor's.
+    /// Compare the time of packet `number` with its predecessor's; returns how much later it is, and more than
+    /// [`MOST_IDLE_NS`] if it is earlier.
     #[inline(always)]
-    pub fn check(&mut self, number: u64, time_ns: i64) {
+    pub fn check(&mut self, number: u64, time_ns: i64) -> u64 {
         let previous_ns = self.previous_ns.unwrap_or(time_ns);
         self.previous_ns = Some(time_ns);
-        if time_ns < previous_ns || time_ns.wrapping_sub(previous_ns).cast_unsigned() > MOST_IDLE_NS {
+        let passed_ns = time_ns.wrapping_sub(previous_ns).cast_unsigned();
+        if time_ns < previous_ns || passed_ns > MOST_IDLE_NS {
             self.add(number, previous_ns, time_ns);
+            return u64::MAX;
         }
+        passed_ns
     }
 
     #[cold]
@@ -58,7 +62,9 @@ mod tests {
 
     fn order_of(times: &[i64]) -> TimeOrder {
         let mut order = TimeOrder::default();
-        (1..).zip(times).for_each(|(number, &time_ns)| order.check(number, time_ns));
+        (1..).zip(times).for_each(|(number, &time_ns)| {
+            order.check(number, time_ns);
+        });
         order
     }
 

@@ -161,11 +161,15 @@ impl Batch {
             let times = || self.items().map(Item::time_ns);
             return times().min().zip(times().max());
         }
-        let first = self.items().next()?.time_ns();
+        Some((self.items().next()?.time_ns(), self.last_time_ns()?))
+    }
+
+    /// Time of the last packet.
+    pub fn last_time_ns(&self) -> Option<i64> {
         let last = self.segments[..self.length].last()?;
         let others = self.others.get(..self.others_length).unwrap_or_default();
         let other = others.last().filter(|_| last.number == PLACEHOLDER);
-        Some((first, other.map_or(last.time_ns, |packet| packet.time_ns)))
+        Some(other.map_or(last.time_ns, |packet| packet.time_ns))
     }
 
     /// The packets in their order.
