@@ -59,7 +59,12 @@ _PROFILE: Final = Column(
     "profile", "string", "", "TFRC variant: `rfc5348`, `rfc3448`, `ns2` or `linux`", "not TFRC"
 )
 
+_OF_DIRECTION: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+)
 _ENDS: Final = (
+    *_OF_DIRECTION,
     Column("src", "string", "", "address of the sender"),
     Column("src_port", "uint32", "", "port of the sender"),
     Column("dst", "string", "", "address of the receiver"),
@@ -67,8 +72,6 @@ _ENDS: Final = (
 )
 
 _OF_REPLAY: Final = (
-    Column("flow", "uint32", "", "number of the conversation"),
-    Column("direction", "string", "", "direction of the data"),
     *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `mtfrc`, ... or `module:Class`"),
     _PROFILE,
@@ -91,8 +94,6 @@ _BESIDE_REPLAY: Final = (
 )
 
 _ONE_STEP: Final = (
-    Column("flow", "uint32", "", "number of the conversation"),
-    Column("direction", "string", "", "direction of the data"),
     *_ENDS,
     Column("algorithm", "string", "", "window algorithm: `newreno`, `cubic`, ... or `module:Class`"),
     Column("time_ns", "int64", "ns", "end of the round that shows the window", "lacking has the reason"),
@@ -124,8 +125,6 @@ _ONE_STEP: Final = (
 )
 
 _CLOSED_LOOP: Final = (
-    Column("flow", "uint32", "", "number of the conversation that the algorithm replaced"),
-    Column("direction", "string", "", "direction of the data"),
     *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `newreno`, ... or `module:Class`"),
     _PROFILE,
@@ -179,8 +178,7 @@ _CLOSED_LOOP: Final = (
 )
 
 _CONGESTION_CONTROLS: Final = (
-    Column("flow", "uint32", "", "number of the flow"),
-    Column("direction", "string", "", "direction of the data"),
+    *_OF_DIRECTION,
     Column(
         "candidate",
         "string",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+OF_DIRECTION: Final = ("flow", "direction", "src", "src_port", "dst", "dst_port")
+"""Columns that identify a direction of a flow, in each table of replays."""
 
 Flow = TypeVar("Flow", bound="FlowDirection")
 Run = TypeVar("Run", bound="AlgorithmRun")

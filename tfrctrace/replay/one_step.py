@@ -6,14 +6,17 @@ The predictor is that of the naming (`naming/predict.py`), by single rounds. Wha
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.parts import parts_by_flows
 from tfrctrace.metrics.results.one_step import Agreement, ObservedFlow, OneStepRun, OneSteps
-from tfrctrace.metrics.results.replay import NotReplayable, ReplayHead
+from tfrctrace.metrics.results.replay import OF_DIRECTION, NotReplayable, ReplayHead
+from tfrctrace.replay.lacking import lacking_frame
 from tfrctrace.replay.naming.answer import LEAST_CUTS, LEAST_ROUNDS, likeliest
 from tfrctrace.replay.naming.candidates import candidates_of
 from tfrctrace.replay.naming.observations import Cut, Growth, Settled, SlowStart, at, shows_window
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.metrics.results.replay import FlowDirection
     from tfrctrace.replay.algorithms import Algorithm
     from tfrctrace.replay.naming.observations import Observation
     from tfrctrace.replay.naming.of_trace import Seen
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from tfrctrace.trace.tables import Tables
 
     Decision = tuple[SlowStart | Growth | Cut, Prediction]
+    Repair = tuple[int, int | None]
+    Repairs = defaultdict[tuple[int, str], list[Repair]]
 
 NOTE: Final = (
     "open loop of window algorithms: each decision is predicted from the window and the round-trip times "
@@ -61,11 +65,7 @@ _SERIES: Final = (
     "observed_bytes",
     "deviation_segments",
 )
-_OF_DIRECTIONS: Final = (
-    *("flow", "direction", "src", "src_port", "dst", "dst_port"),
-    "transport",
-    "data_packets",
-)
+_OF_FLOWS: Final = (*OF_DIRECTION, "transport", "data_packets")
 
 _NOT_TCP: Final = ("it is not TCP: it has no congestion window", "`--algorithm tfrc` replays it")
 _NO_ROUNDS: Final = (
@@ -106,13 +106,13 @@ def one_steps(
     }
     wanted = {
         (row["flow"], row["direction"]): row
-        for row in trace.table("flows").rows(_OF_DIRECTIONS)
+        for row in trace.table("flows").rows(_OF_FLOWS)
         if (row["data_packets"] or 0) >= max(least_packets, 1) and (flows is None or row["flow"] in flows)
     }
     frames = (trace.table("rounds").frames(OF_ROUNDS), trace.table("causes").frames(OF_STRETCHES))
-    repairs = _Repairs(trace)
+    repairs = _repairs(trace, directions.reasons.filter("is_seen"))
     found = {
-        key: _of_direction(wanted[key], repairs.added_to(seen, key), algorithms, reasons[key])
+        key: _of_direction(wanted[key], _with_rtts(seen, repairs[key]), algorithms, reasons[key])
         for key, seen in seen_directions(*frames, directions)
         if key in wanted and reasons[key] != MARKS
     }
@@ -128,34 +128,39 @@ def one_steps(
     return OneStepReplay(frame=_frame(results, algorithms), results=results)
 
 
-class _Repairs:
-    """When directions repaired losses, and the round-trip times until then."""
+def _repairs(trace: Tables, looked_at: pl.DataFrame) -> Repairs:
+    """Return when each direction repaired losses, and the last round-trip time before, in order of time."""
+    import polars as pl
 
-    def __init__(self, trace: Tables) -> None:
-        keys = ("flow", "direction")
-        rtts = trace.table("rtt").frame((*keys, "time_ns", "rtt_ns", "method"))
-        of_acknowledgements = rtts.filter(rtts["method"] == "ack").sort("time_ns", maintain_order=True)
-        self._rtts = of_acknowledgements.partition_by(keys, as_dict=True, maintain_order=True)
-        losses = trace.table("losses").frame((*keys, "time_ns")).sort("time_ns", maintain_order=True)
-        self._losses = losses.partition_by(keys, as_dict=True, maintain_order=True)
+    keys = ("flow", "direction")
+    losses = trace.table("losses").frame((*keys, "time_ns")).join(looked_at, on=keys, how="semi")
+    rtts = pl.concat(
+        [
+            frame.filter(method="ack").join(losses, on=keys, how="semi").drop("method")
+            for frame in trace.table("rtt").frames((*keys, "time_ns", "rtt_ns", "method"))
+        ]
+    )
+    before = losses.sort("time_ns").join_asof(
+        rtts.sort("time_ns", maintain_order=True), on="time_ns", by=keys, check_sortedness=False
+    )
+    found: Repairs = defaultdict(list)
+    for flow, direction, time_ns, rtt_ns in before.iter_rows():
+        found[flow, direction].append((time_ns, rtt_ns))
+    return found
 
-    def added_to(self, seen: Seen, key: tuple[int, str]) -> Seen:
-        """Return what is seen of a direction with `rtt_before_repair_s` of the rounds that have a repair."""
-        import numpy as np
 
-        if key not in self._rtts or key not in self._losses:
-            return seen
-        times, values = (self._rtts[key][name].to_numpy() for name in ("time_ns", "rtt_ns"))
-        repairs = self._losses[key]["time_ns"].to_numpy()
+def _with_rtts(seen: Seen, repairs: Sequence[Repair]) -> Seen:
+    """Return what is seen of a direction with `rtt_before_repair_s` of the rounds that have a repair."""
 
-        def with_rtt(row: Mapping[str, Any]) -> Mapping[str, Any]:
-            repair = int(np.searchsorted(repairs, row["time_ns"]))
-            if repair == len(repairs) or repairs[repair] > at(row).time_ns:
-                return row
-            before = int(np.searchsorted(times, repairs[repair], "right")) - 1
-            return row if before < 0 else {**row, "rtt_before_repair_s": values[before] / 1e9}
+    def with_rtt(row: Mapping[str, Any]) -> Mapping[str, Any]:
+        place = bisect_left(repairs, row["time_ns"], key=itemgetter(0))
+        if place == len(repairs):
+            return row
+        time_ns, rtt_ns = repairs[place]
+        is_known = rtt_ns is not None and time_ns <= at(row).time_ns
+        return {**row, "rtt_before_repair_s": rtt_ns / 1e9} if is_known else row
 
-        return replace(seen, rounds=list(map(with_rtt, seen.rounds)))
+    return replace(seen, rounds=list(map(with_rtt, seen.rounds)))
 
 
 def _of_direction(
@@ -236,30 +241,17 @@ def _frame(results: OneSteps, algorithms: Sequence[Algorithm]) -> pl.DataFrame:
     from tfrctrace.parsers.schema import polars_schema
 
     schema = polars_schema("one_step")
-    ends = ("flow", "direction", "src", "src_port", "dst", "dst_port")
+    names = [{"algorithm": one.name} for one in algorithms]
 
-    def of(flow: FlowDirection, algorithm: str, columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-        own = {name: getattr(flow, name) for name in ends}
-        height = len(next(iter(columns.values())))
-        constants = {name: [value] * height for name, value in {**own, "algorithm": algorithm}.items()}
-        every = {name: [None] * height for name in schema} | constants | dict(columns)
-        return pl.DataFrame(every, schema=schema)
+    def decisions(run: OneStepRun) -> pl.DataFrame:
+        own = {name: getattr(run, name) for name in (*OF_DIRECTION, "algorithm")}
+        return pl.DataFrame({**own, **run.series, "lacking": None}, schema=schema)
 
-    return pl.concat(
-        [
-            pl.DataFrame(schema=schema),
-            *(of(run, run.algorithm, run.series) for run in results.replays),
-            *(
-                of(one, algorithm.name, {"lacking": [f"{one.what}; {one.hint}"]})
-                for one in results.lacking
-                for algorithm in algorithms
-            ),
-        ]
-    )
+    return pl.concat([*map(decisions, results.replays), lacking_frame("one_step", results.lacking, names)])
 
 
 def _ends(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: facts[name] for name in ("flow", "direction", "src", "src_port", "dst", "dst_port")}
+    return {name: facts[name] for name in OF_DIRECTION}
 
 
 def _unseen(facts: Mapping[str, Any], reasons: Mapping[tuple[int, str], str | None]) -> NotReplayable:

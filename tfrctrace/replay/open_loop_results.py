@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.results.open_loop import OpenLoopRun, RecordedFlow
+from tfrctrace.metrics.results.replay import OF_DIRECTION
 from tfrctrace.replay.column_arrays import floats
 from tfrctrace.replay.open_loop import FlowReplay
 
@@ -18,18 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.open_loop import OpenLoop, OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
 
-KEY: Final = (
-    "flow",
-    "direction",
-    "src",
-    "src_port",
-    "dst",
-    "dst_port",
-    "algorithm",
-    "profile",
-    "reports",
-    "rtt_scale",
-)
+KEY: Final = (*OF_DIRECTION, "algorithm", "profile", "reports", "rtt_scale")
 
 SERIES: Final = (
     "time_ns",

@@ -11,7 +11,7 @@ from tfrctrace.metrics.results.closed_loop import (
     InferredBottleneck,
     ReplacedFlow,
 )
-from tfrctrace.metrics.results.replay import ReplayHead
+from tfrctrace.metrics.results.replay import OF_DIRECTION, ReplayHead
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.recordings.recording import Recording
 
-KEY: Final = ("flow", "direction", "src", "src_port", "dst", "dst_port", "algorithm", "profile")
+KEY: Final = (*OF_DIRECTION, "algorithm", "profile")
 
 
 def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:

@@ -11,6 +11,7 @@ from tfrctrace.replay.closed_loop.fluid import Other, simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
 from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.path import Path
+from tfrctrace.replay.lacking import lacking_frame
 from tfrctrace.replay.tfrc import Tfrc
 
 if TYPE_CHECKING:
@@ -104,36 +105,16 @@ def closed_loops(
             key = (found.recording.flow, found.recording.direction, *ends, name, profile)
             rows = [(*key, *_row(one, found.recording.start_ns), None) for one in rounds]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
+    names = [
+        *({"algorithm": one.variant, "profile": one.profile} for one in wanted.tfrc),
+        *({"algorithm": one.name, "profile": None} for one in wanted.controllers),
+    ]
     return ClosedLoops(
-        frame=pl.concat([*frames, _refused(lacking, wanted)]),
+        frame=pl.concat([*frames, lacking_frame("closed_loop", lacking, names)]),
         flows=tuple(flows),
         lacking=tuple(lacking),
         notes=(REACTING if competitors else NOTE, *([TOGETHER] if together else [])),
     )
-
-
-def _refused(lacking: Iterable[NotReplayable], wanted: Selection) -> pl.DataFrame:
-    """Return a row without numbers for each algorithm and flow without a bottleneck, with the reason."""
-    import polars as pl
-
-    from tfrctrace.parsers.schema import polars_schema
-
-    schema = polars_schema("closed_loop")
-    names = [
-        *((one.variant, one.profile) for one in wanted.tfrc),
-        *((one.name, None) for one in wanted.controllers),
-    ]
-    rows = [
-        {
-            **{end: getattr(one, end) for end in ("flow", "direction", "src", "src_port", "dst", "dst_port")},
-            "algorithm": name,
-            "profile": profile,
-            "lacking": f"{one.what}; {one.hint}",
-        }
-        for one in lacking
-        for name, profile in names
-    ]
-    return pl.DataFrame(rows, schema=schema)
 
 
 def _modelled(

@@ -13,11 +13,10 @@ from tfrctrace.replay.naming.observations import Cut
 from tfrctrace.replay.naming.predict import smooth_log_likelihoods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
 
-    from tfrctrace.replay.naming.candidates import Candidate
     from tfrctrace.replay.naming.observations import Observation
     from tfrctrace.replay.naming.of_trace import Directions, Named
 
@@ -33,9 +32,7 @@ class Parameter(NamedTuple):
     high: float | None = None
 
 
-def candidates_frame(
-    directions: Directions, every_named: Iterable[Named], own: Sequence[Candidate] = ()
-) -> pl.DataFrame:
+def candidates_frame(directions: Directions, every_named: Iterable[Named]) -> pl.DataFrame:
     """Return a row for each candidate of a direction, the likeliest first; one row if none could be tried."""
     import polars as pl
 
@@ -43,7 +40,7 @@ def candidates_frame(
 
     schema = polars_schema("congestion_controls")
     keys = ("flow", "direction")
-    rows = [(*named.key, *row) for named in every_named for row in _rows(named, own)]
+    rows = [(*named.key, *row) for named in every_named for row in _rows(named)]
     found = pl.DataFrame(rows, schema=schema, orient="row")
     others = directions.reasons.join(found, on=keys, how="anti").select(
         *keys, congestion_control_reason="reason"
@@ -54,7 +51,7 @@ def candidates_frame(
     return told.join(places, on=keys, maintain_order="left").sort("place", maintain_order=True).drop("place")
 
 
-def _rows(named: Named, own: Sequence[Candidate]) -> Iterator[tuple[Any, ...]]:
+def _rows(named: Named) -> Iterator[tuple[Any, ...]]:
     """Give the columns of each candidate after its direction."""
     found = named.answer
     answer = ("|".join(found.names) or None, found.reason)
@@ -64,7 +61,7 @@ def _rows(named: Named, own: Sequence[Candidate]) -> Iterator[tuple[Any, ...]]:
         return
     observed = named.seen.observed()
     made = predicted_by(
-        possible_candidates(own, has_ecn=named.seen.has_ecn),
+        possible_candidates(has_ecn=named.seen.has_ecn),
         observed,
         named.seen.start,
         named.seen.segments_per_ack,
