@@ -17,6 +17,7 @@ from tfrctrace.metrics.parts import parts_by_flows
 from tfrctrace.metrics.results.one_step import Agreement, ObservedFlow, OneStepRun, OneSteps
 from tfrctrace.metrics.results.replay import OF_DIRECTION, NotReplayable, ReplayHead
 from tfrctrace.replay.lacking import lacking_frame
+from tfrctrace.replay.logged_windows import logged_directions
 from tfrctrace.replay.naming.answer import LEAST_CUTS, LEAST_ROUNDS, likeliest
 from tfrctrace.replay.naming.candidates import candidates_of
 from tfrctrace.replay.naming.observations import Cut, Growth, Settled, SlowStart, at, shows_window
@@ -70,7 +71,8 @@ _OF_FLOWS: Final = (*OF_DIRECTION, "transport", "data_packets")
 _NOT_TCP: Final = ("it is not TCP: it has no congestion window", "`--algorithm tfrc` replays it")
 _NO_ROUNDS: Final = (
     "the trace does not show its window: it is simulated, or shows no acknowledgements or no round trip",
-    "a capture at the sender with both directions does; `--loop closed` needs no window",
+    "a capture at the sender with both directions does, or the `cwnd_` that an agent of ns-2 logs, given "
+    "beside its trace; `--loop closed` needs no window",
 )
 _LACKS: Final[Mapping[str, tuple[str, str]]] = {
     NOT_AT_SENDER: (
@@ -97,7 +99,7 @@ def one_steps(
     trace: Tables, algorithms: Sequence[Algorithm], *, flows: Collection[int] | None, least_packets: int
 ) -> OneStepReplay:
     """Predict the decisions of each direction with data, or say why its window does not show."""
-    trace.read("flows", "rtt", "losses", *OF_CONTROLS)
+    trace.read("flows", "rtt", "losses", "variables", *OF_CONTROLS)
     parts = parts_by_flows(trace.table("cause_sums").frames(), trace.table("flows").frames(OF_FLOWS))
     directions = directions_of(parts, with_others=True)
     reasons = {
@@ -115,6 +117,11 @@ def one_steps(
         key: _of_direction(wanted[key], _with_rtts(seen, repairs[key]), algorithms, reasons[key])
         for key, seen in seen_directions(*frames, directions)
         if key in wanted and reasons[key] != MARKS
+    }
+    left = {key for key, facts in wanted.items() if facts["transport"] == "tcp"} - reasons.keys()
+    found |= {
+        key: _of_direction(wanted[key], seen, algorithms, None)
+        for key, seen in logged_directions(trace, left)
     }
     made = [found.get(key) or _unseen(facts, reasons) for key, facts in wanted.items()]
     flows_seen = [one for one in made if not isinstance(one, NotReplayable)]
@@ -157,8 +164,9 @@ def _with_rtts(seen: Seen, repairs: Sequence[Repair]) -> Seen:
         if place == len(repairs):
             return row
         time_ns, rtt_ns = repairs[place]
-        is_known = rtt_ns is not None and time_ns <= at(row).time_ns
-        return {**row, "rtt_before_repair_s": rtt_ns / 1e9} if is_known else row
+        if rtt_ns is None or time_ns > at(row).time_ns:
+            return row
+        return {**row, "rtt_before_repair_s": rtt_ns / 1e9}
 
     return replace(seen, rounds=list(map(with_rtt, seen.rounds)))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from bisect import bisect_right
+import lzma
+from bisect import bisect_left, bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,49 @@ def test_decisions_are_those_of_the_kernel(run: str, algorithm: str, share: floa
     decisions, right = as_the_kernel(DATA / run, algorithm)
     assert decisions >= 30
     assert right >= share * decisions
+
+
+WINDOWS = [DATA / "ns2" / "windows.tr.xz", DATA / "ns2" / "windows.log.xz"]
+
+
+def logged_windows(source: int) -> dict[int, float]:
+    """Return the windows that the agent of a node logged, in segments by time."""
+    with lzma.open(WINDOWS[1], "rt") as file:
+        rows = [line.split() for line in file]
+    return {
+        round(float(row[0]) * 1e9): float(row[6])
+        for row in rows
+        if row[1] == str(source) and row[5] == "cwnd_"
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "algorithm", "share"),
+    [(0, "newreno", 1.0), (4, "sack", 0.94), (8, "vegas", 1.0), (12, "westwood", 0.97)],
+)
+def test_decisions_are_those_that_agents_of_ns_2_log(source: int, algorithm: str, share: float) -> None:
+    rows = tfrctrace.open(WINDOWS).one_step(algorithm).filter(pl.col("src") == str(source))
+    log = logged_windows(source)
+    times = sorted(log)
+    right = 0
+    for row in rows.iter_rows(named=True):
+        # the window before the acknowledgement that ended the round
+        before = times[bisect_left(times, row["time_ns"] - 10_000) - 1]
+        if row["event"] != "loss":
+            assert row["observed_bytes"] / 1000 == pytest.approx(log[before], abs=0.001)
+        right += abs(row["predicted_bytes"] / 1000 - log[before]) <= 1
+    assert rows.height >= 80
+    assert right >= share * rows.height
+
+
+def test_what_leaves_another_share_is_not_what_an_agent_logged() -> None:
+    trace = tfrctrace.open(WINDOWS)
+    (usual, other) = (
+        trace.one_steps("sack", settings={"sack.gamma": gamma}, flows=[2]).results.replays[0]
+        for gamma in (0.5, 0.8)
+    )
+    assert usual.by_event["loss"].share == 1
+    assert other.by_event["loss"].share == 0
 
 
 def test_another_control_agrees_less() -> None:

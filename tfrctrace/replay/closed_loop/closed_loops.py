@@ -105,7 +105,7 @@ def closed_loops(
             key = (found.recording.flow, found.recording.direction, *ends, name, profile)
             rows = [(*key, *_row(one, found.recording.start_ns), None) for one in rounds]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
-    names = [
+    names: list[Mapping[str, str | None]] = [
         *({"algorithm": one.variant, "profile": one.profile} for one in wanted.tfrc),
         *({"algorithm": one.name, "profile": None} for one in wanted.controllers),
     ]

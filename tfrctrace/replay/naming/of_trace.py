@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
-_OTHER_WAY: Final = {"fwd": "rev", "rev": "fwd"}
+OTHER_WAY: Final = {"fwd": "rev", "rev": "fwd"}
 
-_FACTS: Final = (
+FACTS: Final = (
     *_OF_DIRECTION,
     "packets",
     "data_packets",
@@ -39,7 +39,7 @@ _FACTS: Final = (
     "ecn_mode",
 )
 
-OF_FLOWS: Final = (*_FACTS, "vantage", "vantage_confidence", "reported_ce_packets")
+OF_FLOWS: Final = (*FACTS, "vantage", "vantage_confidence", "reported_ce_packets")
 """Columns of the table of flows that tell where a direction was captured, and what it sent."""
 
 OF_ROUNDS: Final = (
@@ -123,7 +123,7 @@ class Directions(NamedTuple):
     reasons: pl.DataFrame
     """The reason why each is not named, null if it is, whether it may be, and whether it is looked at."""
     facts: Mapping[tuple[int, str], Mapping[str, Any]]
-    """`_FACTS` of those that are looked at, and of their other directions."""
+    """`FACTS` of those that are looked at, and of their other directions."""
     least_rounds: int
     """Rounds that one has to have to be looked at."""
 
@@ -140,7 +140,7 @@ def directions_of(parts: Iterable[Sequence[pl.DataFrame]], *, with_others: bool 
     for cause_sums, flows in parts:
         known = _reasons(cause_sums, flows)
         known = known.with_columns(is_seen=pl.col("is_at_sender" if with_others else "may_be_named"))
-        seen = flows.select(_FACTS).join(known.filter("is_seen"), on="flow", how="semi")
+        seen = flows.select(FACTS).join(known.filter("is_seen"), on="flow", how="semi")
         facts |= {(row["flow"], row["direction"]): row for row in seen.iter_rows(named=True)}
         reasons.append(known)
     return Directions(pl.concat(reasons), facts, 1 if with_others else LEAST_CUTS)
@@ -226,9 +226,9 @@ def seen_directions(
     for (flow, direction), group in windows.group_by(_OF_DIRECTION, maintain_order=True):
         if group.height < directions.least_rounds:
             continue
-        own, other = (directions.facts.get((flow, way)) for way in (direction, _OTHER_WAY[direction]))
+        own, other = (directions.facts.get((flow, way)) for way in (direction, OTHER_WAY[direction]))
         if own is not None and other is not None and own["data_segments"]:
-            yield (flow, direction), _seen_of(group, own, other)
+            yield (flow, direction), seen_of(group.rows(named=True), own, other)
 
 
 def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
@@ -283,13 +283,14 @@ def _with_slow_start(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, "cwnd_bytes": row["cwnd_least_bytes"]} if row["cause"] == _SLOW_START else row
 
 
-def _seen_of(rounds: pl.DataFrame, facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:
-    # duplicates acknowledge nothing
-    not_counted = (other["data_packets"] or 0) + (other["duplicate_acks"] or 0)
-    acknowledgements = (other["packets"] or 0) - not_counted
-    segments_per_ack = facts["data_segments"] / max(acknowledgements, 1)
+def seen_of(rounds: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], other: Mapping[str, Any]) -> Seen:
+    """Return what rounds show of a direction, by `FACTS` of it and of the other one."""
+    # each duplicate is for one segment that arrived (RFC 5681 section 4.2)
+    duplicates = other["duplicate_acks"] or 0
+    acknowledgements = (other["packets"] or 0) - (other["data_packets"] or 0) - duplicates
+    segments_per_ack = (facts["data_segments"] - duplicates) / max(acknowledgements, 1)
     return Seen(
-        rounds.rows(named=True),
+        rounds,
         _segment_bytes(facts, other),
         max(segments_per_ack, 1.0),
         has_ecn=facts["ecn_mode"] in _ECN,

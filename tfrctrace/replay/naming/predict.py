@@ -127,8 +127,11 @@ def _cut(control: WindowControl, seen: Cut) -> Prediction:
     for before in seen.before:
         other = copy.copy(control)
         other.cwnd = before
-        left = max(float(math.floor(_reduce(other, seen))), MIN_WINDOW)
-        tries += [_prediction(left, after, before, 0.0, 1) for after in seen.after]
+        left = max(_reduce(other, seen), MIN_WINDOW)
+        for after in seen.after:
+            # Linux has whole segments, ns-2's agents have parts of one
+            predicted = float(math.floor(left)) if after.is_integer() else left
+            tries.append(_prediction(predicted, after, before, 0.0, 1))
     return min(tries, key=lambda one: abs(one.predicted - one.observed))
 
 
