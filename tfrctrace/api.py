@@ -483,17 +483,20 @@ class Trace(Tables):
         `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF, PNG or HTML file. `flow`
         draws one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an
         index of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into
-        a paper. `algorithms` are those of the kind `replay`, with their defaults; `tfrc` if there are none.
+        a paper. `algorithms` are those of the kinds `replay`, `cwnd` and `closed-loop`, with their defaults.
         Raises `UsageError` if the trace has nothing of that kind.
         """
         from tfrctrace.reports.figures.publication import Drawing, plot_form
 
         if path is not None:
             plot_form(os.fspath(path))
-        if kind == "replay":
-            figures = self._replayed_rates(algorithms, flow, window)
+        if kind in {"replay", "closed-loop"} or (kind == "cwnd" and algorithms):
+            figures = self._replayed(kind, algorithms, flow, window)
         elif algorithms:
-            raise UsageError(f"a figure of kind `{kind}` has no algorithms", hint="that of kind `replay` has")
+            raise UsageError(
+                f"a figure of kind `{kind}` has no algorithms",
+                hint="those of `replay`, `cwnd` and `closed-loop` have",
+            )
         else:
             figures = self._of_report.figures(kind, flow, window)
         drawing = Drawing(tuple(figures), style, width)
@@ -501,18 +504,19 @@ class Trace(Tables):
             drawing.save(path)
         return drawing
 
-    def _replayed_rates(
-        self, algorithms: Iterable[str], flow: int | None, window: Duration | None
+    def _replayed(
+        self, kind: PlotKind, algorithms: Iterable[str], flow: int | None, window: Duration | None
     ) -> list[Figure]:
         from tfrctrace.reports.figures.kinds import check_found
-        from tfrctrace.reports.figures.replayed_rates import replayed_rates
+        from tfrctrace.reports.figures.replays import replay_figures
 
         if window is not None:
-            raise UsageError("a figure of kind `replay` has no windows", hint="its points are reports")
-        steps = self.replay(*algorithms, flows=None if flow is None else [flow])
+            raise UsageError(f"a figure of kind `{kind}` of algorithms has no windows of time")
+        tables = {"replay": self.replay, "cwnd": self.one_step, "closed-loop": self.closed_loop}
+        steps = tables[kind](*algorithms, flows=None if flow is None else [flow])
         starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
-        figures = list(replayed_rates(steps, min(starts_ns, default=0)))
-        check_found(figures, "replay")
+        figures = list(replay_figures(kind, steps, min(starts_ns, default=0)))
+        check_found(figures, kind)
         return figures
 
     def save_results(self, folder: StrPath, *, title: str | None = None, csv: bool = False) -> Path:

@@ -32,6 +32,7 @@ PlotKind = Literal[
     "tfrc-p",
     "tfrc-r",
     "replay",
+    "closed-loop",
 ]
 
 
@@ -54,7 +55,9 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "cdf": _Kind(
         "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"
     ),
-    "cwnd": _Kind("windows-", "rounds of a TCP flow, seen near its sender"),
+    "cwnd": _Kind(
+        "windows-", "rounds of a TCP flow, seen near its sender; `-a newreno` draws what ns-2's agents log"
+    ),
     "causes": _Kind("causes-", "a captured TCP connection with data"),
     "losses": _Kind("losses-", "retransmitted, late or duplicate TCP packets"),
     "fairness": _Kind(
@@ -72,6 +75,9 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "tfrc-r": _Kind("tfrc-r-", _REPORTS),
     "replay": _Kind(
         "replay-", "reports of a TFRC receiver, or a TCP flow of 20 data packets with RTT samples"
+    ),
+    "closed-loop": _Kind(
+        "closed-loop-", "a flow whose bottleneck shows: `tfrctrace replay --loop closed` says what is unknown"
     ),
 }
 

@@ -47,8 +47,8 @@ def plot(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            show_default="tfrc",
-            help="Algorithms of `--kind replay`, separated by commas, as `tfrctrace replay` has them.",
+            show_default="tfrc of replay, newreno of closed-loop",
+            help="Algorithms of `--kind replay`, `cwnd` and `closed-loop`, separated by commas.",
         ),
     ] = None,
     style: Annotated[

@@ -21,12 +21,13 @@ from tfrctrace.reports.figures.kinds import KINDS, PlotKind
 from tfrctrace.reports.figures.publication import PaperStyle, figure_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_traces"
+NS2 = Path(__file__).parents[2] / "data/ns2"
 RADIO = Path(__file__).parents[2] / "data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
 TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
 CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "causes", "losses", "fairness", "burstiness")
-SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r", "replay")
+SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r", "replay", "closed-loop")
 CAUSES = Path(__file__).parents[2] / "data/causes/0002-receiver-vegas/sender.pcap.gz"
 RADIO_KINDS = ("retries", "phy-rate", "signal")
 
@@ -70,6 +71,32 @@ def test_replayed_rates_are_drawn_beside_what_was_sent(traces, run):
     ]:
         done = run("plot", DUMBBELL, *arguments, "-o", "a.svg")
         assert (done.status, words in done.err) == (2, True)
+
+
+def test_windows_that_ns_2_logs_are_drawn_beside_those_that_algorithms_decide():
+    trace = tfrctrace.open([NS2 / "windows.tr.xz", NS2 / "windows.log.xz"])
+    (figure,) = trace.plot("cwnd", flow=1, algorithms=["newreno", "cubic"]).figures
+    observed, newreno, cubic = figure.curves
+    assert [curve.label for curve in figure.curves[1:]] == ["as newreno predicts", "as cubic predicts"]
+    (flow,) = trace.one_steps("newreno", flows=[1]).results.replays
+    assert observed.values == tuple(flow.series["observed_bytes"])
+    distances = [
+        sum(abs(one - other) for one, other in zip(curve.values, observed.values, strict=True))
+        for curve in (newreno, cubic)
+    ]
+    assert distances[0] < distances[1]
+
+
+def test_closed_loops_are_drawn(run, tmp_path):
+    path = NS2 / "dumbbell-newreno.tr.xz"
+    done = run(
+        "plot", path, "-k", "closed-loop", "-a", "newreno,vegas", "--flow", "1", "-o", tmp_path / "a.svg"
+    )
+    assert done.status == 0, done.err
+    assert "Rate of newreno and vegas in place of flow 1" in done.err
+    nothing = run("plot", RADIO, "-k", "closed-loop", "-o", tmp_path / "b.svg")
+    assert nothing.status == 2
+    assert "a flow whose bottleneck shows" in nothing.err
 
 
 def test_causes_are_drawn_between_their_names(tmp_path):

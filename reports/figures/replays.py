@@ -1,0 +1,107 @@
+"""What algorithms would have done, beside what was seen: rates, windows, and closed loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.reports.elements import Curve, Figure
+from tfrctrace.reports.figures.thinning import thinned
+from tfrctrace.reports.units import enumerated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import polars as pl
+
+    from tfrctrace.reports.elements import Unit
+
+    Form = Literal["line", "steps", "dots"]
+
+ReplayKind = Literal["replay", "cwnd", "closed-loop"]
+"""Kinds of figures that are of algorithms."""
+
+_MOST_POINTS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The columns of a table of replays that are drawn, and how."""
+
+    key: str
+    title: str
+    observed: tuple[str, str] | None
+    """Label and column of what was seen, if the table has it."""
+    column: str
+    label: str
+    unit: Unit
+    form: Form
+    caption: str
+
+
+_DRAWN: Final[Mapping[ReplayKind, _Drawn]] = {
+    "replay": _Drawn(
+        "replay",
+        "Rate of flow {flow}, sent and as {names} would allow",
+        ("sent", "sent_bps"),
+        "x_bps",
+        "{name}",
+        "bit/s",
+        "steps",
+        "Payload sent between the reports of the receiver, and the rates that the algorithms compute of "
+        "these reports. None was in control: losses and delays are those of what was sent.",
+    ),
+    "cwnd": _Drawn(
+        "windows",
+        "Congestion window of flow {flow}, observed and as {names} would decide",
+        ("observed", "observed_bytes"),
+        "predicted_bytes",
+        "as {name} predicts",
+        "B",
+        "dots",
+        "Windows of rounds and after losses. Each dot is predicted from the window observed before it.",
+    ),
+    "closed-loop": _Drawn(
+        "closed-loop",
+        "Rate of {names} in place of flow {flow}",
+        None,
+        "received_bps",
+        "{name}",
+        "bit/s",
+        "steps",
+        "Payload that arrives in each round of a model of the bottleneck that the trace shows.",
+    ),
+}
+
+
+def replay_figures(kind: ReplayKind, steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
+    """Give a figure of each direction in `steps`, rows of `replay`, `one_step` or `closed_loop`."""
+    drawn = _DRAWN[kind]
+    known = steps.drop_nulls("time_ns")
+    known = known.with_columns(time_s=(known["time_ns"] - zero_ns) / 1e9)
+    for flow, direction in known.select("flow", "direction").unique(maintain_order=True).iter_rows():
+        own = known.filter(flow=flow, direction=direction)
+        names = own["algorithm"].unique(maintain_order=True).to_list()
+        by_name = [own.filter(algorithm=name).sort("time_ns") for name in names]
+        curves = [
+            _curve(drawn.label.format(name=name), style, rows["time_s"], rows[drawn.column], drawn.form)
+            for style, (name, rows) in enumerate(zip(names, by_name, strict=True), start=2)
+        ]
+        if drawn.observed is not None:
+            label, column = drawn.observed
+            form = "line" if drawn.form == "dots" else drawn.form
+            curves.insert(0, _curve(label, 1, by_name[0]["time_s"], by_name[0][column], form))
+        yield Figure(
+            key=f"{drawn.key}-{flow}-{direction}",
+            title=drawn.title.format(flow=flow, names=enumerated(names)),
+            description=f"Chart of {len(curves)} curves.",
+            caption=drawn.caption,
+            unit=drawn.unit,
+            curves=tuple(curves),
+            lasted_s=max((curve.x[-1] for curve in curves if curve.x), default=0.0),
+        )
+
+
+def _curve(label: str, style: int, times_s: pl.Series, values: pl.Series, form: Form) -> Curve:
+    curve = Curve(label, style, tuple(times_s.to_list()), tuple(values.to_list()), form=form)
+    return thinned(curve, _MOST_POINTS)
