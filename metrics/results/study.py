@@ -12,6 +12,11 @@ from tfrctrace.metrics.results.records import RunRecord
 
 SAVED_VERSION: Final = 1
 
+Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""A whole number that a float holds exactly."""
+Real = Annotated[float, Meta(ge=-1e60, le=1e60)]
+"""A number whose fourth power, which tests of means form, is finite; a saved file may be a stranger's."""
+
 
 class ChosenSet(Struct, frozen=True, forbid_unknown_fields=True):
     """The competing set whose metrics are kept."""
@@ -36,11 +41,11 @@ class StudyFlow(Struct, frozen=True, forbid_unknown_fields=True):
 class Series(Struct, frozen=True, forbid_unknown_fields=True):
     """A quantity of a flow over time."""
 
-    flow: int
+    flow: Count
     group: str | None
     unit: str
-    time_s: list[float]
-    values: list[int | float | None]
+    time_s: list[Real]
+    values: list[Count | Real | None]
 
 
 class StudyRecord(RunRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,10 +65,10 @@ class SavedValue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     quantity: str
     group: str | None = None
-    value: float | None = None
+    value: Real | None = None
     unit: str = ""
-    made_of: int = 0
-    flow: int | None = None
+    made_of: Count = 0
+    flow: Count | None = None
     reason: str | None = None
 
 
@@ -71,7 +76,7 @@ class SavedRun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """What tables and figures need of one run."""
 
     name: str
-    parameters: dict[str, int | float | str]
+    parameters: dict[str, Count | Real | str]
     failed: bool = False
     values: list[SavedValue] = []
     series: dict[str, list[Series]] = {}

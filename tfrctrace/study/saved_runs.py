@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import InputError, input_problem
@@ -89,6 +90,10 @@ def read_saved(path: str) -> SavedStudy:
         raise InputError([problem]) from error
     if not 0 < len(saved.runs) <= MAX_RUNS:
         raise InputError([input_problem(path, "no_runs", f"has {len(saved.runs):,} runs")])
+    names = [run.name for run in saved.runs]
+    if len(set(names)) < len(names):
+        twice = next(name for name, number in Counter(names).items() if number > 1)
+        raise InputError([input_problem(path, "saved", f"has the run `{twice}` more than once")])
     return saved
 
 

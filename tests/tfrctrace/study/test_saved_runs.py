@@ -69,6 +69,14 @@ def test_values_of_the_study_are_those_of_the_measurement(saved, perform_study_i
         (lambda document: document["runs"][0].update(more=1), "cannot be read as saved runs"),
         (lambda document: [run.update(values=[]) for run in document["runs"]], "has no values of `rate`"),
         (lambda document: document["runs"][0]["values"][0].update(value="1"), "cannot be read as saved runs"),
+        (lambda document: document["runs"][0]["values"][0].update(value=1e300), "Expected `float` <= 1e+60"),
+        (
+            lambda document: document["runs"][0]["values"][0].update(flow=2**70),
+            "cannot be read as saved runs",
+        ),
+        (lambda document: document["runs"][0]["values"][0].update(made_of=2**70), "cannot be read as saved"),
+        (lambda document: document["runs"][0]["parameters"].update(queue=2**70), "cannot be read as saved"),
+        (lambda document: document["runs"].append(document["runs"][0]), "more than once"),
     ],
 )
 def test_other_files_are_refused(saved, perform_study_in, change, message):
