@@ -158,7 +158,7 @@ RENO, CUBIC = (0.010, 0.011, 0.012), (0.020, 0.021, 0.022)
         ((0.020, 0.021, 0.022), "no worse", ""),
         ((0.001, 0.001, 0.001), "no worse", ""),
         ((0.001, 0.100, 0.050), "cannot tell", "runs vary too much"),
-        ((0.100, 0.101), "not judged", "2 of 3 runs of new in `home`"),
+        ((0.100, 0.101), "not judged", "new has 2 runs in `home`, and 3 are needed"),
         ((), "not judged", ""),
     ],
 )
@@ -170,6 +170,19 @@ def test_a_verdict_is_against_the_worse_of_the_references(study, values, verdict
         assert own == []
         return
     assert (own[0].verdict, own[0].reason) == (verdict, reason)
+
+
+def test_what_lacks_is_told_of_the_quantity_that_runs_have(study):
+    """A reference without runs is the reason, not that captures at the sender show no delay one way."""
+    text = JUDGING.replace('quantity = "loss"', 'quantity = ["loss", "delay"]', 1)
+    text = text.replace("[judge]", '[[quantity]]\nname = "delay"\ncolumn = "rtt_mean_ms"\n\n[judge]')
+    judging = study(text).judging
+    cells = cells_of(cubic=CUBIC, new=CUBIC)
+    without = RunValue(quantity="delay", group="own", value=None, unit="ms", made_of=0, reason="null if cut")
+    runs = [cell.runs[0] for cell in cells]
+    cells += summarise([(run, without) for run in runs], ("controller", "place"), 0.95)
+    reasons = {one.algorithm: one.reason for one in judge(cells, judging, 0.95) if one.criterion.place}
+    assert reasons == dict.fromkeys(("cubic", "new"), "no run of reno in `home`")
 
 
 def test_without_a_reference_nothing_is_judged(study):

@@ -165,7 +165,7 @@ def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[str, ...]
                 _against_text(one),
                 _margin_text(criterion),
                 _harm_text(one),
-                "/".join(str(len(cell.runs)) for cell in cells),
+                "/".join(str(cell.repetitions) for cell in cells),
                 "" if one.p_corrected is None else f"{one.p_corrected:.2g}",
                 verdict_text(one),
                 one.reason,
@@ -317,8 +317,8 @@ def _facts(one: Judgement) -> dict[str, object]:
         "low": student.low if student else None,
         "high": student.high if student else None,
         "unit": None if cell is None else cell.unit,
-        "runs": None if cell is None else len(cell.runs),
-        "files": None if cell is None else " ".join(run.name for run in cell.runs),
+        "runs": None if cell is None else cell.repetitions,
+        "files": None if cell is None else " ".join(dict.fromkeys(run.name for run in cell.runs)),
         "against": _against_text(one) or None,
         "margin": _margin_text(criterion) or None,
         "limit": criterion.limit,
@@ -343,14 +343,14 @@ def criteria_lines(results: StudyResults) -> Iterator[str]:
                 title = f"{one.criterion.section} {one.criterion.title}"
                 yield from _wrapped(f"{title}: {_value_text(one)} against {_against_text(one)}")
         lacking = [
-            one.reason
+            f"{one.criterion.section}: {one.reason}"
             for one in own
             if one.verdict == "not judged"
             and not one.criterion.reason
             and not one.reason.startswith("no run")
         ]
         if lacking:
-            yield from _wrapped(f"{len(lacking)} with too few runs or no value, such as: {lacking[0]}")
+            yield from _wrapped(f"{len(lacking)} not judged for lack of runs or values, such as {lacking[0]}")
 
 
 def _wrapped(text: str) -> list[str]:

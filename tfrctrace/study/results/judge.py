@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tfrctrace.metrics.statistics.contrasts import contrast
 from tfrctrace.metrics.statistics.harm import Harm, harm
 from tfrctrace.metrics.statistics.significance import benjamini_hochberg
+from tfrctrace.reports.units import counted
 from tfrctrace.study.results.cells import Cell, is_same, sorted_values
 from tfrctrace.study.results.claim_sides import run_means
 
@@ -80,11 +81,12 @@ def _judged(cells: Sequence[Cell], judging: Judging, criterion: Criterion, algor
     if criterion.limit is None and not others:
         return not_judged("it is the only reference")
     wanted = (algorithm, *(others if criterion.limit is None else ()))
-    chosen: list[Cell | None] = []
-    for quantity in criterion.quantities:
-        chosen = [_cell(cells, judging, criterion, quantity, name) for name in wanted]
-        if all(cell is not None and cell.values for cell in chosen):
-            break
+    by_quantity = [
+        [_cell(cells, judging, criterion, quantity, name) for name in wanted]
+        for quantity in criterion.quantities
+    ]
+    # the first that all have; where none is, the first of those that most have tells what lacks
+    chosen = max(by_quantity, key=lambda found: sum(cell is not None and bool(cell.values) for cell in found))
     for name, cell in zip(wanted, chosen, strict=True):
         if (lacking := _lacks(cell, judging, name, criterion)) is not None:
             return not_judged(lacking)
@@ -105,10 +107,12 @@ def _lacks(cell: Cell | None, judging: Judging, name: str, criterion: Criterion)
     if cell is None:
         return f"no run of {name} in `{criterion.place}`"
     if not cell.values:
-        return f"{name} in `{criterion.place}`: {cell.reason or 'no value'}"
+        return f"{name} has no `{cell.quantity}` in `{criterion.place}`: {cell.reason or 'no value'}"
     runs = len(run_means(cell))
     if runs < judging.least_runs:
-        return f"{runs} of {judging.least_runs} runs of {name} in `{criterion.place}`"
+        return (
+            f"{name} has {counted(runs, 'run')} in `{criterion.place}`, and {judging.least_runs} are needed"
+        )
     return None
 
 
