@@ -268,6 +268,15 @@ _DESCRIPTIONS: Final = (
         function="flow.convergence.fairness_settling_time_s",
     ),
     MetricDescription(
+        "loss_synchronisation",
+        "",
+        "set",
+        "mean share of the flows that lose (or retransmit) in the same 0.1 s, 1 if all do together",
+        "parts of 0.1 s with losses",
+        "no losses, one flow, more than 64, or the trace does not show the losses of each",
+        function="sets.synchronisation.loss_synchronisation",
+    ),
+    MetricDescription(
         "mean_rate_bps",
         "bit/s",
         "group",

@@ -30,6 +30,7 @@ from tfrctrace.metrics.sets.fairness import (
     mean_rate,
 )
 from tfrctrace.metrics.sets.sparse import small_flows
+from tfrctrace.metrics.sets.synchronisation import LOSS_COLUMNS, flows_with_losses, loss_synchronisation
 from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.sets.utilisation import link_utilisation, upload_download_ratio
 from tfrctrace.metrics.thresholds import SPARSE_SHARE
@@ -65,6 +66,9 @@ MAX_PAIRED_FLOWS: Final = 64
 _WIRE_COLUMNS: Final = {"unique_bytes": "wire_bytes"}
 """Bytes on the link, by the column of the rate; other columns count them already."""
 
+SYNCHRONISED_NS: Final = 100_000_000
+"""Within which losses are together: a congestion event of a drop-tail queue lasts about a round trip."""
+
 _NO_BYTES: Final = "no byte in the windows"
 
 
@@ -89,7 +93,9 @@ DEMAND_COLUMNS: Final = (
 
 def bin_columns(column: str, assumptions: Assumptions) -> tuple[str, ...]:
     """Return the columns of bins that metrics need if `column` has the bytes of the rate."""
-    needed = ("flow", "direction", "time_ns", "width_ns", "packets", column)
+    needed: tuple[str, ...] = ("flow", "direction", "time_ns", "width_ns", "packets", column)
+    if column != "received_bytes":
+        needed = (*needed, *LOSS_COLUMNS)
     return needed if assumptions.capacity_bps is None else (*needed, _WIRE_COLUMNS.get(column, column))
 
 
@@ -123,6 +129,7 @@ def evaluate(
     groups = dict(flows.select("flow", "group").iter_rows())
     up_down = up_down_groups(flows)
     flow_bins = FlowBins(bins)
+    with_losses = flows_with_losses(flows) if set(LOSS_COLUMNS) <= set(bins.columns) else frozenset()
     shown = [name for name in DEMAND_COLUMNS if name in flows.columns]
     places = {flow: place for place, flow in enumerate(flows["flow"])} if sets else {}
     demands = flows.select(shown)
@@ -141,6 +148,7 @@ def evaluate(
             groups,
             column,
             up_down=up_down,
+            with_losses=with_losses,
             warmup_ns=warmup_ns,
             assumptions=assumptions,
         )
@@ -161,6 +169,7 @@ class _SetMetrics:
         column: str,
         *,
         up_down: Mapping[int, UpDown],
+        with_losses: frozenset[int],
         warmup_ns: int,
         assumptions: Assumptions,
     ) -> None:
@@ -172,6 +181,7 @@ class _SetMetrics:
         self._column = column
         self._assumptions = assumptions
         self._up_down = up_down
+        self._with_losses = with_losses
         self._base = _base_windows(competing.windows, bins.width_ns or competing.windows.width_ns)
         from concurrent.futures import ThreadPoolExecutor
 
@@ -227,6 +237,7 @@ class _SetMetrics:
         yield from self._utilisation()
         yield self._upload_download()
         yield from self._fairness_over_time()
+        yield self._synchronisation()
         yield from self._protocols()
         yield from self._equivalence()
         yield self._variation()
@@ -355,6 +366,22 @@ class _SetMetrics:
         index = every.join(over_time, on="window", how="left").sort("window")
         settled_s = fairness_settling_time_s(index["jain"], windows.width_s)
         return self._metric("fairness_settling_s", settled_s, windows.count)
+
+    def _synchronisation(self) -> Metric:
+        """Return which share of the flows lose together."""
+        windows = self._base.coarser(max(SYNCHRONISED_NS // self._base.width_ns, 1))
+        value: float | None = None
+        count, reason = 0, None
+        if len(self._set.flows) == 1:
+            reason = "one flow"
+        elif len(self._set.flows) > MAX_PAIRED_FLOWS:
+            reason = f"more than {MAX_PAIRED_FLOWS} flows"
+        elif not self._with_losses.issuperset(self._set.flows):
+            reason = "the trace does not show the losses of each flow"
+        else:
+            parts = self._bins.parts(self._set.flows)
+            value, count = loss_synchronisation(parts, windows, len(self._set.flows))
+        return self._metric("loss_synchronisation", value, count, windows=windows, reason=reason)
 
     def _protocols(self) -> Iterator[Metric]:
         for group, own in self._groups.items():

@@ -24,6 +24,7 @@ _NAMES: Final = {
     "link_utilisation": "link utilisation",
     "upload_download_ratio": "upload / download rate",
     "fairness_settling_s": "time until fair",
+    "loss_synchronisation": "losses together",
     "mean_rate_bps": "mean rate of flows",
     "max_min": "smallest / largest rate",
     "inter_protocol_normalized": "rate / that of others",

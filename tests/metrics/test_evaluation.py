@@ -117,7 +117,8 @@ def test_each_metric_says_of_what_it_is_made():
         assert metric.unit == BY_NAME[metric.name].unit
         assert metric.flows or metric.name == "sparse_flows"
         assert (metric.value is None) == (metric.reason is not None)
-        assert metric.name == "cov" or metric.window_s in {1.0, None}
+        of_own_windows = {"cov", "loss_synchronisation"}
+        assert metric.name in of_own_windows or metric.window_s in {1.0, None}
         assert (metric.competing_set is None) == (BY_NAME[metric.name].subject == "life")
         if metric.value is not None:
             assert metric.n > 0, metric.name

@@ -70,6 +70,7 @@ _LESS_IS_BETTER: Final = re.compile(
 _AT_MOST_1: Final = re.compile(
     r".*_share|pdr|plr|reported_plr|drop_ratio|loss_event_rate|retransmission_ratio|vantage_confidence"
     r"|jain(?:_.*)?|max_min(?:_.*)?|equivalence_ratio|inter_protocol_normalized(?:_.*)?"
+    r"|loss_synchronisation"
 )
 
 
