@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import lzma
 import shutil
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,13 +122,16 @@ def test_a_seed_makes_the_same_run_and_another_seed_another(program):
     assert first != other
 
 
-def test_a_scenario_with_an_outage_is_read_as_it_was_written(program):
+def test_a_scenario_is_read_as_it_was_written(program):
     kernels, _ = program
     from scenario import scenario_of
 
-    scenario = kernels.scenario_of(PLACES["outage"], "bbr", JUDGING.ports, 1)
-    assert scenario.outage == (6.0, 10.0)
-    assert scenario_of(json.loads(json.dumps(scenario.as_dict()))) == scenario
+    for place in JUDGING.places:
+        scenario = kernels.scenario_of(place, "bbr", JUDGING.ports, 1)
+        assert scenario_of(json.loads(json.dumps(scenario.as_dict()))) == scenario
+        assert scenario.rates == place.rates
+        assert scenario.outage == (place.outage and (place.outage[0], sum(place.outage)))
+    assert kernels.scenario_of(PLACES["far-newcomer"], "bbr", JUDGING.ports, 1).far_ports == ((5201, 0.12),)
 
 
 def test_a_path_becomes_longer_before_its_bottleneck(program):
@@ -154,7 +160,8 @@ def test_what_ns_2_does_not_have_is_not_simulated(program):
     lacking = {name: simulations.lacks(place, "vegas") for name, place in PLACES.items()}
     assert lacking["beside-cubic"] is None
     assert lacking["codel"] == "queue `codel`"
-    assert lacking["outage"] == "outage"
+    assert lacking["reordering"] == "reordering"
+    assert lacking["outage"] is None
     assert lacking["beside-bbr"] == "BBR"
     assert simulations.lacks(PLACES["own-short"], "tfrc") == "transfer of TFRC that ends"
 
@@ -205,3 +212,32 @@ def test_simulated_runs_are_judged_by_what_ns_2_counted(program, run_in, tmp_pat
     assert "more harm" in (tmp_path / "results/criteria.md").read_text()
     assert max(map(len, done.out.splitlines())) <= 80
     assert "broken: worse 1" in done.out
+
+
+@pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 simulates the runs")
+def test_what_happens_to_a_simulated_path_is_in_the_trace_of_ns_2(program, tmp_path, small_study):
+    """Count what ns-2 itself wrote: packets at receivers by second, and round trips of first packets."""
+    _, simulations = program
+    judging = read_study(str(small_study)).judging
+    near, far = judging.places[0].flows
+    place = replace(
+        judging.places[0],
+        rates=((4.0, 500_000.0),),
+        outage=(6.0, 1.0),
+        flows=(near, replace(far, rtt_s=0.16)),
+    )
+    assert simulations.make_runs({tmp_path / "1": (place, "reno", 1)}, judging, []) == 0
+    arrived_bits, first_s = Counter(), {}
+    with lzma.open(tmp_path / "1" / "sender.tr.xz", "rt") as lines:
+        for line in lines:
+            event, time_s, _, _, kind, size, _, flow, *_ = line.split()
+            if event == "r" and kind == "tcp":
+                arrived_bits[int(float(time_s))] += int(size) * 8
+            first_s.setdefault((event, kind, flow), float(time_s))
+    assert 1.8e6 <= arrived_bits[2] <= 2.1e6
+    assert 4.5e5 <= arrived_bits[5] <= 5.2e5
+    # what the last link held is still delivered
+    assert arrived_bits[6] < 5e4 < arrived_bits[7] + arrived_bits[8]
+    for flow, rtt_s in (("1", 0.04), ("2", 0.16)):
+        there_and_back_s = first_s["r", "ack", flow] - first_s["+", "tcp", flow]
+        assert there_and_back_s == pytest.approx(rtt_s, rel=0.15)

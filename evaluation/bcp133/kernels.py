@@ -68,11 +68,8 @@ def scenario_of(place: Place, controller: str, ports: Mapping[str, Sequence[int]
     dice = random.Random(f"{seed}/{place.name}")
     rtt_s = place.rtt_s * dice.uniform(1 - VARIATION, 1 + VARIATION)
     buffer_bytes = max(round(place.buffer * place.rate_bps * place.rtt_s / 8), 5 * FRAME_BYTES)
-    counts = dict.fromkeys(ports, 0)
     senders = []
-    for flow in place.flows:
-        port = ports[flow.label][counts[flow.label]]
-        counts[flow.label] += 1
+    for flow, port in zip(place.flows, place.ports_of_flows(ports), strict=True):
         start_s = flow.start_s + dice.uniform(0, VARIATION)
         senders.append(
             Sender(flow.controller or controller, round(start_s, 3), 20_000 + port, port, _application(flow))
@@ -85,7 +82,7 @@ def scenario_of(place: Place, controller: str, ports: Mapping[str, Sequence[int]
         duration_s=place.duration_s,
         rate_bps=place.rate_bps,
         delays_s=(round(rtt_s / 8, 6), round(rtt_s * 3 / 8, 6), round(rtt_s * 3 / 8, 6), round(rtt_s / 8, 6)),
-        queue=place.queue,  # type: ignore[arg-type]
+        queue=place.queue,
         buffer_bytes=buffer_bytes,
         ecn=place.ecn,
         loss=place.loss,
@@ -102,6 +99,10 @@ def scenario_of(place: Place, controller: str, ports: Mapping[str, Sequence[int]
         backwards=None,
         competitors_from="a",
         outage=None if place.outage is None else (place.outage[0], sum(place.outage)),
+        rates=place.rates,
+        far_ports=tuple(place.far_ports(ports)),
+        clears_marks=place.clears_marks,
+        tunnel=place.tunnel,
     )
 
 

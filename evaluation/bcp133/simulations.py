@@ -14,7 +14,7 @@ sys.path.insert(0, str(STUDIES))
 from simulation import Run, SimulationError, flow, simulate  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tfrctrace.study.criteria import FlowOfPlace, Judging, Place
 
@@ -63,8 +63,7 @@ def lacks(place: Place, controller: str) -> str | None:
         f"queue `{place.queue}`": place.queue != "bfifo",
         "mark": place.ecn,
         "reordering": place.reordering > 0,
-        "change of the path": place.change is not None,
-        "outage": place.outage is not None,
+        "tunnel": place.tunnel,
         "BBR": any(one.controller not in {None, *CONTROLLERS} for one in place.flows),
         "transfer of TFRC that ends": controller == "tfrc"
         and any(one.total is not None and one.controller is None for one in place.flows),
@@ -78,23 +77,33 @@ def run_of(
     """Return the run of a place, a bit different by seed."""
     dice = random.Random(f"{seed}/{place.name}")
     rtt_s = place.rtt_s * dice.uniform(1 - VARIATION, 1 + VARIATION)
-    counts = dict.fromkeys(ports, 0)
+    far = dict(place.far_ports(ports))
     flows = []
-    for number, one in enumerate(place.flows, start=1):
-        port = ports[one.label][counts[one.label]]
-        counts[one.label] += 1
+    for number, (one, port) in enumerate(zip(place.flows, place.ports_of_flows(ports), strict=True), start=1):
         own = parameters if one.controller is None else ()
         flows.append(
             flow(_kind(one, controller), number, 0, 0, port=port, size=PAYLOAD_BYTES,
                  start=round(one.start_s + dice.uniform(0, VARIATION), 4), stop=place.duration_s,
-                 **_sent(one, controller, own), **({"loss": place.loss} if place.loss else {}))
+                 **_sent(one, controller, own), **({"loss": place.loss} if place.loss else {}),
+                 **({"far": ACCESS_DELAY_S + far[port] / 2} if port in far else {}))
         )  # fmt: skip
-    delay_s = rtt_s / 2 - 2 * ACCESS_DELAY_S
+
+    def delay(of_rtt_s: float) -> str:
+        return f"{of_rtt_s / 2 - 2 * ACCESS_DELAY_S:.6f}s"
+
     return Run("sender", "wired", flows, {
         "seed": seed, "duration": place.duration_s, "bandwidth": f"{place.rate_bps:.0f}b",
-        "delay": f"{delay_s:.6f}s", "queue": max(round(place.buffer_bytes / FRAME_BYTES), 4),
+        "delay": delay(rtt_s), "queue": max(round(place.buffer_bytes / FRAME_BYTES), 4),
         "access": "1000Mb", "access_delay": f"{ACCESS_DELAY_S}s",
+        "rates": _pairs((at_s, f"{rate_bps:.0f}b") for at_s, rate_bps in place.rates),
+        "delays": _pairs([(place.change[0], delay(place.change[1]))] if place.change else []),
+        "outage": _pairs([(place.outage[0], sum(place.outage))] if place.outage else []),
     })  # fmt: skip
+
+
+def _pairs(pairs: Iterable[tuple[object, object]]) -> str:
+    """Return a list of times and what is from each on, as Tcl reads it."""
+    return " ".join(f"{first} {second}" for first, second in pairs)
 
 
 def _kind(one: FlowOfPlace, controller: str) -> str:

@@ -18,8 +18,13 @@ import sys
 import time
 import traceback
 from dataclasses import asdict, dataclass
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -34,7 +39,8 @@ SNAP_BYTES: Final = 100
 """Ethernet, IPv4 and TCP with all options."""
 MODULES: Final = (
     "veth", "sch_ingress", "sch_htb", "sch_tbf", "sch_netem", "sch_codel", "sch_fq_codel", "sch_pie",
-    "sch_red", "sch_cake", "sch_fq", "act_police", "cls_matchall",
+    "sch_red", "sch_cake", "sch_fq", "sch_prio", "act_police", "act_pedit", "act_csum", "cls_matchall",
+    "cls_u32", "ipip",
     *(f"tcp_{name}" for name in CONTROLLERS if name not in ("reno", "cubic")),
 )  # fmt: skip
 
@@ -127,18 +133,13 @@ def run(scenario: Scenario) -> None:
     _wait_for([WORK / f"{name}.pcap" for name in places])
     before = network.statistics()
     writers = [start("send", source, asked) for source, _, asked in wanted]
-    if scenario.change is not None:
-        time.sleep(scenario.change[0])
-        network.change_path(scenario, addresses)
-        (WORK / "change.json").write_text(json.dumps({"time_ns": time.time_ns()}))
-    if scenario.outage is not None:
-        began_s, ended_s = scenario.outage
-        time.sleep(began_s)
-        network.lose(scenario, 1.0)
-        time.sleep(ended_s - began_s)
-        network.lose(scenario, scenario.loss)
+    began_s = time.monotonic()
+    for at_s, happen in sorted(_events(scenario, addresses), key=itemgetter(0)):
+        time.sleep(max(began_s + at_s - time.monotonic(), 0))
+        happen()
     for writer in writers:
         writer.wait()
+    # what a writer has sent last is still under way, and nobody tells when it has been captured
     time.sleep(2 * scenario.base_rtt_s + 0.5)
     for reader in readers:
         reader.kill()
@@ -148,6 +149,22 @@ def run(scenario: Scenario) -> None:
     counters = {"before": before, "after": network.statistics()}
     (WORK / "counters.json").write_text(json.dumps(counters, indent=1))
     (WORK / "addresses.json").write_text(json.dumps(addresses))
+
+
+def _events(scenario: Scenario, addresses: dict[str, str]) -> Iterator[tuple[float, Callable[[], None]]]:
+    """Give what happens to the network, and when."""
+    if scenario.change is not None:
+
+        def change() -> None:
+            network.change_path(scenario, addresses)
+            (WORK / "change.json").write_text(json.dumps({"time_ns": time.time_ns()}))
+
+        yield scenario.change[0], change
+    if scenario.outage is not None:
+        yield scenario.outage[0], partial(network.lose, scenario, 1.0)
+        yield scenario.outage[1], partial(network.lose, scenario, scenario.loss)
+    for at_s, rate_bps in scenario.rates:
+        yield at_s, partial(network.set_rate, rate_bps)
 
 
 def _wait_for(paths: list[Path]) -> None:
@@ -191,6 +208,7 @@ def main() -> None:
         (folder / "error.txt").write_text(traceback.format_exc())
     os.sync()
     Path("/proc/sysrq-trigger").write_text("o")
+    # the kernel is off before that: if its first process ended by itself, it would panic
     time.sleep(60)
 
 

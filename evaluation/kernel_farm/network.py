@@ -68,6 +68,8 @@ def build(scenario: Scenario) -> dict[str, str]:
         # an ioctl, so by this file inside the namespace
         inside(namespace, sys.executable, __file__, int(scenario.offload and namespace in "abc"), *names)
     _route(addresses)
+    if scenario.tunnel:
+        _tunnel(addresses)
     _settings(scenario)
     _shape(scenario)
     return {"a": addresses["a", "r"], "b": addresses["b", "t"], "c": addresses["c", "q"]}
@@ -107,6 +109,15 @@ def _route(addresses: dict[tuple[str, str], str]) -> None:
     inside("q", "ip", "route", "add", f"{addresses['b', 't']}/32", "via", addresses["t", "q"])
 
 
+def _tunnel(addresses: dict[tuple[str, str], str]) -> None:
+    """Let what goes from `r` to `b`, and from `t` to `a`, pass the bottleneck as IP in IP."""
+    for here, there, end in (("r", "t", addresses["b", "t"]), ("t", "r", addresses["a", "r"])):
+        inside(here, "ip", "link", "add", "tunnel", "type", "ipip",
+               "local", addresses[here, "q"], "remote", addresses[there, "q"])  # fmt: skip
+        inside(here, "ip", "link", "set", "tunnel", "up")
+        inside(here, "ip", "route", "add", f"{end}/32", "dev", "tunnel")
+
+
 def _settings(scenario: Scenario) -> None:
     for router in ROUTERS:
         inside(router, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0")
@@ -119,13 +130,19 @@ def _settings(scenario: Scenario) -> None:
 
 def _shape(scenario: Scenario) -> None:
     before_s, behind_s, back_behind_s, back_before_s = scenario.delays_s
-    _delay("r", "r-q", before_s)
+    # netem lets packets that are not late pass without its delay, which is then of the link before
+    _delay("r", "r-q", before_s + (behind_s if scenario.reordering else 0))
     if scenario.change is not None:
         _delay("r", "r-s", scenario.change[1])
     more = _lost(scenario.loss) if scenario.loss else []
     if scenario.reordering:
         more += ["reorder", f"{100 - scenario.reordering * 100:.4f}%", "25%"]
-    _delay("t", "t-b", behind_s, *more)
+    _delay_to_receivers(scenario, behind_s, *more)
+    if scenario.clears_marks:
+        clear = ("pedit", "ex", "munge", "ip", "dsfield", "set", 0, "retain", "0x3")
+        inside("t", "tc", "qdisc", "add", "dev", "t-b", "clsact")
+        inside("t", "tc", "filter", "add", "dev", "t-b", "egress", "protocol", "ip", "matchall",
+               "action", *clear, "pipe", "action", "csum", "ip4h")  # fmt: skip
     _delay("t", "t-q", back_behind_s)
     _delay("r", "r-a", back_before_s)
     _delay("q", "q-c", scenario.competitors_delay_s)
@@ -145,14 +162,36 @@ def _lost(share: float) -> list[object]:
     return ["loss", "random", f"{share * 100:.5f}%"]
 
 
-def _delay(namespace: str, interface: str, seconds: float, *more: object, verb: str = "add") -> None:
-    inside(namespace, "tc", "qdisc", verb, "dev", interface, "root", "netem",
+def _delay_to_receivers(scenario: Scenario, seconds: float, *more: object) -> None:
+    """Delay what leaves `t` for `b`, and what goes to some ports for longer."""
+    if not scenario.far_ports:
+        _delay("t", "t-b", seconds, *more)
+        return
+    on = ("dev", "t-b")
+    # everything that no filter takes goes to the first band
+    inside("t", "tc", "qdisc", "add", *on, "root", "handle", "1:", "prio", "bands", 16, "priomap", *[0] * 16)
+    _delay("t", "t-b", seconds, *more, at="1:1")
+    for band, (port, more_s) in enumerate(scenario.far_ports, start=2):
+        _delay("t", "t-b", seconds + more_s, *more, at=f"1:{band:x}")
+        inside("t", "tc", "filter", "add", *on, "parent", "1:", "protocol", "ip", "u32",
+               "match", "ip", "dport", port, "0xffff", "flowid", f"1:{band:x}")  # fmt: skip
+
+
+def _delay(
+    namespace: str, interface: str, seconds: float, *more: object, verb: str = "add", at: str = ""
+) -> None:
+    inside(namespace, "tc", "qdisc", verb, "dev", interface, *(("parent", at) if at else ("root",)), "netem",
            "limit", LONG_QUEUE, "delay", f"{seconds * 1e6:.0f}us", *more)  # fmt: skip
 
 
 def _htb(interface: str, rate_bps: float) -> None:
     inside("q", "tc", "qdisc", "add", "dev", interface, "root", "handle", "1:", "htb", "default", 1)
-    inside("q", "tc", "class", "add", "dev", interface, "parent", "1:", "classid", "1:1",
+    set_rate(rate_bps, interface, verb="add")
+
+
+def set_rate(rate_bps: float, interface: str = "q-t", verb: str = "change") -> None:
+    """Give an interface of `q` another rate."""
+    inside("q", "tc", "class", verb, "dev", interface, "parent", "1:", "classid", "1:1",
            "htb", "rate", f"{rate_bps:.0f}bit", "burst", 1600, "cburst", 1600)  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class Scenario:
     loss: float
     """Share of packets lost at random, after the bottleneck."""
     reordering: float
-    """Share of packets that overtake those before them."""
+    """Share of packets that are late by the delay after the bottleneck, so that others overtake them."""
     policer: tuple[float, int] | None
     """Rate in bit/s and bucket in bytes."""
     reverse_rate_bps: float | None
@@ -95,6 +95,14 @@ class Scenario:
     """Where competitors are: beside the sender, whose capture then shows them too, or after its first hop."""
     outage: tuple[float, float] | None = None
     """When all packets that have passed the bottleneck begin to be lost, and until when."""
+    rates: tuple[tuple[float, float], ...] = ()
+    """From when on the bottleneck has another rate, and which (bit/s)."""
+    far_ports: tuple[tuple[int, float], ...] = ()
+    """Ports at the receiver that are farther away, and by how many seconds."""
+    clears_marks: bool = False
+    """Whether ECN is taken out of IP headers after the bottleneck."""
+    tunnel: bool = False
+    """Whether what passes the bottleneck is IP in IP."""
 
     @property
     def name(self) -> str:
@@ -122,6 +130,7 @@ def scenario_of(facts: dict[str, Any]) -> Scenario:
             **facts,
             **{name: tuple(facts[name]) for name in ("delays_s", "networks")},
             **{name: facts.get(name) and tuple(facts[name]) for name in ("policer", "change", "outage")},
+            **{name: tuple(map(tuple, facts.get(name, ()))) for name in ("rates", "far_ports")},
             "sender": sender(facts["sender"]),
             "competitors": tuple(map(sender, facts["competitors"])),
             "backwards": facts["backwards"] and sender(facts["backwards"]),

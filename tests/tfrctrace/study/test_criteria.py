@@ -10,7 +10,8 @@ from tfrctrace.base.errors import InputError
 from tfrctrace.metrics.results.study import StudyFlow, StudyRecord
 from tfrctrace.study.file.study_file import find_study, read_study
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.page.criteria_tables import tc_commands, verdict_text
+from tfrctrace.study.page.criteria_tables import verdict_text
+from tfrctrace.study.page.tc_commands import tc_commands
 from tfrctrace.study.place_of_run import without_wrong_places
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.judge import judge
@@ -267,9 +268,13 @@ def test_a_copy_is_no_repetition(study, tmp_path):
 
 def test_tc_commands_make_each_place():
     for place in INSTALLED.judging.places:
-        commands = tc_commands(place)
+        commands = tc_commands(place, INSTALLED.judging.ports)
         assert f"htb rate {place.rate_bps / 1e3:g}kbit" in commands[1]
         assert place.queue in commands[2]
+        assert sum(" change dev IN " in command for command in commands) == len(place.rates)
+        far = [flow.rtt_s for flow in place.flows if flow.rtt_s is not None]
+        for rtt_s in far:
+            assert any(f" delay {(rtt_s - place.rtt_s / 2) * 1e3:g}ms" in command for command in commands)
 
 
 def test_a_folder_of_runs_must_be_named(run_in, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from tfrctrace.base.bitrates import parse_capacity_bps
 from tfrctrace.base.durations import parse_duration_ns, parse_offset_ns
@@ -19,7 +19,7 @@ from tfrctrace.base.toml import (
     texts,
     whole,
 )
-from tfrctrace.study.criteria import Criterion, FlowOfPlace, Judging, Place
+from tfrctrace.study.criteria import Criterion, FlowOfPlace, Judging, Place, Queue
 from tfrctrace.study.file.claims import Bound
 from tfrctrace.study.file.names import file_name, refuse_twice, unknown
 
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from tfrctrace.study.criteria import About
     from tfrctrace.study.file.names import OutputNames
 
-QUEUES: Final = ("bfifo", "codel", "fq_codel", "pie", "red")
 MOST_FLOWS: Final = 100
-_PATH: Final = ("rate", "rtt", "buffer", "queue", "ecn", "loss", "reordering", "duration")
-_TIMES: Final = ("change_at", "change_rtt", "outage_at", "outage")
+_PATH: Final = (
+    "rate", "rtt", "buffer", "queue", "ecn", "clears_marks", "tunnel", "loss", "reordering", "duration",
+)  # fmt: skip
+_TIMES: Final = ("change_at", "change_rtt", "outage_at", "outage", "rates")
 _OF_RUNS: Final = ("scenario", "quantity", "metric", "group", "worse", "margin", "slack", "limit", "alone")
 
 
@@ -109,13 +110,16 @@ def _place(table: Table, called: str, ports: dict[str, tuple[int, ...]]) -> Plac
         rate_bps=parse_capacity_bps(text(table.get("rate"), "rate")),
         rtt_s=_seconds(table, "rtt"),
         buffer=number(table.get("buffer"), "buffer"),
-        queue=one_of(table.get("queue", "bfifo"), QUEUES, "queue"),
+        queue=cast("Queue", one_of(table.get("queue", "bfifo"), get_args(Queue), "queue")),
         ecn=flag(table.get("ecn", False), "ecn"),
+        clears_marks=flag(table.get("clears_marks", False), "clears_marks"),
+        tunnel=flag(table.get("tunnel", False), "tunnel"),
         loss=number(table.get("loss", 0), "loss"),
         reordering=number(table.get("reordering", 0), "reordering"),
         duration_s=_seconds(table, "duration"),
         change=_together(table, "change_at", "change_rtt"),
         outage=_together(table, "outage_at", "outage"),
+        rates=tuple(_rate(table_of(one, called), called) for one in listed(table.get("rates", []), "rates")),
         flows=flows,
     )
 
@@ -130,8 +134,14 @@ def _together(table: Table, one: str, other: str) -> tuple[float, float] | None:
     return _seconds(table, one), _seconds(table, other)
 
 
+def _rate(table: Table, called: str) -> tuple[float, float]:
+    refuse_unknown(table, {"at", "rate"}, f"`rates` of {called}")
+    return _seconds(table, "at"), parse_capacity_bps(text(table.get("rate"), "rate"))
+
+
 def _flow(table: Table, called: str) -> FlowOfPlace:
-    refuse_unknown(table, {"label", "controller", "start", "bytes", "send", "every"}, f"flows of {called}")
+    known = {"label", "controller", "start", "bytes", "send", "every", "rtt"}
+    refuse_unknown(table, known, f"flows of {called}")
     return FlowOfPlace(
         label=text(table.get("label"), "label"),
         controller=optional_text(table, "controller"),
@@ -139,6 +149,7 @@ def _flow(table: Table, called: str) -> FlowOfPlace:
         total=whole(table["bytes"], "bytes") if "bytes" in table else None,
         send=whole(table.get("send", 0), "send"),
         every_s=_seconds(table, "every") if "every" in table else None,
+        rtt_s=_seconds(table, "rtt") if "rtt" in table else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.charts import REST, Chart, Series
 from tfrctrace.reports.printers.means_table import estimate_text, text_latex, text_markdown
+from tfrctrace.study.page.tc_commands import tc_commands
 from tfrctrace.study.results.judge import VERDICTS, algorithms, by_criterion
 from tfrctrace.study.results.paper_rows import estimate_of
 
@@ -202,7 +203,12 @@ PLACE_LEGEND: Final = (
 def place_texts(place: Place, judging: Judging) -> tuple[str, ...]:
     """Return what a scenario is: its name, its path, its flows and the commands that make it."""
     flows = "; ".join(_flow_texts(place, judging))
-    return place.name, f"{place.says}: {place.path_text()}", flows, "; ".join(tc_commands(place))
+    return (
+        place.name,
+        f"{place.says}: {place.path_text()}",
+        flows,
+        "; ".join(tc_commands(place, judging.ports)),
+    )
 
 
 def _places(judging: Judging) -> TableView:
@@ -228,49 +234,16 @@ def criterion_texts(criterion: Criterion) -> tuple[str, ...]:
 
 
 def _flow_texts(place: Place, judging: Judging) -> Iterator[str]:
-    counts: Counter[str] = Counter()
-    for flow in place.flows:
-        port = judging.ports[flow.label][counts[flow.label]]
-        counts[flow.label] += 1
+    for flow, port in zip(place.flows, place.ports_of_flows(judging.ports), strict=True):
         parts = [
             f"{flow.label} to port {port}",
             flow.controller or "",
             f"from {flow.start_s:g} s" if flow.start_s else "",
             f"{flow.total:,} bytes" if flow.total is not None else "",
             f"{flow.send:,} bytes every {flow.every_s * 1e3:g} ms" if flow.every_s is not None else "",
+            f"{flow.rtt_s * 1e3:g} ms" if flow.rtt_s is not None else "",
         ]
         yield ", ".join(filter(None, parts))
-
-
-def tc_commands(place: Place) -> list[str]:
-    """Return the commands that make a place of two routers."""
-    rate, packets = f"{place.rate_bps / 1e3:g}kbit", max(place.buffer_bytes // 1514, 5)
-    queue = f"{place.queue} limit {place.buffer_bytes if place.queue == 'bfifo' else packets}"
-    if place.queue == "red":
-        queue = f"red limit {place.buffer_bytes} avpkt 1000 bandwidth {rate} probability 0.1"
-    more = f" loss random {place.loss:.3%}" if place.loss else ""
-    more += f" reorder {1 - place.reordering:.3%} 25%" if place.reordering else ""
-    found = [
-        "tc qdisc add dev IN root handle 1: htb default 1",
-        f"tc class add dev IN parent 1: classid 1:1 htb rate {rate}",
-        f"tc qdisc add dev IN parent 1:1 {queue}{' ecn' if place.ecn else ''}",
-        f"tc qdisc add dev OUT root netem limit 200000 delay {place.rtt_s * 500:g}ms{more}",
-        f"tc qdisc add dev BACK root netem limit 200000 delay {place.rtt_s * 500:g}ms",
-    ]
-    if place.ecn:
-        found.append("sysctl -w net.ipv4.tcp_ecn=1")
-    if place.change is not None:
-        at_s, rtt_s = place.change
-        delay_ms = (rtt_s - place.rtt_s / 2) * 1e3
-        found.append(
-            f"sleep {at_s:g}; tc qdisc change dev OUT root netem limit 200000 delay {max(delay_ms, 0):g}ms"
-        )
-    if place.outage is not None:
-        at_s, lasts_s = place.outage
-        found.append(
-            f"sleep {at_s:g}; tc qdisc change dev OUT root netem loss 100%; sleep {lasts_s:g}; and back"
-        )
-    return found
 
 
 def criteria_markdown(results: StudyResults) -> str:
