@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import lzma
+import re
 import shutil
 import sys
 from collections import Counter
@@ -193,7 +194,7 @@ def test_simulated_runs_are_judged_by_what_ns_2_counted(program, run_in, tmp_pat
     # runs that are there are not made again
     assert simulations.make_runs(folders, judging, parameters) == 0
     folders = ("--runs", tmp_path / "runs", "-o", tmp_path / "results", "--cache", tmp_path / "cache")
-    done = run_in(tmp_path, "experiment", small_study, *folders, "--jobs", "1")
+    done = run_in(tmp_path, "experiment", small_study, *folders, "--jobs", "1", "--pages")
     assert done.status == 0
     criteria = json.loads((tmp_path / "results/study.json").read_text())["criteria"]
     found = {(one["algorithm"], one["section"]): one for one in criteria}
@@ -210,6 +211,12 @@ def test_simulated_runs_are_judged_by_what_ns_2_counted(program, run_in, tmp_pat
     for form in ("criteria.md", "criteria.tex", "criteria.csv", "report.html", "figures/profile.svg"):
         assert (tmp_path / "results" / form).stat().st_size > 0
     assert "more harm" in (tmp_path / "results/criteria.md").read_text()
+    page = (tmp_path / "results/report.html").read_text()
+    pages = re.findall(r'href="\./(runs/\d+\.html)"', page)
+    assert len(pages) == len(set(pages)) == 12
+    assert all("../report.html" in (tmp_path / "results" / path).read_text() for path in pages)
+    # each row leads to the first of its runs
+    assert {"run-1", "run-4", "run-7", "run-10"} == set(re.findall(r'href="#(run-\d+)"', page))
     assert max(map(len, done.out.splitlines())) <= 80
     assert "broken: worse 1" in done.out
 

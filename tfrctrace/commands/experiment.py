@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -73,6 +74,10 @@ def experiment(
             help=f"Write this format only; repeatable: {', '.join(FORMATS)}.",
         ),
     ] = None,
+    pages: Annotated[
+        bool,
+        output_option("--pages", help="Write a report of each run too, to which the page links."),
+    ] = False,
     raw: RawText = False,
     jobs: Jobs = None,
     executor: ExecutorName = None,
@@ -97,6 +102,7 @@ def experiment(
     from tfrctrace.runs.workers import chosen_workers
     from tfrctrace.study.file.study_file import find_study, read_study
     from tfrctrace.study.page.write_results import write_results
+    from tfrctrace.study.run_pages import write_run_pages
     from tfrctrace.study.run_study import perform, results_of_saved
     from tfrctrace.study.saved_runs import read_saved
 
@@ -107,8 +113,8 @@ def experiment(
         return _init(folder, console)
     forms = check_formats(form or FORMATS)
     workers = chosen_workers(executor, jobs)
-    if saved is not None and (runs is not None or force):
-        name = "--force" if runs is None else "--runs"
+    if saved is not None and (runs is not None or force or pages):
+        name = "--runs" if runs is not None else "--force" if force else "--pages"
         raise UsageError(f"`{name}` is for runs, and `--from` reads none", hint="leave out one of the two")
     earlier = None if saved is None else read_saved(saved)
     settings = None if earlier is None else earlier.settings
@@ -129,6 +135,12 @@ def experiment(
             results = perform(
                 plan, workers=workers, cache=chosen_cache(cache), force=force, progress=progress
             )
+    if pages:
+        with run_progress(console, "pages") as progress:
+            written = write_run_pages(
+                plan, [run for run, _ in results.read()], place, workers=workers, progress=progress
+            )
+        results = replace(results, pages=written)
     console.print_problems(results.problems)
     with console.printing_warnings():
         empty = write_results(results, place, forms, raw=raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tfrctrace.base.errors import InputError, input_problem
@@ -24,7 +24,7 @@ from tfrctrace.study.saved_runs import runs_of, values_of
 from tfrctrace.trace.labels import UNUSED, parse_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -58,6 +58,8 @@ class StudyResults:
     judgements: list[Judgement]
     """Of each criterion and algorithm, if the study judges."""
     problems: list[Problem]
+    pages: Mapping[str, str] = field(default_factory=dict)
+    """The report of a run by its name, as a path from the study's page."""
 
     def read(self) -> Iterator[tuple[Run, StudyRecord]]:
         """Give the runs that could be read."""

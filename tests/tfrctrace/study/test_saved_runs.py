@@ -98,3 +98,5 @@ def test_what_is_no_saved_study_is_told(saved, perform_study_in, content):
 def test_options_of_traces_are_refused(saved, perform_study_in):
     done = perform_study_in(saved, "study.toml", "--from", "one/runs.json.xz", "--runs", ".")
     assert (done.status, "`--runs` is for runs" in done.err) == (2, True)
+    done = perform_study_in(saved, "study.toml", "--from", "one/runs.json.xz", "--pages")
+    assert (done.status, "`--pages` is for runs" in done.err) == (2, True)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tfrctrace.study.results.judge import Judgement
     from tfrctrace.study.run_study import StudyResults
 
+MOST_ROWS: Final = 2_000
+"""Of a table of runs or tests; the files beside the page have all."""
+
 _WIDTH: Final = 80
 _WORDS: Final = {
     ("harm", "worse"): "more harm",
@@ -117,7 +120,7 @@ def criteria_sections(results: StudyResults) -> Iterator[Section]:
         charts=(profile_chart(results),),
         tables=(_matrix(results.judgements, caption),),
     )
-    yield Section("evidence", "What verdicts rest on", tables=(_evidence(results.judgements),))
+    yield Section("evidence", "What verdicts rest on", tables=(_evidence(results),))
     yield Section("places", "Scenarios", paragraphs=((_LAYOUT,),), tables=(_places(judging),))
 
 
@@ -147,8 +150,11 @@ _EVIDENCE: Final = (
 )  # fmt: skip
 
 
-def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[str, ...]]:
-    """Give a row of texts for each judgement, and one for all algorithms that lack the same."""
+def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Give a row of texts for each judgement, and one for all algorithms that lack the same.
+
+    With each is the name of its first run, empty if it has none.
+    """
     for members in by_criterion(judgements):
         lacking: dict[str, list[str]] = {}
         for one in members:
@@ -156,7 +162,7 @@ def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[str, ...]
                 lacking.setdefault(one.reason, []).append(one.algorithm)
                 continue
             criterion, cells = one.criterion, [one.cell, *one.references.values()]
-            yield (
+            texts = (
                 criterion.section,
                 criterion.title,
                 criterion.place,
@@ -171,24 +177,32 @@ def _evidence_texts(judgements: Sequence[Judgement]) -> Iterator[tuple[str, ...]
                 verdict_text(one),
                 one.reason,
             )
+            yield texts, one.cell.runs[0].name
         criterion = members[0].criterion
         for reason, names in lacking.items():
             about = (criterion.section, criterion.title, criterion.place, criterion.metric)
             named = "all" if len(names) == len(members) else ", ".join(names)
-            yield (*about, named, *[""] * 6, "not judged", reason)
+            yield (*about, named, *[""] * 6, "not judged", reason), ""
 
 
-def _evidence(judgements: Sequence[Judgement]) -> TableView:
+def _evidence(results: StudyResults) -> TableView:
     prose = {"criterion", "against", "reason", "metric"}
     heads = tuple(Heading(name.capitalize(), numeric=False, is_prose=name in prose) for name in _EVIDENCE)
+    run_rows = {run.name: f"run-{number}" for number, run in enumerate(results.runs[:MOST_ROWS], start=1)}
     rows = tuple(
-        Row(f"evidence-{number}", tuple(map(Cell, texts)))
-        for number, texts in enumerate(_evidence_texts(judgements), start=1)
+        Row(
+            f"evidence-{number}",
+            tuple(
+                Cell(text, anchor=run_rows.get(first_run, "") if name == "runs" else "")
+                for name, text in zip(_EVIDENCE, texts, strict=True)
+            ),
+        )
+        for number, (texts, first_run) in enumerate(_evidence_texts(results.judgements), start=1)
     )
     caption = (
         "p: two-sided, corrected. Harm (Ware et al., 2019): the part of what the flow has alone that it "
-        "loses beside the algorithm, with its interval by Fieller's method. Runs: of the algorithm and of "
-        "each reference."
+        "loses beside the algorithm, with its interval by Fieller's method. Runs: of the algorithm, to the "
+        "first of which they lead, and of each reference."
     )
     return TableView("evidence-table", caption, heads, rows)
 
@@ -248,7 +262,8 @@ def _flow_texts(place: Place, judging: Judging) -> Iterator[str]:
 
 def criteria_markdown(results: StudyResults) -> str:
     """Return what verdicts rest on as a table of GitHub's Markdown."""
-    return text_markdown(results.study.title, _EVIDENCE, _evidence_texts(results.judgements))
+    texts = [texts for texts, _ in _evidence_texts(results.judgements)]
+    return text_markdown(results.study.title, _EVIDENCE, texts)
 
 
 def criteria_latex(results: StudyResults) -> str:

@@ -14,7 +14,7 @@ from tfrctrace.reports.printers.means_table import view
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.units import MISSING, counted, format_count
 from tfrctrace.runs.problems import OF_OPTIONS
-from tfrctrace.study.page.criteria_tables import criteria_sections
+from tfrctrace.study.page.criteria_tables import MOST_ROWS, criteria_sections
 from tfrctrace.study.page.paper_table import paper_section
 from tfrctrace.study.results.paper_rows import (
     confidence_text,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from tfrctrace.study.results.check_claims import ClaimVerdict
     from tfrctrace.study.results.differences import TestResult
     from tfrctrace.study.run_study import StudyResults
-
-_MOST_ROWS: Final = 2_000
-"""Of a table of runs or tests; the files beside the page have all."""
 
 _MOST_NOTES: Final = 200
 
@@ -165,7 +162,7 @@ def _number(value: float | None) -> str:
 def _tests(results: StudyResults) -> Section | None:
     if not results.tests:
         return None
-    shown = results.tests[:_MOST_ROWS]
+    shown = results.tests[:MOST_ROWS]
     heads = (
         Heading("Quantity", numeric=False),
         Heading("Where", numeric=False),
@@ -210,18 +207,22 @@ def _runs(results: StudyResults) -> Section:
         Row(
             f"run-{number}",
             (
-                Cell(run.name, back="could not be read" if record is None else ""),
+                Cell(
+                    run.name,
+                    back="could not be read" if record is None else "",
+                    page=results.pages.get(run.name, ""),
+                ),
                 *(Cell(str(run.parameters[name])) for name in parameters),
             ),
         )
         for number, (run, record) in enumerate(zip(results.runs, results.records, strict=True), start=1)
     )
     caption = (
-        f"the first {format_count(_MOST_ROWS)} of {counted(len(rows), 'run')}"
-        if len(rows) > _MOST_ROWS
+        f"the first {format_count(MOST_ROWS)} of {counted(len(rows), 'run')}"
+        if len(rows) > MOST_ROWS
         else counted(len(rows), "run")
     )
-    table = TableView("runs-table", caption, heads, rows[:_MOST_ROWS], sortable=True)
+    table = TableView("runs-table", caption, heads, rows[:MOST_ROWS], sortable=True)
     return Section("runs", "Runs", tables=(table,))
 
 
