@@ -6,6 +6,7 @@ The core's `flow/tcp/sequence_graph` writes the content of a tile; `page/sequenc
 from __future__ import annotations
 
 import base64
+import binascii
 import zlib
 from dataclasses import dataclass, fields
 from itertools import accumulate
@@ -21,6 +22,12 @@ _CLASS: Final = 0x0F
 """Bits of the kind of a point: whether it acknowledges, and the class of a segment."""
 
 _NS_PER_US: Final = 1_000
+
+_MOST_IN_TILE: Final = 8_192
+_MOST_BYTES: Final = 4_000_000
+"""More than the content of such a tile has."""
+
+_NUMBER_BITS: Final = 64
 
 SEGMENT_CLASSES: Final = (
     "fast_retransmission",
@@ -39,10 +46,7 @@ SEGMENT_CLASSES: Final = (
 )
 """Classes of segments, in the order of the core: a tile has their numbers, from 1."""
 
-_RETRANSMISSIONS: Final = range(1, 6)
-"""Numbers of classes whose original the capture shows."""
-
-_RANGES: Final = ("data", "sent_again", "acknowledged", "window", "sacked")
+_RANGES: Final = ("data", "classified", "acknowledged", "window", "sacked")
 """What a summary has the lowest and the highest sequence number of."""
 
 
@@ -104,7 +108,10 @@ class _Columns:
     """Columns of numbers (LEB128) in the content of a tile, from the first to the last."""
 
     def __init__(self, tile: Tile) -> None:
-        self._content = zlib.decompress(base64.b64decode(tile.tile), wbits=-zlib.MAX_WBITS)
+        inflating = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        self._content = inflating.decompress(base64.b64decode(tile.tile, validate=True), _MOST_BYTES)
+        if not inflating.eof:
+            raise ValueError("the content of a tile is cut off or too large")
         self._at = 1
         self._start_ns = tile.start_ns
         self._ns_per_tick = _NS_PER_US if self._content[0] else 1
@@ -133,6 +140,8 @@ class _Columns:
         while (byte := self._content[self._at]) & 0x80:
             value |= (byte & 0x7F) << shift
             shift += 7
+            if shift > _NUMBER_BITS:
+                raise ValueError("a number of a tile is too long")
             self._at += 1
         self._at += 1
         return value | byte << shift
@@ -142,6 +151,27 @@ def tiles_of(sequence: pl.DataFrame) -> tuple[Tile, ...]:
     """Return the tiles of one direction."""
     names = [field.name for field in fields(Tile)]
     return tuple(Tile(*row) for row in sequence.select(names).iter_rows())
+
+
+def check_tiles(sequence: pl.DataFrame) -> None:
+    """Raise `ValueError` if tiles of a file, which anybody may have written, cannot be drawn."""
+    import polars as pl
+
+    sound = sequence.drop_nulls().filter(
+        pl.col("count").is_between(1, _MOST_IN_TILE), pl.col("start_ns") <= pl.col("end_ns")
+    )
+    if sound.height < sequence.height:
+        raise ValueError("a tile of a graph lacks something, or is too large")
+    for own in sequence.partition_by("flow", "direction"):
+        tiles = tiles_of(own)
+        try:
+            for tile in tiles:
+                _Columns(tile)
+            numbers = [number for mark in overview(tiles) for number in (mark.time_ns, mark.bytes)]
+        except (IndexError, binascii.Error, zlib.error) as error:
+            raise ValueError("the content of a tile is damaged") from error
+        if any(abs(number) >> (_NUMBER_BITS - 1) for number in numbers):
+            raise ValueError("a number of a tile is too large")
 
 
 def points(tile: Tile) -> Iterator[Point]:
@@ -180,7 +210,8 @@ def summaries(tile: Tile) -> Iterator[Summary]:
     ranges: list[list[tuple[int, int] | None]] = []
     for _ in _RANGES:
         there = columns.raw(count)
-        lows, heights = columns.steps(sum(there)), columns.numbers(sum(there))
+        some = sum(map(bool, there))
+        lows, heights = columns.steps(some), columns.numbers(some)
         known = ((low, low + height) for low, height in zip(lows, heights, strict=True))
         ranges.append([next(known) if is_there else None for is_there in there])
     zero_windows = columns.numbers(count)
@@ -204,7 +235,10 @@ def overview(tiles: Iterable[Tile]) -> Iterator[Mark]:
         levels.setdefault(tile.level, []).append(tile)
     end_ns = max(tile.end_ns for own in levels.values() for tile in own)
     # a level without the points beyond a limit ends earlier
-    tile = next(own[0] for _, own in sorted(levels.items()) if len(own) == 1 and own[0].end_ns == end_ns)
+    whole = (own[0] for _, own in sorted(levels.items()) if len(own) == 1 and own[0].end_ns == end_ns)
+    tile = next(whole, None)
+    if tile is None:
+        raise ValueError("no level of a graph is one tile")
     if tile.level == 0:
         return (mark for point in points(tile) for mark in _marks_of_point(point))
     return (mark for summary in summaries(tile) for mark in _marks_of_summary(summary))
@@ -216,8 +250,7 @@ def _marks_of_point(point: Point) -> Iterator[Mark]:
         if point.end is not None:
             yield Mark(point.time_ns, "window", point.end)
     elif point.end is not None and point.end > point.position:
-        is_again = point.class_number in _RETRANSMISSIONS
-        yield Mark(point.time_ns, "sent_again" if is_again else "data", point.position)
+        yield Mark(point.time_ns, "classified" if point.class_number else "data", point.position)
 
 
 def _marks_of_summary(summary: Summary) -> Iterator[Mark]:

@@ -22,6 +22,7 @@ from tfrctrace.metrics.flow.wifi_links import LINK_BINS
 from tfrctrace.metrics.link import HOST_COURSE, LINK_COURSE, LINK_HOSTS, LINK_SIDES, LinkTables
 from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
+from tfrctrace.reports.figures.sequence_tiles import check_tiles
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.results import Results
@@ -162,6 +163,8 @@ def load(folder: str) -> tuple[Results, str]:
     names = dict.fromkeys(("flows", "bins", *saved.tables))
     frames = {name: _frame(folder, name, saved.digests.get(name)) for name in names}
     _check_against(saved, frames["flows"], os.path.join(folder, FACTS_NAME))
+    if "sequence" in frames:
+        _check_graphs(frames["sequence"], frames["flows"], os.path.join(folder, "sequence.parquet"))
     problems = msgspec.to_builtins(saved.warnings)
     for problem in problems:
         del problem["text"]
@@ -244,6 +247,16 @@ def _check_against(saved: SavedResults, flows: pl.DataFrame, path: str) -> None:
     is_of_none = any(not metric.flows and not _may_be_empty(metric.name) for metric in metrics)
     if is_of_none or not all(found.flows for found in sets):
         raise _refused(path, "metrics of no flow")
+
+
+def _check_graphs(sequence: pl.DataFrame, flows: pl.DataFrame, path: str) -> None:
+    """Raise if time-sequence graphs cannot be drawn, or are of no flow."""
+    try:
+        check_tiles(sequence)
+    except ValueError as error:
+        raise _refused(path, str(error)) from error
+    if sequence.join(flows, on=["flow", "direction"], how="anti").height:
+        raise _refused(path, "a graph of a flow that is not in the table of flows")
 
 
 def _may_be_empty(name: str) -> bool:

@@ -19,7 +19,7 @@ const Sequence = (() => {
   const PAN = 0.25;
   const COLOURS = { data: "--c1", acknowledged: "--c3", window: "--other", sacked: "--c4" };
   const OF_CLASSES = ["--c2", "--c2", "--bad", "--c5", "--c6"]; // fast, SACK, timeout, tail loss probe, unexplained
-  const PARTS = ["data", "sent_again", "acknowledged", "window", "sacked"]; // in the order of the legend
+  const PARTS = ["data", "classified", "acknowledged", "window", "sacked"]; // in the order of the legend
   const STYLES = 6;
 
   // Columns of variable-length integers in the bytes of a tile.
@@ -131,9 +131,13 @@ const Sequence = (() => {
       })));
     }
 
-    // The tiles of the lowest level that has few enough points or summaries between two times.
+    // The tiles of the lowest level that has few enough points or summaries between two times, and has all of them:
+    // beyond a limit there are no points, only summaries.
     between(low, high) {
+      const reach = (tiles) => tiles.reduce((most, { to }) => Math.max(most, to), -Infinity);
+      const last = Math.min(high, reach(this.levels[this.levels.length - 1]));
       const at = this.levels.findIndex((tiles) => {
+        if (reach(tiles) < last) return false;
         let sum = 0;
         for (const { from, to, count } of tiles) {
           const shared = Math.min(to, high) - Math.max(from, low);
@@ -395,7 +399,7 @@ const Sequence = (() => {
       else surface.lines(colour, steps(kind), { width: 1.2 });
       surface.lines(colour, slopes(kind), { width: 1.2 });
     }
-    if (shown("sent_again")) {
+    if (shown("classified")) {
       for (let number = 1; number <= seen.classes; number += 1) {
         const rects = bars(1, (at) => pixels.worst[at] === number).map(([left, top, , height]) => [left - 0.5, top - 1, 2, height + 2]);
         surface.rects(classColour(number), rects);
@@ -442,7 +446,7 @@ const Sequence = (() => {
     for (const name of Object.keys(lines).reverse()) {
       if (shown(name)) surface.lines(Plots.colour(COLOURS[name]), lines[name], { width: name === "data" ? 1.4 : 1.1 });
     }
-    if (shown("sent_again")) for (const [number, points] of classes) surface.lines(classColour(number), points, { width: 2.2 });
+    if (shown("classified")) for (const [number, points] of classes) surface.lines(classColour(number), points, { width: 2.2 });
     if (shown("window")) surface.rects(Plots.colour("--bad"), zeros);
     if (numbers.length > NUMBERED || !shown("data")) return;
     for (const [at, up, packet, number] of numbers) surface.text(number ? classColour(number) : Plots.colour("--soft"), at, up, whole(packet));

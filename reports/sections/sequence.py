@@ -31,7 +31,7 @@ _MOST_BINS: Final = 1_000
 
 _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
     ("data", "data sent", 1, "dots"),
-    ("sent_again", "retransmitted data", 2, "dots"),
+    ("classified", "retransmitted or late data", 2, "dots"),
     ("acknowledged", "acknowledged", 3, "steps"),
     ("window", "edge of the receive window", OTHER, "steps"),
 )

@@ -1,9 +1,11 @@
 """Saved results: the same page without the trace, and a plain word for what is not there."""
 
+import base64
 import hashlib
 import io
 import json
 import shutil
+import zlib
 
 import msgspec
 import polars as pl
@@ -240,4 +242,49 @@ def test_tables_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_pa
         folder, table, frame_bytes(pl.read_parquet(folder / f"{table}.parquet").with_columns(column))
     )
     with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
+def packed(content):
+    deflating = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return base64.b64encode(deflating.compress(content) + deflating.flush()).decode()
+
+
+GRAPHS_SPOILED = {
+    "markup": (pl.concat_str("tile", pl.lit("</script><b>")), "is damaged"),
+    "markup after the end": (pl.lit(packed(b"\0")[:-1] + "=</script><b>"), "is damaged"),
+    "nothing": (pl.lit(""), "cut off or too large"),
+    "no value": (pl.lit(None, dtype=pl.String), "lacks something"),
+    "a cut end": (pl.lit(packed(b"\0\0")), "is damaged"),
+    "gigabytes": (pl.lit(packed(bytes(50_000_000))), "cut off or too large"),
+    "a number without end": (pl.lit(packed(b"\xff" * 100_000)), "too long"),
+    "many points": (pl.lit(2**32 - 1, dtype=pl.UInt32).alias("count"), "too large"),
+    "no points": (pl.lit(0, dtype=pl.UInt32).alias("count"), "lacks something"),
+    "an end of time": (pl.lit(2**63 - 1).alias("start_ns"), "lacks something"),
+    "another flow": (pl.lit(77, dtype=pl.UInt32).alias("flow"), "not in the table of flows"),
+    "another direction": (pl.lit("<b>").alias("direction"), "not in the table of flows"),
+}
+
+
+@pytest.fixture(scope="module")
+def graphed(saved):
+    return saved(TRACES["capture"])[1]
+
+
+@pytest.mark.parametrize("name", GRAPHS_SPOILED)
+def test_graphs_that_anybody_has_changed_are_refused_and_not_drawn(graphed, tmp_path, name):
+    folder = shutil.copytree(graphed, tmp_path / "results")
+    column, words = GRAPHS_SPOILED[name]
+    column = column.alias("tile") if column.meta.output_name() in {"literal", "tile"} else column
+    sequence = pl.read_parquet(folder / "sequence.parquet")
+    changed_table(folder, "sequence", frame_bytes(sequence.with_columns(column)))
+    with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
+def test_a_graph_needs_a_level_that_is_one_tile(graphed, tmp_path):
+    folder = shutil.copytree(graphed, tmp_path / "results")
+    sequence = pl.read_parquet(folder / "sequence.parquet")
+    changed_table(folder, "sequence", frame_bytes(pl.concat([sequence, sequence])))
+    with pytest.raises(InputError, match="no level of a graph is one tile"):
         load(str(folder))

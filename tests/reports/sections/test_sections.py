@@ -353,7 +353,7 @@ def test_sequence_numbers_are_those_that_scapy_reads(write_capture, conversation
         if tcp.sport == 80:
             expected.add(("acknowledged", time_ns, tcp.ack - 1000))
         elif len(tcp.payload):
-            expected.add(("sent_again" if place == 20 else "data", time_ns, tcp.seq - 1000))
+            expected.add(("classified" if place == 20 else "data", time_ns, tcp.seq - 1000))
     # counted from the SYN, which has 1000
     assert found == expected
 

@@ -69,7 +69,7 @@ impl Columns {
     /// Add times in ns, as distances, the first from the start of the tile.
     pub fn times(&mut self, values_ns: impl Iterator<Item = i64>) {
         let (start_ns, ns_per_tick) = (self.start_ns, self.ns_per_tick);
-        self.steps(values_ns.map(|value_ns| value_ns.wrapping_sub(start_ns) / ns_per_tick));
+        self.steps(values_ns.map(|value_ns| value_ns.saturating_sub(start_ns) / ns_per_tick));
     }
 
     fn number(&mut self, mut value: u64) {
@@ -107,5 +107,14 @@ mod tests {
             columns.times(times_ns.into_iter());
             assert_eq!(columns.bytes, bytes);
         }
+    }
+
+    #[test]
+    fn test_times_five_centuries_apart_stay_in_order() {
+        let times_ns = [i64::MIN, i64::MAX];
+        let mut columns = Columns::new(i64::MIN, times_ns.into_iter());
+        columns.times(times_ns.into_iter());
+        // 2^63 - 1 ns, the longest there is.
+        assert_eq!(columns.bytes[..3], [0, 0, 0xfe]);
     }
 }
