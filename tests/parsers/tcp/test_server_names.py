@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from ip_packets import ethernet, tcp
+from ip_packets import ethernet, ipv4, tcp
 
 import tfrctrace
 
@@ -150,6 +150,23 @@ def test_groups_by_name(run):
     assert done.status == 0
     assert "host-" in done.out
     assert "example" not in done.out
+
+
+def test_what_follows_a_payload_is_no_part_of_it(write_capture):
+    """ESP without encryption (RFC 4303) puts a trailer and a check value there, a short frame has padding."""
+
+    def in_esp(packet: bytes) -> bytes:
+        padding = -(len(packet) + 2) % 4
+        trailer = bytes(range(1, padding + 1)) + bytes((padding, 4)) + b"\xa5" * 12
+        return ipv4(50, "198.51.100.1", "198.51.100.2", struct.pack("!II", 4096, 7) + packet + trailer)
+
+    requests = (b"GET / HTTP/1.0\nHost: ", b"esp.example\n\n")
+    segments = [tcp(CLIENT, SERVER, "S", seq=9)]
+    for seq, request in zip((10, 10 + len(requests[0])), requests, strict=True):
+        segments.append(tcp(CLIENT, SERVER, "A", seq=seq, ack=6, payload=request))
+    for name, packets in (("esp.pcap", map(in_esp, segments)), ("padded.pcap", segments)):
+        capture = write_capture(name, [ethernet(packet) + bytes(7) for packet in packets])
+        assert tfrctrace.open(capture).flows["server_name"].to_list() == ["esp.example"] * 2
 
 
 def test_names_are_text_whatever_they_are(tmp_path, run, write_capture):

@@ -34,15 +34,15 @@ pub fn unencrypted<'a>(bytes: Bytes<'a>, ends: &Endpoints, tunnel: &mut Tunnel) 
         let counts = whole[end..end + padding].iter().zip(1..).all(|(&byte, number)| byte == number);
         for vector in VECTORS.into_iter().filter(|_| counts) {
             let Some(inside) = whole.get(ESP + vector..end) else { continue };
-            let inside = Bytes { captured: inside, on_wire: inside.len() as u32 };
+            let packet = Bytes { on_wire: inside.len() as u32, ..bytes.after(ESP + vector) };
             let is_packet = match protocol {
-                4 | 41 => ip::is_certainly(inside) && ip::length(inside) == Some(inside.captured.len()),
-                ip::TCP | ip::UDP => ip::has_right_checksum(protocol, inside.captured, ends),
+                4 | 41 => ip::is_certainly(packet) && ip::length(packet) == Some(inside.len()),
+                ip::TCP | ip::UDP => ip::has_right_checksum(protocol, inside, ends),
                 _ => false,
             };
             if is_packet {
                 tunnel.enter(Encapsulation::Esp);
-                return Some((Next::Protocol(protocol), inside));
+                return Some((Next::Protocol(protocol), packet));
             }
         }
     }

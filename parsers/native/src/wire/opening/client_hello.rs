@@ -62,7 +62,7 @@ fn server_name(data: &[u8]) -> Option<String> {
     // The only type of names is 0, that of hosts.
     rest.integer(1).filter(|kind| *kind == 0)?;
     let length = rest.integer(2)?;
-    rest.take(length).map(printable)
+    rest.take(length).map(printable).filter(|name| !name.is_empty())
 }
 
 fn protocols(data: &[u8]) -> Option<String> {

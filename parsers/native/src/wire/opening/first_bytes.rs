@@ -81,7 +81,8 @@ impl FirstBytes {
     pub fn on_segment(&mut self, network: &Network, captured: &[u8]) -> Option<Opening> {
         let (flags, length) = (network.tcp.flags, network.payload_bytes.unwrap_or(0));
         let is_syn = flags.has(TcpFlags::SYN);
-        if !is_syn && (self.is_idle() || length == 0) || network.fragment.is_some() {
+        let may_concern = is_syn || length > 0 && self.may_await(&Ipv4Ends::of(&network.endpoints));
+        if !may_concern || network.fragment.is_some() {
             return None;
         }
         let (key, side) = FlowKey::of(&network.endpoints);
@@ -99,9 +100,6 @@ impl FirstBytes {
             // The SYN has a number of its own (RFC 9293 section 3.4).
             seq = seq.wrapping_add(1);
             self.await_client(client, SeqNumber(seq));
-        }
-        if length == 0 || !self.may_await(&ends_of(&client)) {
-            return None;
         }
         let start = captured.len().saturating_sub(network.captured_payload as usize);
         self.on_payload(client, seq, (captured.get(start..).unwrap_or_default(), length))
@@ -161,23 +159,19 @@ impl FirstBytes {
         let start = usize::try_from(SeqNumber(seq).since(known.first)).ok()?;
         // What was cut, and what the capture lost before such data, does not come again.
         let is_hopeless = captured.len() < length as usize || start >= MOST_STREAM;
-        let reading = if start == 0 && known.pieces.is_empty() {
-            Reading::of(captured)
-        } else {
-            Reading::Part { is_certain: false }
-        };
-        let reading = match reading {
-            Reading::Part { .. } => {
+        let at_once = (start == 0 && known.pieces.is_empty()).then(|| Reading::of(captured));
+        let reading = match at_once {
+            None | Some(Reading::Part { .. }) => {
                 let before = known.pieces.size();
                 known.pieces.add(start, captured, MOST_STREAM);
-                self.kept += known.pieces.size() - before;
-                match known.pieces.beginning() {
-                    [] => Reading::Part { is_certain: false },
-                    beginning if beginning.len() >= MOST_STREAM => Reading::Damaged,
-                    beginning => Reading::of(beginning),
+                self.kept = self.kept - before + known.pieces.size();
+                let beginning = known.pieces.beginning();
+                match Reading::of(beginning) {
+                    Reading::Part { .. } if beginning.len() >= MOST_STREAM => Reading::Damaged,
+                    reading => reading,
                 }
             }
-            of_one => of_one,
+            Some(reading) => reading,
         };
         let shown = match reading {
             Reading::Part { is_certain } => {

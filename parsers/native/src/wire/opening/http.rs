@@ -2,7 +2,8 @@
 
 use super::{Reading, printable};
 
-/// Methods of RFC 9110 section 9.3, RFC 5789 and WebDAV (RFC 4918, RFC 3253, RFC 5323).
+/// Methods of RFC 9110 section 9.3 and RFC 5789, and those with which WebDAV's clients begin (RFC 4918, RFC 3253, RFC
+/// 5323, RFC 4791).
 const METHODS: [&[u8]; 19] = [
     b"GET",
     b"HEAD",
@@ -94,7 +95,7 @@ fn host_field(mut fields: &[u8]) -> Reading<Option<String>> {
 
 /// The host of `authority` without brackets and port.
 fn host(authority: &[u8]) -> Option<String> {
-    let without_port = || match authority.iter().rposition(|byte| *byte == b':') {
+    let without_port = || match authority.iter().position(|byte| *byte == b':') {
         Some(colon) if authority[colon + 1..].iter().all(u8::is_ascii_digit) => &authority[..colon],
         _ => authority,
     };
@@ -129,6 +130,8 @@ mod tests {
         for (request, host) in [
             ("GET http://a:b@one.example:8080?x HTTP/1.1\r\nHost: other\r\n", "one.example"),
             ("PUT /a HTTP/1.0\nAccept: */*\nhOST:\t[2001:db8::1]:443 \n", "2001:db8::1"),
+            // Against RFC 3986 section 3.2.2: no part of an address is a port.
+            ("GET / HTTP/1.1\r\nHost: 2001:db8::1\r\n", "2001:db8::1"),
             ("POST / HTTP/1.1\r\nHosts: no\r\nX-Host: no\r\nHost: 192.0.2.1\r\n", "192.0.2.1"),
             // As a weather station sends.
             ("GET / HTTP/1.0.8\r\nHost: server\r\n", "server"),

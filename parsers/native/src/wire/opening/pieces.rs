@@ -14,7 +14,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Add the piece at `start`, as far as it is before `most` bytes. What came first stays: receivers keep that.
+    /// Add the piece at `start`, as far as it is before `most` bytes. What came first stays.
     pub fn add(&mut self, start: usize, data: &[u8], most: usize) {
         let data = data.get(..most.saturating_sub(start)).unwrap_or(data);
         let end = start.saturating_add(data.len());
@@ -50,7 +50,7 @@ impl Pieces {
 
     /// Bytes of memory that it holds.
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + size_of_val(self.known.as_slice())
     }
 
     /// The bytes from the beginning without a gap.

@@ -169,6 +169,15 @@ fn test_the_extension_of_encrypted_client_hello_marks_the_name() {
 }
 
 #[test]
+fn test_an_empty_name_is_none() {
+    let mut message = hello();
+    let name = message.windows(6).position(|bytes| bytes == b"server").unwrap();
+    message[name - 1] = 0;
+    let opening = Client::new().data(0, &in_records(&message, 1_000)).unwrap();
+    assert_eq!((opening.server_name(), opening.named_by()), (None, None));
+}
+
+#[test]
 fn test_a_longer_message_is_not_read() {
     let mut client = Client::new();
     let head = [1, 0, (MOST_BYTES >> 8) as u8, 0];
@@ -179,6 +188,24 @@ fn test_a_longer_message_is_not_read() {
     let mut client = Client::new();
     assert_eq!(client.data(0, b"GET /"), Some(Opening::Part));
     assert_eq!(client.data(5, b"a\r\n"), Some(Opening::Unread));
+}
+
+#[test]
+fn test_a_message_is_read_whatever_came_before_its_beginning() {
+    let stream = [in_records(&hello(), 1_000), vec![23; 20_000]].concat();
+    let mut client = Client::new();
+    assert_eq!(client.data(100, &stream[100..]), None);
+    assert_eq!(client.data(0, &stream[..100]), Some(expected()));
+}
+
+#[test]
+fn test_gaps_count_as_memory() {
+    let mut client = Client::new();
+    for at in (2..400).step_by(2) {
+        client.data(at, b"a");
+    }
+    let ranges = 128 * size_of::<(usize, usize)>();
+    assert!(client.first_bytes.sizes().1 >= ranges, "{:?}", client.first_bytes.sizes());
 }
 
 #[test]
