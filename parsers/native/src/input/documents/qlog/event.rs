@@ -9,12 +9,36 @@ use crate::packet::address::{self, HostPort};
 use crate::packet::logged_variables::Unit;
 
 /// A number, or a text of one, as some programs write those beyond 2^53; nothing for any other value.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Scalar")]
 pub struct Number(pub Option<f64>);
 
 /// A text; nothing for any other value.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Scalar")]
 pub struct Text(pub Option<String>);
+
+enum Scalar {
+    Number(f64),
+    Text(String),
+    Other,
+}
+
+impl From<Scalar> for Number {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Number(number) => Self(Some(number)),
+            Scalar::Text(text) => Self(text.parse().ok()),
+            Scalar::Other => Self(None),
+        }
+    }
+}
+
+impl From<Scalar> for Text {
+    fn from(scalar: Scalar) -> Self {
+        if let Scalar::Text(text) = scalar { Self(Some(text)) } else { Self(None) }
+    }
+}
 
 /// Implement what a lenient visitor ignores.
 macro_rules! ignore_lists_and_objects {
@@ -39,73 +63,38 @@ macro_rules! ignore_lists_and_objects {
 }
 pub(super) use ignore_lists_and_objects;
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberVisitor;
+        struct ScalarVisitor;
 
-        impl<'de> Visitor<'de> for NumberVisitor {
-            type Value = Number;
+        impl<'de> Visitor<'de> for ScalarVisitor {
+            type Value = Scalar;
 
-            ignore_lists_and_objects!(Number(None));
+            ignore_lists_and_objects!(Scalar::Other);
 
-            fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
-                Ok(Number(Some(number)))
+            fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number))
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
-                Ok(Number(Some(number as f64)))
+            fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number as f64))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
-                Ok(Number(Some(number as f64)))
+            fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number as f64))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Number, E> {
-                Ok(Number(text.parse().ok()))
+            fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Number, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Number(None))
+                Ok(Scalar::Other)
             }
         }
 
-        deserializer.deserialize_any(NumberVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text;
-
-            ignore_lists_and_objects!(Text(None));
-
-            fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
-                Ok(Text(None))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(Some(text.to_owned())))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Text(None))
-            }
-        }
-
-        deserializer.deserialize_any(TextVisitor)
+        deserializer.deserialize_any(ScalarVisitor)
     }
 }
 
