@@ -63,9 +63,9 @@ impl CaptureWriter {
     ) -> PyResult<Self> {
         let unknown =
             || PyValueError::new_err(format!("`{form}` and `{compression}` are no form of a capture"));
-        let form = CaptureForm::ALL.into_iter().find(|known| known.name() == form).ok_or_else(unknown)?;
-        let known = Compression::ALL.into_iter().find(|known| known.name() == compression);
-        let compressor = Compressor::to(known.ok_or_else(unknown)?).map_err(PyRuntimeError::new_err)?;
+        let form = CaptureForm::by_name(form).ok_or_else(unknown)?;
+        let compression = Compression::by_name(compression).ok_or_else(unknown)?;
+        let compressor = Compressor::to(compression).map_err(PyRuntimeError::new_err)?;
         let raised = Raised::default();
         let addresses = replace.map(|callable| {
             let (known, raised) = (HashMap::new(), Arc::clone(&raised));

@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::names::named;
 use crate::packet::extras::PayloadHead;
 use crate::pass::datagram_layout::DatagramLayout;
 use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
@@ -74,7 +75,7 @@ fn field((offset, bytes, is_little_endian): GivenField) -> PyResult<Field> {
 }
 
 fn quantity((place, form, unit): &GivenQuantity) -> PyResult<Quantity> {
-    let form = NumberForm::by_name(form).ok_or_else(|| PyValueError::new_err(format!("no form `{form}`")))?;
+    let form = named("form", form, NumberForm::by_name)?;
     let wrong = || PyValueError::new_err("a float has 4 or 8 bytes, and a unit is above 0");
     Quantity::new(field(*place)?, form, *unit).ok_or_else(wrong)
 }
@@ -87,8 +88,7 @@ fn when(to_port: Option<bool>, mark: Option<GivenMark>) -> PyResult<KindConditio
 impl GivenLayout {
     fn dissection(&self) -> PyResult<DatagramLayout> {
         match self {
-            Self::Name(name) => DatagramLayout::by_name(name)
-                .ok_or_else(|| PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
+            Self::Name(name) => named("layout of UDP payloads", name, DatagramLayout::by_name),
             Self::Own(number, time) => {
                 let time = time.map(|(offset, bytes, little, ns)| ((offset, bytes, little), ns));
                 Ok(DatagramLayout::Numbers(ProbeLayout::Own(own(*number, time)?)))

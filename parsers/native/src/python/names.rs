@@ -22,9 +22,18 @@ pub(super) fn parameters(given: &[(String, f64)]) -> PyResult<Parameters> {
     Ok(parameters)
 }
 
-pub(super) fn profile_by_name(name: &str) -> PyResult<Profile> {
-    let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no profile of TFRC `{name}`")))
+/// What has this name, or the error that no `kind` has it.
+pub(super) fn named<T>(kind: &str, name: &str, by_name: fn(&str) -> Option<T>) -> PyResult<T> {
+    by_name(name).ok_or_else(|| PyValueError::new_err(format!("no {kind} `{name}`")))
+}
+
+/// The same of a name that may be None.
+pub(super) fn named_option<T>(
+    kind: &str,
+    name: &Bound<'_, PyAny>,
+    by_name: fn(&str) -> Option<T>,
+) -> PyResult<Option<T>> {
+    name.extract::<Option<String>>()?.map(|name| named(kind, &name, by_name)).transpose()
 }
 
 /// The values of `tfrc_profile`.
@@ -73,25 +82,6 @@ fn probe_layouts() -> Vec<&'static str> {
 #[pyfunction]
 fn udp_tunnels() -> Vec<&'static str> {
     UdpTunnel::ALL.into_iter().map(UdpTunnel::name).collect()
-}
-
-pub(super) fn format_by_name(name: &str) -> PyResult<InputFormat> {
-    InputFormat::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no input format `{name}`")))
-}
-
-pub(super) fn layer_by_name(name: &str) -> PyResult<NodeLayer> {
-    let found = NodeLayer::ALL.into_iter().find(|layer| layer.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no layer `{name}`")))
-}
-
-pub(super) fn vantage_by_name(name: &str) -> PyResult<Vantage> {
-    let found = Vantage::ALL.into_iter().find(|vantage| vantage.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no vantage point `{name}`")))
-}
-
-pub(super) fn udp_tunnel_by_name(name: &str) -> PyResult<UdpTunnel> {
-    let found = UdpTunnel::ALL.into_iter().find(|tunnel| tunnel.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no encapsulation `{name}`")))
 }
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,6 +6,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::names::named;
 use super::table::Table;
 use crate::tables::replay::{ReportRow, RoundReportRow};
 use crate::tfrc::Report;
@@ -64,14 +65,11 @@ enum Setting {
 
 impl ChosenSender {
     fn profile(&self) -> PyResult<ParameterProfile> {
-        let found = ParameterProfile::ALL.into_iter().find(|profile| profile.name() == self.profile);
-        found.ok_or_else(|| PyValueError::new_err(format!("no profile `{}`", self.profile)))
+        named("profile", &self.profile, ParameterProfile::by_name)
     }
 
     fn ends(&self) -> PyResult<EndParameters> {
-        let found = Variant::ALL.into_iter().find(|variant| variant.name() == self.variant);
-        let variant =
-            found.ok_or_else(|| PyValueError::new_err(format!("no algorithm `{}`", self.variant)))?;
+        let variant = named("algorithm", &self.variant, Variant::by_name)?;
         if !(self.segment_bytes > 0.0 && self.segment_bytes.is_finite()) {
             return Err(PyValueError::new_err("packets must have a payload"));
         }

@@ -7,21 +7,24 @@ use pyo3::prelude::*;
 
 use super::arguments::PythonCompiler;
 use super::layout::{GivenLayout, layouts};
-use super::names::{
-    format_by_name, layer_by_name, parameters, profile_by_name, udp_tunnel_by_name, vantage_by_name,
-};
+use super::names::{named, named_option, parameters};
 use crate::flow::bins::BinWidth;
 use crate::flow::ends::idle_times::IdleTimes;
 use crate::flow::ends::packed_flows::Packing;
 use crate::flow::intervals::IntervalWidth;
+use crate::flow::tcp::vantage::Vantage;
 use crate::groups::{GroupBy, Grouping};
+use crate::input::source::InputFormat;
 use crate::input::stretch::Stretch;
 use crate::packet::address;
+use crate::packet::event::NodeLayer;
 use crate::pass::Options;
 use crate::pass::chosen_flows::ChosenFlows;
 use crate::pass::log_owners::LogOwner;
 use crate::tables::Table;
+use crate::tfrc::profile::Profile;
 use crate::wire::layers::TunnelPorts;
+use crate::wire::layers::udp_port::UdpTunnel;
 
 /// Options, and the compiler of the user's filter.
 pub(super) struct Settings {
@@ -34,9 +37,7 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let given = |name: &str| object.getattr(name);
-        let word = |name: &str| given(name)?.extract::<Option<String>>();
         let tfrc = given("tfrc")?;
-        let profile = tfrc.getattr("profile")?.extract::<Option<String>>()?;
         let grouping = given("grouping")?.extract::<Option<GivenGrouping>>()?;
         let idle = given("idle_timeout_ns")?.extract::<Option<i64>>()?;
         let (few, silence_ns) = given("packing")?.extract()?;
@@ -45,14 +46,15 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             PyResult::Ok(flows.map_or_else(ChosenFlows::default, |flows| ChosenFlows::only(&flows)))
         };
         let options = Options {
-            format: word("format")?.as_deref().map(format_by_name).transpose()?,
-            layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
-            vantage: word("vantage")?.as_deref().map(vantage_by_name).transpose()?,
+            format: named_option("input format", &given("format")?, InputFormat::by_name)?,
+            layer: named_option("layer", &given("layer")?, NodeLayer::by_name)?,
+            vantage: named_option("vantage point", &given("vantage")?, Vantage::by_name)?,
             stretch: given("span")?.extract::<Option<GivenStretch>>()?.map(GivenStretch::bounded),
             log_owners: log_owners(given("log_of")?.extract()?)?,
             dissect: layouts(&given("dissect")?.extract::<Vec<(u16, GivenLayout)>>()?)?,
             tfrc: parameters(&tfrc.getattr("agents")?.extract::<Vec<_>>()?)?,
-            tfrc_profile: profile.as_deref().map(profile_by_name).transpose()?.unwrap_or_default(),
+            tfrc_profile: named_option("profile of TFRC", &tfrc.getattr("profile")?, Profile::by_name)?
+                .unwrap_or_default(),
             rtt_s: tfrc.getattr("rtt_s")?.extract()?,
             tunnel_ports: tunnel_ports(given("tunnel_port")?.extract()?)?,
             grouping: grouping.map(GivenGrouping::checked).transpose()?,
@@ -117,7 +119,7 @@ fn log_owners(given: Vec<(String, String, String)>) -> PyResult<Vec<LogOwner>> {
 
 /// Encapsulations and the ports to which they are sent.
 fn tunnel_ports(given: Vec<(String, u16)>) -> PyResult<TunnelPorts> {
-    let known = |(name, port): (String, u16)| Ok((port, udp_tunnel_by_name(&name)?));
+    let known = |(name, port): (String, u16)| Ok((port, named("encapsulation", &name, UdpTunnel::by_name)?));
     Ok(TunnelPorts::with(&given.into_iter().map(known).collect::<PyResult<Vec<_>>>()?))
 }
 

@@ -14,12 +14,6 @@ named_enum! {
     }
 }
 
-impl NumberForm {
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.name() == name)
-    }
-}
-
 /// A number with a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {

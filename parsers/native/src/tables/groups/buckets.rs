@@ -37,7 +37,7 @@ impl PassTable for GroupBuckets {
         for number in groups.in_order() {
             let Some(row) = groups.row(number) else { continue };
             for &measure in &measures {
-                let what = Duration::ALL.into_iter().find(|what| what.name() == measure);
+                let what = Duration::by_name(measure);
                 let samples = what.map_or(Some(&row.rtt), |what| row.durations(what));
                 let of_row = samples.map(LogHistogram::buckets).unwrap_or_default();
                 buckets.extend(of_row.into_iter().map(|bucket| (number, measure, bucket)));
