@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
 use super::table::Table;
-use crate::tables::Rows;
 use crate::tables::files::TableFile;
 use crate::tables::files::arrow_ipc::ArrowFile;
 use crate::tables::files::parquet::ParquetFile;
+use crate::tables::{ChosenColumns, Filled, Rows};
 
 /// Write `tables` with the columns of `schema`, which is a table, too, as a Parquet file.
 #[pyfunction]
@@ -108,12 +108,7 @@ impl Rows for Batch {
         self.0.num_rows()
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         let schema: &Schema = self.0.schema_ref();
         let fields = schema.fields().iter().enumerate();
         let kept: Vec<usize> = fields.filter(|(_, field)| wanted(field.name())).map(|(at, _)| at).collect();

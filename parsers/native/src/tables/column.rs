@@ -213,11 +213,14 @@ pub trait Row<'a>: Sized + 'a {
     const COLUMNS: &'a [&'a [Column<Self>]];
 }
 
+/// Whether a table shall have the column of this name.
+pub type ChosenColumns<'a> = &'a dyn Fn(&str) -> bool;
+
+/// Some columns of some rows.
+pub type Filled = Result<RecordBatch, ArrowError>;
+
 /// Fill the columns whose names are `wanted` with `rows`.
-pub(super) fn record_batch<'a, R: Row<'a>>(
-    rows: &[R],
-    wanted: &dyn Fn(&str) -> bool,
-) -> Result<RecordBatch, ArrowError> {
+pub(super) fn record_batch<'a, R: Row<'a>>(rows: &[R], wanted: ChosenColumns<'_>) -> Filled {
     let columns = || R::COLUMNS.iter().copied().flatten().filter(|column| wanted(column.description.name));
     let fields: Vec<Field> =
         columns().map(|column| Field::new(column.description.name, column.data_type(), true)).collect();

@@ -113,6 +113,7 @@ mod tests {
     use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 
     use super::*;
+    use crate::tables::{ChosenColumns, Filled};
 
     struct OneBatch(RecordBatch);
 
@@ -121,12 +122,7 @@ mod tests {
             self.0.num_rows()
         }
 
-        fn batch_of(
-            &self,
-            start: usize,
-            end: usize,
-            _: &dyn Fn(&str) -> bool,
-        ) -> Result<RecordBatch, ArrowError> {
+        fn batch_of(&self, start: usize, end: usize, _: ChosenColumns<'_>) -> Filled {
             Ok(self.0.slice(start, end - start))
         }
     }

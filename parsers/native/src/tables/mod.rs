@@ -37,7 +37,6 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use crate::flow::tfrc::LossEventSample;
@@ -46,7 +45,7 @@ use crate::pass::collectors::{FlowSamples, NewCollector, PacketSample};
 use crate::pass::{Analysis, Options, RttSample, Transit};
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
-pub use column::{Column, Description, Row};
+pub use column::{ChosenColumns, Column, Description, Filled, Row};
 use samples::{SampleRow, Samples};
 use shown::Shown;
 
@@ -228,7 +227,7 @@ impl<R: Row<'static>> Rows for NoRows<R> {
         0
     }
 
-    fn batch_of(&self, _: usize, _: usize, wanted: &dyn Fn(&str) -> bool) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, _: usize, _: usize, wanted: ChosenColumns<'_>) -> Filled {
         record_batch::<R>(&[], wanted)
     }
 }
@@ -242,15 +241,10 @@ pub trait Rows: Send + Sync {
     }
 
     /// Rows `start..end`, which must exist, with the columns whose names are `wanted`.
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError>;
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled;
 
     /// Rows `start..end`, which must exist.
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+    fn batch(&self, start: usize, end: usize) -> Filled {
         self.batch_of(start, end, &|_| true)
     }
 
@@ -291,12 +285,7 @@ impl<T: PassTable> Rows for PassRows<T> {
         self.table.as_ref().map_or(1, |table| table.len(&self.analysis))
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         let failed = |error: &io::Error| ArrowError::IoError(error.to_string(), error.kind().into());
         let table = self.table.as_ref().map_err(failed)?;
         let mut numbers = (start..end).filter_map(|row| table.flow(&self.analysis, row));
@@ -312,12 +301,7 @@ impl<R: Row<'static> + Send + Sync> Rows for Vec<R> {
         self.as_slice().len()
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         record_batch(self.get(start..end).unwrap_or_default(), wanted)
     }
 }
@@ -340,12 +324,7 @@ impl Rows for SelectedColumns {
         self.rows.len()
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         self.rows.batch_of(start, end, &|name| wanted(name) && self.names.iter().any(|own| own == name))
     }
 }
@@ -370,12 +349,7 @@ impl Rows for RowRange {
         self.end - self.start
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         self.rows.batch_of(self.start + start, self.start + end, wanted)
     }
 }

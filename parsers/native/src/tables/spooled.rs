@@ -2,13 +2,10 @@
 
 use std::io;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
 use super::column::{column, record_batch};
 use super::rounds::sees_flight;
 use super::shown::each_flow;
-use super::{Column, Row, Rows};
+use super::{ChosenColumns, Column, Filled, Row, Rows};
 use crate::packet::event::Event;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -50,12 +47,7 @@ impl<T: Spooled + for<'a> Row<'a>> Rows for SpooledRows<T> {
         self.len()
     }
 
-    fn batch_of(
-        &self,
-        start: usize,
-        end: usize,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<RecordBatch, ArrowError> {
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         record_batch(&self.range(start, end), wanted)
     }
 }
