@@ -256,27 +256,8 @@ pub struct Agent(u8);
 impl Agent {
     /// The types of ns-2.35 (`packet.h`) that agents and applications of hosts send.
     const NAMES: [&str; 21] = [
-        "tcp",
-        "ack",
-        "tcpFriend",
-        "tcpFriendCtl",
-        "cbr",
-        "exp",
-        "pareto",
-        "udp",
-        "ftp",
-        "telnet",
-        "http",
-        "rtp",
-        "rtcp",
-        "message",
-        "audio",
-        "video",
-        "realaudio",
-        "ping",
-        "rap_data",
-        "rap_ack",
-        "sctp",
+        "tcp", "ack", "tcpFriend", "tcpFriendCtl", "cbr", "exp", "pareto", "udp", "ftp", "telnet", "http",
+        "rtp", "rtcp", "message", "audio", "video", "realaudio", "ping", "rap_data", "rap_ack", "sctp",
     ];
 
     /// The agent of a packet's type.

@@ -311,13 +311,10 @@ impl Analysis {
         if let Some(found) = found
             && can_wait(item)
             && !self.carried.flows.is_doubtful(found.flow)
-            && self.working.backlog.set_aside(
-                item,
-                found,
-                extras,
-                &mut self.carried.flows,
-                &self.working.threads,
-            )
+            && self
+                .working
+                .backlog
+                .set_aside(item, found, extras, &mut self.carried.flows, &self.working.threads)
         {
             self.note_tunnel(found, item, extras);
             // Its number, if it has one, is not in the queued form, and can be counted at once.

@@ -170,27 +170,9 @@ impl Default for Parameters {
 impl Parameters {
     /// The parameters of the sender.
     pub const OF_SENDER: [&'static str; 21] = [
-        "df",
-        "tcp_tick",
-        "minrto",
-        "bval",
-        "ca",
-        "overhead",
-        "sndr_type",
-        "init_rate",
-        "rate_init_option",
-        "rate_init",
-        "ssmult",
-        "slow_increase",
-        "idle_fix",
-        "max_heavy_rounds",
-        "voip",
-        "voip_max_pkt_rate",
-        "fsize",
-        "headersize",
-        "conservative",
-        "scmult",
-        "old_code",
+        "df", "tcp_tick", "minrto", "bval", "ca", "overhead", "sndr_type", "init_rate", "rate_init_option",
+        "rate_init", "ssmult", "slow_increase", "idle_fix", "max_heavy_rounds", "voip", "voip_max_pkt_rate",
+        "fsize", "headersize", "conservative", "scmult", "old_code",
     ];
 
     /// The parameters of the sink.

@@ -5,25 +5,8 @@ use super::{Reading, printable};
 /// Methods of RFC 9110 section 9.3 and RFC 5789, and those with which WebDAV's clients begin (RFC 4918, RFC 3253, RFC
 /// 5323, RFC 4791).
 const METHODS: [&[u8]; 19] = [
-    b"GET",
-    b"HEAD",
-    b"POST",
-    b"PUT",
-    b"DELETE",
-    b"CONNECT",
-    b"OPTIONS",
-    b"TRACE",
-    b"PATCH",
-    b"PROPFIND",
-    b"PROPPATCH",
-    b"MKCOL",
-    b"COPY",
-    b"MOVE",
-    b"LOCK",
-    b"UNLOCK",
-    b"REPORT",
-    b"SEARCH",
-    b"MKCALENDAR",
+    b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH", b"PROPFIND",
+    b"PROPPATCH", b"MKCOL", b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"REPORT", b"SEARCH", b"MKCALENDAR",
 ];
 
 /// The host of the request that begins `stream`; None if it names none.

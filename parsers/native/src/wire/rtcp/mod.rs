@@ -242,15 +242,7 @@ mod tests {
     /// A receiver report with one block and a BYE: the words in order.
     fn compound() -> Vec<u8> {
         let words: [u32; 10] = [
-            0x81c9_0007,
-            0x0102_0304,
-            0x0506_0708,
-            0x40ff_fffe,
-            70_000,
-            33,
-            0x8000_0001,
-            65_536,
-            0x81cb_0001,
+            0x81c9_0007, 0x0102_0304, 0x0506_0708, 0x40ff_fffe, 70_000, 33, 0x8000_0001, 65_536, 0x81cb_0001,
             0x0102_0304,
         ];
         words.iter().flat_map(|word| word.to_be_bytes()).collect()

@@ -99,17 +99,8 @@ fn is_header(line: &[u8]) -> bool {
 
 fn is_state(word: &[u8]) -> bool {
     const STATES: [&[u8]; 11] = [
-        b"ESTAB",
-        b"SYN-SENT",
-        b"SYN-RECV",
-        b"FIN-WAIT-1",
-        b"FIN-WAIT-2",
-        b"TIME-WAIT",
-        b"CLOSE-WAIT",
-        b"LAST-ACK",
-        b"CLOSING",
-        b"LISTEN",
-        b"tcp",
+        b"ESTAB", b"SYN-SENT", b"SYN-RECV", b"FIN-WAIT-1", b"FIN-WAIT-2", b"TIME-WAIT", b"CLOSE-WAIT",
+        b"LAST-ACK", b"CLOSING", b"LISTEN", b"tcp",
     ];
     STATES.contains(&word)
 }

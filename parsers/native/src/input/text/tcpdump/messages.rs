@@ -1,21 +1,12 @@
 //! tcpdump's own messages, where stdout and stderr went to one file.
 
 const BEGIN: [&[u8]; 7] = [
-    b"tcpdump: ",
-    b"listening on ",
-    b"reading from file ",
-    b"dropped privs",
-    b"Warning: ",
-    b"Got ",
+    b"tcpdump: ", b"listening on ", b"reading from file ", b"dropped privs", b"Warning: ", b"Got ",
     b"data link type ",
 ];
 /// Ends of the lines of totals, without a plural's s.
 const END: [&[u8]; 5] = [
-    b" packet",
-    b" packet captured",
-    b" received by filter",
-    b" dropped by kernel",
-    b" dropped by interface",
+    b" packet", b" packet captured", b" received by filter", b" dropped by kernel", b" dropped by interface",
 ];
 
 /// Whether a line is a message.
