@@ -131,10 +131,7 @@ class Bench:
         peer_plan = peer_plan or plan
         ours, theirs = self.entry("flows", plan), self.entry(peer.name, peer_plan)
         self.measure(
-            [
-                (theirs, peer.command(self.capture(peer_plan))),
-                (ours, tfrctrace()(self.capture(plan))),
-            ]
+            [(theirs, peer.command(self.capture(peer_plan))), (ours, tfrctrace()(self.capture(plan)))]
         )
         remark = "" if peer_plan is plan else f"{peer.name} on {peer_plan.packets:,} packets, by rate"
         self.comparisons.append(Comparison.at_least(name, ratio(theirs, ours), at_least, remark))

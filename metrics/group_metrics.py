@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.metrics.group_values import (
-    SINGLE_VALUES,
-    UNITS,
-    GroupQuantity,
-    GroupTerm,
-    values_by_interval,
-)
+from tfrctrace.metrics.group_values import SINGLE_VALUES, UNITS, GroupQuantity, GroupTerm, values_by_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

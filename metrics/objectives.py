@@ -266,14 +266,7 @@ def summed_stretches(objective: Objective, broken: pl.DataFrame) -> pl.DataFrame
             at_ns=pl.col("start_ns").get(worst),
             bad=bad.max(),
         )
-        .sort(
-            "severe",
-            "intervals",
-            "bad",
-            "begin_ns",
-            "group",
-            descending=[True, True, True, False, False],
-        )
+        .sort("severe", "intervals", "bad", "begin_ns", "group", descending=[True, True, True, False, False])
         .drop("stretch", "bad")
     )
 

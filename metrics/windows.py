@@ -145,12 +145,7 @@ class FlowBins:
         return windowed.with_columns(pl.col("flow").set_sorted())
 
     def _in_own_windows(
-        self,
-        firsts: NDArray[Any],
-        ends: NDArray[Any],
-        first_place: int,
-        windows: LifeWindows,
-        column: str,
+        self, firsts: NDArray[Any], ends: NDArray[Any], first_place: int, windows: LifeWindows, column: str
     ) -> pl.DataFrame:
         """Return the windowed frame of the flows from `first_place`, whose bins are `firsts` to `ends`."""
         import numpy as np

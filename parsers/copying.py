@@ -63,9 +63,7 @@ class CopiedPackets(InOrder):
         self._choose = choose
         anonymizer = settings.anonymizer
         self._writer = CaptureWriter(
-            *form,
-            replace=anonymizer.packed if anonymizer else None,
-            section_comment=section_comment,
+            *form, replace=anonymizer.packed if anonymizer else None, section_comment=section_comment
         )
         self.written = 0
         self.without_comment = 0

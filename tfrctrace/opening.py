@@ -53,9 +53,7 @@ def open(
 
         check_pair(inputs.names, settings.pair)
     return Trace(
-        inputs,
-        settings,
-        bin_ns=None if bin_width is None else parse_duration_ns(bin_width, "bin_width"),
+        inputs, settings, bin_ns=None if bin_width is None else parse_duration_ns(bin_width, "bin_width")
     )
 
 

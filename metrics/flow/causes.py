@@ -34,15 +34,7 @@ _MOST_BINS: Final = 1_000
 """Bins of a flow in a figure, at most."""
 
 _OF_DIRECTION: Final = ("flow", "direction")
-_OF_FLOWS: Final = (
-    "src",
-    "src_port",
-    "dst",
-    "dst_port",
-    "payload_bytes",
-    "goodput_bps",
-    "rtt_p95_ms",
-)
+_OF_FLOWS: Final = ("src", "src_port", "dst", "dst_port", "payload_bytes", "goodput_bps", "rtt_p95_ms")
 
 OF_TOLD: Final = (*_OF_DIRECTION, *_OF_FLOWS)
 """Columns of the table of flows that say of which direction a row of causes is."""

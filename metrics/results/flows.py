@@ -81,8 +81,7 @@ class SourceProblem(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Annotated[str, Meta(description="stable identifier, such as `truncated`")]
     source: str
     flows: Annotated[
-        list[FlowNumber],
-        Meta(description="numbers of the flows it is about, if it is about some only"),
+        list[FlowNumber], Meta(description="numbers of the flows it is about, if it is about some only")
     ]
     packet: Annotated[Count | None, Meta(description="number of the packet where it was found, from 1")]
     line: Annotated[Count | None, Meta(description="number of the line where it was found, in a text")]

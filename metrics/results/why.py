@@ -7,12 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from tfrctrace.metrics.results.document import Tool
-from tfrctrace.metrics.results.flows import (
-    Count,
-    FlowNumber,
-    SourceProblem,
-    TimeNs,
-)
+from tfrctrace.metrics.results.flows import Count, FlowNumber, SourceProblem, TimeNs
 
 Cause = Literal[
     "handshake",

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def write_junit(
-    file: BinaryIO,
-    verdicts: Sequence[Verdict],
-    problems: Sequence[Problem],
-    zone: TimeZone | None = None,
+    file: BinaryIO, verdicts: Sequence[Verdict], problems: Sequence[Problem], zone: TimeZone | None = None
 ) -> None:
     """Write a test case for each verdict, and an error for each input that could not be read.
 

@@ -11,12 +11,7 @@ from tfrctrace.reports.units import MISSING, counted, format_rate_bps, format_sh
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tfrctrace.metrics.results.capacity import (
-        CapacityStep,
-        ContenderTerms,
-        NetworkTerms,
-        RateBounds,
-    )
+    from tfrctrace.metrics.results.capacity import CapacityStep, ContenderTerms, NetworkTerms, RateBounds
 
 CAPACITY_SCHEMA_VERSION: Final = 1
 

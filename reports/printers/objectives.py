@@ -31,12 +31,7 @@ _MINUTE_NS: Final = 60 * _S_NS
 _STRETCHES: Final = 5
 _GRAVITY: Final = {"no_data": 0, "met": 1, "violated": 2, "severe": 3}
 _WORDS: Final = {"no_data": "", "met": "met", "violated": "violated", "severe": "severe"}
-_NOUNS: Final = {
-    _S_NS: "second",
-    _MINUTE_NS: "minute",
-    60 * _MINUTE_NS: "hour",
-    24 * 60 * _MINUTE_NS: "day",
-}
+_NOUNS: Final = {_S_NS: "second", _MINUTE_NS: "minute", 60 * _MINUTE_NS: "hour", 24 * 60 * _MINUTE_NS: "day"}
 
 
 def objective_text(objective: Objective) -> str:

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tfrctrace.metrics.results.open_loop import OpenLoopItem, RecordedFlow
-    from tfrctrace.metrics.results.replay import (
-        Flow,
-        FlowDirection,
-        ReplayHead,
-        Replays,
-        Run,
-        StationsStep,
-    )
+    from tfrctrace.metrics.results.replay import Flow, FlowDirection, ReplayHead, Replays, Run, StationsStep
 
     Key = tuple[int, str]
 

@@ -43,9 +43,7 @@ def caveats(content: ReportContent) -> Section:
 
 
 def input_notes(
-    inputs: Iterable[Input],
-    problems: Iterable[Mapping[str, Any]],
-    others: Iterable[Note] = (),
+    inputs: Iterable[Input], problems: Iterable[Mapping[str, Any]], others: Iterable[Note] = ()
 ) -> tuple[Note, ...]:
     """Return the notes on inputs, and others, errors first; of very many the first."""
     of_inputs = [(problem["source"], *_placed(problem)) for problem in problems]

@@ -17,8 +17,7 @@ _DEFINITIONS: Final = (
         "direction. Undefined for fewer than two packets.",
     ),
     Term(
-        "Goodput",
-        "Payload with every sequence number counted once, over the same time; for UDP all payload.",
+        "Goodput", "Payload with every sequence number counted once, over the same time; for UDP all payload."
     ),
     Term(
         "Rates over time",
@@ -45,10 +44,7 @@ _DEFINITIONS: Final = (
         "sender it equals the window to within a segment, unless the application (the newest segment is not "
         "full, or nothing is outstanding) or the receiver (no room in its window) is the limit.",
     ),
-    Term(
-        "Percentiles",
-        "Nearest rank, within 0.8 %; minimum, mean and maximum are exact.",
-    ),
+    Term("Percentiles", "Nearest rank, within 0.8 %; minimum, mean and maximum are exact."),
     Term(
         "Units",
         "1 kB is 1000 bytes and 1 Mbit/s is 1,000,000 bit/s. Times of day are UTC. A dash means unknown from "

@@ -209,12 +209,7 @@ def _begins_in(stretch_ns: tuple[int, int]) -> pl.Expr:
     return pl.col("start_ns").is_between(begin_ns, end_ns, closed="left")
 
 
-def _suffering(
-    link: LinkTables,
-    hosts: pl.DataFrame,
-    stretch_ns: tuple[int, int],
-    bad_ms: float,
-) -> Words:
+def _suffering(link: LinkTables, hosts: pl.DataFrame, stretch_ns: tuple[int, int], bad_ms: float) -> Words:
     """Return for how many of the hosts seen in a stretch it was bad; one or two by their names."""
     import polars as pl
 

@@ -96,10 +96,7 @@ _COUNTS: Final = (
         ("capture_duplicates",),
         rare=True,
     ),
-    _CountColumn(
-        Heading("Lost before", meaning="lost before the capture point"),
-        ("lost_before_capture",),
-    ),
+    _CountColumn(Heading("Lost before", meaning="lost before the capture point"), ("lost_before_capture",)),
     _CountColumn(
         Heading("Lost behind", meaning="captured, and retransmitted because they were lost"),
         ("lost_behind_capture",),
@@ -126,12 +123,7 @@ _CAPTION: Final = (
     "if there are any."
 )
 
-_PLACES: Final = {
-    "sender": "sender",
-    "receiver": "receiver",
-    "middle": "on the way",
-    "both": "both ends",
-}
+_PLACES: Final = {"sender": "sender", "receiver": "receiver", "middle": "on the way", "both": "both ends"}
 
 
 def losses_section(content: ReportContent) -> Section:
@@ -183,11 +175,7 @@ def _row(row: FlowRow, counts: Sequence[_CountColumn], with_rows: Set[int]) -> R
     return Row(
         f"losses-{row.flow}-{row.direction}",
         (
-            Cell(
-                str(row.flow),
-                sort=row.flow,
-                anchor=row.anchor if row.flow in with_rows else "",
-            ),
+            Cell(str(row.flow), sort=row.flow, anchor=row.anchor if row.flow in with_rows else ""),
             Cell(row.ends, str(row.transport).upper()),
             *(Cell(format_count(count.of(row)), _second_line(row, count), count.of(row)) for count in counts),
             _vantage(row),

@@ -9,12 +9,7 @@ from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView, Words
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure
 from tfrctrace.reports.records import record
-from tfrctrace.reports.units import (
-    counted,
-    format_count,
-    format_ms,
-    format_share,
-)
+from tfrctrace.reports.units import counted, format_count, format_ms, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

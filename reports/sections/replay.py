@@ -41,12 +41,7 @@ _MODES: Final = {
 }
 """Modes, as the legend names them; the last two are one curve."""
 
-_STYLES: Final = {
-    "slow start": 1,
-    "the equation": 2,
-    "the receive rate": 3,
-    "missing reports": 4,
-}
+_STYLES: Final = {"slow start": 1, "the equation": 2, "the receive rate": 3, "missing reports": 4}
 _BREAK_S: Final = 1e-6
 """Time from the end of a run to the break after it: the resolution of the page."""
 
@@ -74,11 +69,7 @@ def replay_section(content: ReportContent) -> Section:
     }
     figures = [figure for trace in content.traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(
-        "replay",
-        "TFRC replay",
-        ((_READING,),),
-        figures=tuple(figures),
-        tables=(_table(steps, names),),
+        "replay", "TFRC replay", ((_READING,),), figures=tuple(figures), tables=(_table(steps, names),)
     )
 
 
@@ -180,12 +171,7 @@ def _limits(trace: DrawnTrace, steps: pl.DataFrame, name: str) -> Figure:
 
 
 def _of_reports(
-    trace: DrawnTrace,
-    named: Sequence[tuple[str, pl.DataFrame]],
-    column: str,
-    title: str,
-    *,
-    unit: Unit,
+    trace: DrawnTrace, named: Sequence[tuple[str, pl.DataFrame]], column: str, title: str, *, unit: Unit
 ) -> Figure:
     import polars as pl
 

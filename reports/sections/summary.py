@@ -66,11 +66,7 @@ _LOST: Final = {
 }
 """Label of lost packets, what happened to them, and what is not known, by their column."""
 
-_UNSUCCESSFUL: Final = {
-    "attempted": "{} not answered",
-    "refused": "{} refused",
-    "reset": "{} reset",
-}
+_UNSUCCESSFUL: Final = {"attempted": "{} not answered", "refused": "{} refused", "reset": "{} reset"}
 
 
 def summary(content: ReportContent) -> Section:

@@ -32,9 +32,7 @@ def with_keywords_of(arguments: type) -> Callable[[Callable[P, Result]], Callabl
     return decorate
 
 
-def with_parameters_of(
-    source: Callable[P, Any],
-) -> Callable[[Callable[..., Result]], Callable[P, Result]]:
+def with_parameters_of(source: Callable[P, Any]) -> Callable[[Callable[..., Result]], Callable[P, Result]]:
     """Show the parameters of `source` in place of `*arguments` and `**keywords`, which are passed to it.
 
     What the docstring of `source` says below its first line is added to that of the function.

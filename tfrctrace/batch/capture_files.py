@@ -21,12 +21,7 @@ from tfrctrace.parsers.remote import (
     public_url,
     url_with_query,
 )
-from tfrctrace.parsers.sources import (
-    COMPRESSION_SUFFIXES,
-    has_capture_name,
-    looks_like_capture,
-    natural_key,
-)
+from tfrctrace.parsers.sources import COMPRESSION_SUFFIXES, has_capture_name, looks_like_capture, natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -75,10 +75,7 @@ class BatchResult:
 
 
 def chains_of(
-    captures: Sequence[str],
-    chaining: Chaining,
-    shard: Shard | None = None,
-    store: StoreAccess | None = None,
+    captures: Sequence[str], chaining: Chaining, shard: Shard | None = None, store: StoreAccess | None = None
 ) -> FoundChains:
     """Return the chains among the captures, or those of a shard. Raises `InputError` if there is none."""
     found = find_captures(captures, store)

@@ -64,8 +64,7 @@ def batch(
         ),
     ] = "host",
     every: Annotated[
-        str,
-        measuring_option("--every", metavar="TIME", help="Width of the intervals of groups, e.g. 1min."),
+        str, measuring_option("--every", metavar="TIME", help="Width of the intervals of groups, e.g. 1min.")
     ] = "5min",
     causes: Causes = False,
     shard: Annotated[

@@ -82,8 +82,7 @@ def capacity(
     ] = False,
     no_ap: Annotated[bool, station_option("--no-ap", help="Assume no access point.")] = False,
     scenario: Annotated[
-        str | None,
-        station_option("--scenario", metavar="FILE", help="Stations over time, from a TOML file."),
+        str | None, station_option("--scenario", metavar="FILE", help="Stations over time, from a TOML file.")
     ] = None,
     sweep: Annotated[
         str | None,
@@ -104,8 +103,7 @@ def capacity(
     ] = None,
     rate: Annotated[SweptRate, sweep_option("--rate", help="Rate to print and draw.")] = "x_t",
     draw: Annotated[
-        str | None,
-        sweep_option("--draw", metavar="FILE", help="Draw the sweep to an SVG, PDF or PNG file."),
+        str | None, sweep_option("--draw", metavar="FILE", help="Draw the sweep to an SVG, PDF or PNG file.")
     ] = None,
     tfrc_rate: Annotated[
         str | None,

@@ -87,8 +87,7 @@ def check(
         ),
     ] = None,
     write_baseline: Annotated[
-        str | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Save these runs as a baseline."),
+        str | None, typer.Option("--write-baseline", metavar="FILE", help="Save these runs as a baseline.")
     ] = None,
     accept: Annotated[
         bool,
@@ -160,11 +159,7 @@ def check(
     executor: ExecutorName = None,
     cache: Annotated[
         str | None,
-        other_option(
-            "--cache",
-            metavar="DIRECTORY",
-            help="Cache measured runs there, and reuse them.",
-        ),
+        other_option("--cache", metavar="DIRECTORY", help="Cache measured runs there, and reuse them."),
     ] = None,
     reading: ReadingOptions,
 ) -> int:

@@ -66,8 +66,7 @@ def convert(
     ],
     what: Annotated[What, typer.Option("--what", "-w", help="Table to write.")] = "packets",
     form: Annotated[
-        Form | None,
-        output_option("--format", help="Output format; default: from the suffix of -o."),
+        Form | None, output_option("--format", help="Output format; default: from the suffix of -o.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -197,10 +196,7 @@ def _column_names(what: What, text: str) -> list[str]:
 
 
 def _write_packets(
-    trace: Trace,
-    console: Console,
-    columns: list[str] | None,
-    write: Callable[[Iterable[ArrowStream]], None],
+    trace: Trace, console: Console, columns: list[str] | None, write: Callable[[Iterable[ArrowStream]], None]
 ) -> None:
     packets = trace.packet_batches(columns)
     write(console.watch_items(packets))

@@ -84,8 +84,7 @@ def experiment(
     force: Annotated[bool, other_option("--force", help="Measure every run again, even if cached.")] = False,
     cache: RunCache = None,
     allow_code: Annotated[
-        bool,
-        other_option("--allow-code", help="Run the classes that the study names as `module:Class`."),
+        bool, other_option("--allow-code", help="Run the classes that the study names as `module:Class`.")
     ] = False,
     strict: Strict = False,
     quiet: Quiet = False,
@@ -148,10 +147,7 @@ def experiment(
         console.print_problems(
             [
                 input_problem(
-                    study,
-                    "figure",
-                    f"figure `{name}` is empty: no run has its values",
-                    severity="warning",
+                    study, "figure", f"figure `{name}` is empty: no run has its values", severity="warning"
                 )
             ]
         )

@@ -94,15 +94,13 @@ def groups(
     causes: Annotated[
         bool,
         measuring_option(
-            "--causes",
-            help="Sum up the time of TCP flows by what held them back (docs/why-is-it-slow.md).",
+            "--causes", help="Sum up the time of TCP flows by what held them back (docs/why-is-it-slow.md)."
         ),
     ] = False,
     under_load: Annotated[
         bool,
         measuring_option(
-            "--under-load",
-            help="Compare the round-trip times while the link is idle and while it is loaded.",
+            "--under-load", help="Compare the round-trip times while the link is idle and while it is loaded."
         ),
     ] = False,
     capacity: Annotated[
@@ -146,12 +144,7 @@ def groups(
     from tfrctrace.metrics.flow.causes import CAUSES
     from tfrctrace.reports.printers.groups import write_groups
     from tfrctrace.reports.printers.objectives import result_lines, worst_verdicts
-    from tfrctrace.trace.gather_groups import (
-        check_labels,
-        gather_groups,
-        gather_loaded_delays,
-        leading_rows,
-    )
+    from tfrctrace.trace.gather_groups import check_labels, gather_groups, gather_loaded_delays, leading_rows
 
     chosen = result.chosen
     _check_form(chosen, sort, rows, buckets=buckets, under_load=under_load, causes=causes)

@@ -81,12 +81,7 @@ def metrics(
             console.note(line)
     result.write(
         table=lambda file: write_metrics_text(
-            file,
-            summary,
-            rows,
-            shown=measured.largest(MOST_SHOWN),
-            zone=zone,
-            width=terminal_width(file),
+            file, summary, rows, shown=measured.largest(MOST_SHOWN), zone=zone, width=terminal_width(file)
         ),
         json=lambda file: write_metrics_json(file, summary, rows, version=__version__),
         rows=lambda file, form: write_metrics_table(file, form, rows, raw=result.raw),

@@ -114,8 +114,7 @@ def replay(
         ),
     ] = None,
     sensitivity: Annotated[
-        bool,
-        typer.Option("--sensitivity", help="Replay with half and twice every round-trip time as well."),
+        bool, typer.Option("--sensitivity", help="Replay with half and twice every round-trip time as well.")
     ] = False,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate the receiver's reports even if the trace has them.")
@@ -229,10 +228,7 @@ def replay(
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = dataclasses.replace(reading, tfrc=_endpoint_parameters(reading.tfrc)).open(
-        traces,
-        console,
-        max_samples=max_samples or MAX_SAMPLES,
-        anonymizer=anonymity.anonymizer(console),
+        traces, console, max_samples=max_samples or MAX_SAMPLES, anonymizer=anonymity.anonymizer(console)
     )
     if loop == "closed":
         loops = trace.closed_loops(
@@ -379,11 +375,7 @@ def _write(
     from tfrctrace.replay.seen_stations import seen_stations
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.one_step import write_one_step_text
-    from tfrctrace.reports.printers.replay import (
-        bounded_replays,
-        write_replay_json,
-        write_replay_text,
-    )
+    from tfrctrace.reports.printers.replay import bounded_replays, write_replay_json, write_replay_text
 
     stations = () if seen is None else seen_stations(seen)
     head = ReplayHead(loop="open", notes=found.notes if found else (), stations_seen=stations)

@@ -95,8 +95,7 @@ def capacity(cell: Cell, population: Population) -> Capacity:
     number = len(population.rates)
     if not population.has_greedy:
         raise UsageError(
-            "no station always has a frame to send",
-            hint="X_m is the rate of such a station: add one",
+            "no station always has a frame to send", hint="X_m is the rate of such a station: add one"
         )
     t_cont_us = contention_time_us(number, cell.cw_min, timing.slot_us)
     p_c = collision_probability(number, cell.cw_min)

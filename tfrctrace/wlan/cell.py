@@ -147,11 +147,7 @@ def make_cell(settings: CellSettings) -> Cell:
             hint="use the preset `standard` for a, g and n",
         )
     phy = make_phy(
-        standard,
-        preamble=chosen.preamble,
-        band=chosen.band,
-        width=chosen.width,
-        short_gi=chosen.short_gi,
+        standard, preamble=chosen.preamble, band=chosen.band, width=chosen.width, short_gi=chosen.short_gi
     )
     if chosen.ack_rate is not None and chosen.basic_rates is not None:
         raise UsageError("basic rates have no effect when all ACKs have one rate")

@@ -12,14 +12,7 @@ from tfrctrace.base.toml import flag, listed, number, read_toml, refuse_unknown,
 from tfrctrace.wlan.cell import CellSettings, Preset, make_cell
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
-from tfrctrace.wlan.population import (
-    MAX_STATIONS,
-    AccessPoint,
-    Frames,
-    Population,
-    Sparing,
-    fastest,
-)
+from tfrctrace.wlan.population import MAX_STATIONS, AccessPoint, Frames, Population, Sparing, fastest
 from tfrctrace.wlan.rates import Preamble
 
 if TYPE_CHECKING:

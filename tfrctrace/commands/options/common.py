@@ -53,12 +53,7 @@ Quiet = Annotated[bool, other_option("--quiet", "-q", help="Print errors only.")
 Jobs = Annotated[
     int | None,
     other_option(
-        "--jobs",
-        "-j",
-        min=1,
-        metavar="N",
-        show_default="one per core",
-        help="Measure N runs in parallel.",
+        "--jobs", "-j", min=1, metavar="N", show_default="one per core", help="Measure N runs in parallel."
     ),
 ]
 

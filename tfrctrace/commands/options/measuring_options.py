@@ -74,11 +74,7 @@ class MeasuringOptions:
     ] = None
     step: Annotated[
         str | None,
-        measuring_option(
-            "--step",
-            metavar="TIME",
-            help="Measure the response to a path change at TIME.",
-        ),
+        measuring_option("--step", metavar="TIME", help="Measure the response to a path change at TIME."),
     ] = None
 
     sparse_share: Annotated[

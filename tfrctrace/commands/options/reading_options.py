@@ -227,13 +227,7 @@ class ReadingOptions:
                 meanwhile()
             console.watch(running)
 
-        return Trace(
-            inputs,
-            settings,
-            bin_ns=bin_ns,
-            watch=watch,
-            on_problems=console.print_problems,
-        )
+        return Trace(inputs, settings, bin_ns=bin_ns, watch=watch, on_problems=console.print_problems)
 
     @property
     def store(self) -> StoreAccess:
