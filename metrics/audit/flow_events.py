@@ -31,6 +31,9 @@ _INSIDE: Final = 2
 """Widths of an interval outside of an incident and in it, within which begin and end are looked for."""
 _SHORT_NS: Final = 60 * 10**9
 """A flow that lasts longer has no time of its own."""
+_LEAST_GAPS: Final = 20
+"""Of fewer gaps between packets the longest says little of how long others may be."""
+_CHANCE: Final = 0.05
 _DNS_PORT: Final = 53
 _FAILED: Final = ("attempted", "refused", "opening")
 """States of connections that were not established."""
@@ -67,21 +70,46 @@ def without_packets(gap: Incident, files_ns: tuple[int, int], flows: pl.DataFram
     """Return a silence from the last packet before it to the first one after it.
 
     `files_ns` is when it began and ended by files that end or begin with it; else flows show it, of which
-    none has packets in it.
+    none has packets in it. What was silent may have begun as much later, and ended as much sooner, as packets
+    were apart from each other.
     """
     import polars as pl
 
+    times_ns = pl.concat([flows["start_ns"], flows["end_ns"]]).drop_nulls().unique().sort()
     begin_ns, end_ns = files_ns
-    began_ns, ended_ns = (begin_ns, begin_ns), (end_ns, end_ns)
     if begin_ns == gap.begin_ns:
-        ends = pl.col("end_ns").filter(pl.col("end_ns").is_between(*gap.began_ns))
-        begin_ns = flows.select(ends.max()).item() or begin_ns
-        began_ns = (begin_ns, gap.begin_ns)
+        begin_ns = max(times_ns.filter(times_ns.is_between(*gap.began_ns)), default=begin_ns)
     if end_ns == gap.end_ns:
-        starts = pl.col("start_ns").filter(pl.col("start_ns").is_between(*gap.ended_ns))
-        end_ns = flows.select(starts.min()).item() or end_ns
-        ended_ns = (gap.end_ns, end_ns) if end_ns > gap.end_ns else gap.ended_ns
-    return replace(gap, begin_ns=begin_ns, end_ns=end_ns, began_ns=began_ns, ended_ns=ended_ns)
+        end_ns = min(times_ns.filter(times_ns.is_between(*gap.ended_ns)), default=end_ns)
+    before_ns, after_ns = times_ns.filter(times_ns <= begin_ns), times_ns.filter(times_ns >= end_ns)
+    wait_ns, rest_ns = _time_to_next_ns(before_ns), _time_to_next_ns(after_ns)
+    began_until_ns = gap.began_ns[1] if wait_ns is None else begin_ns + wait_ns
+    ended_from_ns = gap.ended_ns[0] if rest_ns is None else end_ns - rest_ns
+    return replace(
+        gap,
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        began_ns=(begin_ns, max(begin_ns, min(began_until_ns, end_ns))),
+        ended_ns=(min(end_ns, max(ended_from_ns, begin_ns)), end_ns),
+    )
+
+
+def _time_to_next_ns(times_ns: pl.Series) -> int | None:
+    """Return the time from any moment to the next of these events that 95 % of moments keep.
+
+    Moments fall into gaps between events in proportion to their length, and anywhere in them (D. R. Cox,
+    "Renewal Theory", 1962, section 5.1): `share` of moments have an event within t if that is the share of
+    the sum of min(gap, t) in the sum of the gaps. The time since the last event is distributed likewise.
+    """
+    gaps_ns: list[int] = sorted(times_ns.diff().drop_nulls().to_list())
+    if len(gaps_ns) < _LEAST_GAPS:
+        return None
+    wanted_ns, shorter_ns = (1 - _CHANCE) * sum(gaps_ns), 0
+    for place, gap_ns in enumerate(gaps_ns):
+        if shorter_ns + (len(gaps_ns) - place) * gap_ns >= wanted_ns:
+            return round((wanted_ns - shorter_ns) / (len(gaps_ns) - place))
+        shorter_ns += gap_ns
+    return None
 
 
 def _flow_events(

@@ -111,5 +111,42 @@ def test_a_silence_lasts_from_the_last_packet_to_the_first() -> None:
     found = without_packets(gap, (gap.begin_ns, gap.end_ns), flows)
     assert found.begin_ns == max(one for one in times_ns if one < gap.begin_ns) + S
     assert found.end_ns == min(one for one in times_ns if one > gap.begin_ns)
+    # packets are 1 s and 39 s apart: 95 % of moments are within (0.95 * 40 s - 1 s) after one
+    assert found.began_ns == pytest.approx((found.begin_ns, found.begin_ns + 37 * S), abs=S / 10)
+    assert found.ended_ns == pytest.approx((found.end_ns - 37 * S, found.end_ns), abs=S / 10)
     # files that end or begin with it know better
-    assert without_packets(gap, (gap.begin_ns - 7, gap.end_ns + 7), flows).began_ns == (gap.begin_ns - 7,) * 2
+    of_files = without_packets(gap, (gap.begin_ns - 7, gap.end_ns + 7), flows)
+    assert (of_files.begin_ns, of_files.end_ns) == (gap.begin_ns - 7, gap.end_ns + 7)
+    assert of_files.began_ns == pytest.approx((gap.begin_ns, gap.begin_ns + 37 * S), abs=S / 10)
+    # nothing is known of packets: what whole intervals without any show
+    unknown = without_packets(gap, (gap.begin_ns - 7, gap.end_ns + 7), flows.clear())
+    assert (unknown.began_ns, unknown.ended_ns) == (
+        (gap.begin_ns - 7, gap.begin_ns),
+        (gap.end_ns, gap.end_ns + 7),
+    )
+
+
+def test_a_link_stops_within_three_mean_waits_after_its_last_packet() -> None:
+    """With 95 %: the rule of three of Poisson's process (Hanley and Lippman-Hand, JAMA 249(13), 1983)."""
+    random, rate_hz = Random(7), 0.2
+    widths, held = [], 0
+    for _ in range(100):
+        stopped_ns, resumed_ns = 3_600 * S + random.randrange(300 * S), 7_200 * S + random.randrange(300 * S)
+        at_s, times_ns = 0.0, list[int]()
+        while (at_s := at_s + random.expovariate(rate_hz)) < 10_800:
+            if not stopped_ns <= at_s * S < resumed_ns:
+                times_ns.append(round(at_s * S))
+        starts_ns = sorted({one // STEP_NS * STEP_NS for one in times_ns})
+        gap = next(silences("link", [one * STEP_NS for one in range(-500, 0)] + starts_ns, STEP_NS))
+        rows = {
+            **dict.fromkeys(FLOW_COLUMNS, [None] * len(times_ns)),
+            "start_ns": times_ns,
+            "end_ns": times_ns,
+        }
+        flows = pl.DataFrame(rows, schema={name: polars_schema("flows")[name] for name in FLOW_COLUMNS})
+        found = without_packets(gap, (gap.begin_ns, gap.end_ns), flows)
+        for true_ns, span_ns in ((stopped_ns, found.began_ns), (resumed_ns, found.ended_ns)):
+            held += span_ns[0] <= true_ns <= span_ns[1]
+            widths.append((span_ns[1] - span_ns[0]) / S)
+    assert sum(widths) / len(widths) == pytest.approx(3 / rate_hz, rel=0.03)
+    assert 0.92 * 200 < held < 0.98 * 200
