@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from tfrctrace.reports.flow_rows import FlowRow
 
 _PORTS: Final = {"tcp": "tcp", "udp": "udp", "rtp": "udp", "rtcp": "udp", "quic": "udp", "dccp": "dccp"}
 """Protocols whose ports a filter names, by the transport of a flow."""
+
+
+def are_frames(sources: Iterable[Mapping[str, Any]], *, is_one: bool) -> bool:
+    """Return whether numbers of packets are those of Wireshark.
+
+    Those of lines are not, nor those through several captures that are one trace.
+    """
+    return not is_one and all(source["link_types"] for source in sources)
 
 
 def frames_filter(frames: str) -> str:

@@ -42,9 +42,9 @@ class ReportContent:
     conversations: Sequence[Conversation]
     """The largest flows."""
     causes: Mapping[tuple[int, str], FlowCauses]
+    """Why they were no faster, by flow and direction."""
     untold: Sequence[UntoldFlow]
     """Shown flows with data whose cause is unknown."""
-    """Why they were no faster, by flow and direction."""
     starts_ns: Mapping[str, int]
     """When each input began; of one trace, when this did."""
     traces: Sequence[DrawnTrace]

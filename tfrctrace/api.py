@@ -367,8 +367,13 @@ class Trace(Tables):
         directions, named = self._looked_at([own_candidate(name) for name in algorithms])
         return controls_frame(directions, named)
 
-    def _looked_at(self, own: Sequence[Candidate]) -> tuple[Directions, Iterator[Named]]:
-        """Return the directions with data, and the congestion controls of those that may be named."""
+    def _looked_at(
+        self, own: Sequence[Candidate], *, with_others: bool = False
+    ) -> tuple[Directions, Iterator[Named]]:
+        """Return the directions with data, and the congestion controls of those that may be named.
+
+        `with_others`, all that were captured at their sender are looked at.
+        """
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
@@ -380,7 +385,7 @@ class Trace(Tables):
 
         self.read("flows", *OF_CONTROLS)
         parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
-        directions = directions_of(parts)
+        directions = directions_of(parts, with_others=with_others)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
         return directions, named_directions(rounds, stretches, directions, own=own)
 
@@ -390,15 +395,13 @@ class Trace(Tables):
         import polars as pl
 
         from tfrctrace.replay.conformance.tcp_findings import OF_FLOWS, OF_LOSSES, OF_TCP, tcp_findings
-        from tfrctrace.replay.naming.of_trace import OF_ROUNDS, OF_STRETCHES
 
-        self.read("findings", "flows", "tcp", "losses", "rounds", "causes", "cause_sums")
+        self.read("findings", "flows", "tcp", "losses", *OF_CONTROLS)
+        _, named = self._looked_at((), with_others=True)
         of_tcp = tcp_findings(
-            self._frames("rounds", OF_ROUNDS),
-            self._frames("causes", OF_STRETCHES),
+            named,
             self._frames("losses", OF_LOSSES),
             tcp=self.table("tcp").frame(OF_TCP),
-            cause_sums=self.cause_sums,
             flows=self.table("flows").frame(OF_FLOWS),
         )
         return pl.concat([self.table("findings").frame(), of_tcp])

@@ -5,7 +5,7 @@ Symbols are those of RFC 5348. The values of a receiver's report hold until the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.cells import count_cell, ms_cell, rate_cell, share_cell
 from tfrctrace.reports.conversations import (
@@ -23,11 +23,7 @@ from tfrctrace.reports.elements import (
     TableView,
     ends_heading,
 )
-from tfrctrace.reports.records import records
-from tfrctrace.reports.units import (
-    counted,
-    format_duration_s,
-)
+from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,26 +65,6 @@ _HEADINGS: Final = (
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
 )
 
-_FINDING_HEADINGS: Final = (
-    FLOW_HEADING,
-    Heading("Finding", numeric=False, meaning="violation; docs/tfrc.md explains each"),
-    Heading("End", numeric=False, meaning="the end that violated the rule"),
-    Heading("Rule", numeric=False, meaning="where the rule is defined"),
-    Heading("Times", meaning="number of occurrences"),
-    Heading("First", meaning="from the start of the trace"),
-)
-
-
-class _Finding(NamedTuple):
-    """How often an end of a flow broke a rule."""
-
-    flow: int
-    finding: str
-    end: str
-    rule: str
-    times: int
-    first_ns: int
-
 
 def tfrc_section(content: ReportContent) -> Section:
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
@@ -98,14 +74,13 @@ def tfrc_section(content: ReportContent) -> Section:
     if not rows:
         return Section("tfrc", "TFRC state")
     figures = (figure for trace in content.traces for figure in _figures_of(trace, content.results))
-    findings = _findings_table(content.traces, content.results.table("findings"))
     is_rtp = all(map(_is_rtp, rows))
     return Section(
         "tfrc",
         "RTCP reports" if is_rtp else "TFRC state",
         ((_READING_RTP if is_rtp else _READING,),),
         figures=tuple(figures),
-        tables=(_table(rows),) if findings is None else (_table(rows), findings),
+        tables=(_table(rows),),
     )
 
 
@@ -239,45 +214,5 @@ def _row(row: FlowRow) -> Row:
             rate_cell(row.x_recv_bps),
             ms_cell(row.srtt_ms),
             rate_cell(row.goodput_bps),
-        ),
-    )
-
-
-def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> TableView | None:
-    """Return the violations of TFRC's rules, most frequent first; None without any."""
-    import polars as pl
-
-    kinds = (
-        findings.group_by("flow", "direction", "finding", "end", "rule", maintain_order=True)
-        .agg(pl.len().alias("times"), pl.col("time_ns").min().alias("first_ns"))
-        .sort("times", "flow", "finding", descending=[True, False, False])
-        .head(_MOST_ROWS)
-    )
-    if kinds.is_empty():
-        return None
-    trace_of = {flow: trace for trace in traces for flow in trace.of(kinds.select("flow"))["flow"]}
-    return TableView(
-        "tfrc-findings",
-        "Violations of TFRC's rules, most frequent first; `tfrctrace convert --what findings` lists all.",
-        _FINDING_HEADINGS,
-        tuple(
-            _finding_row(number, row, trace_of.get(row.flow))
-            for number, row in enumerate(records(kinds, _Finding), start=1)
-        ),
-        sortable=True,
-    )
-
-
-def _finding_row(number: int, row: _Finding, trace: DrawnTrace | None) -> Row:
-    first_s = None if trace is None else trace.seconds([row.first_ns])[0]
-    return Row(
-        f"tfrc-finding-{number}",
-        (
-            Cell(str(row.flow), sort=row.flow),
-            Cell(row.finding.replace("_", " ")),
-            Cell(row.end),
-            Cell(row.rule),
-            count_cell(row.times),
-            Cell(format_duration_s(first_s), sort=first_s),
         ),
     )

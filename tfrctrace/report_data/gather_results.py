@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError, input_problem
@@ -17,6 +17,7 @@ from tfrctrace.base.memory import trim_heap
 from tfrctrace.base.version import VERSION
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.report_data.shared_names import without_folders
+from tfrctrace.reports.display_filters import are_frames
 from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 from tfrctrace.trace.measuring import base_width_ns
@@ -49,7 +50,8 @@ _OF_CAUSES: Final[tuple[TableName, ...]] = ("causes", "cause_sums", "bottlenecks
 _OF_ROUNDS: Final[tuple[TableName, ...]] = ("rounds", *_OF_CAUSES)
 """Tables with rows for each round of data: of many packets they are most of what is collected."""
 
-_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
+_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples", "tcp")
+"""Tables with rows for samples, or, of TCP, with a state of each connection that each packet changes."""
 
 _WINDOW: Final = "1s"
 """Window of the metrics, the default of `tfrctrace metrics`."""
@@ -109,7 +111,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     tables["rounds"] = _drawn_rounds(flows, sampled)
     for name in _OF_CAUSES:
         tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
-    controls, predicted = _congestion_controls(flows, tables["cause_sums"], sampled)
+    senders = _senders(flows, tables["cause_sums"], sampled)
+    tables["findings"] = tables["findings"].vstack(senders.findings)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()
     sequence = _sequence(trace, graphed, sampled)
     if flow is not None:
@@ -131,8 +134,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
         rtt_quantiles=drawn.rtt_quantiles,
         sequence=sequence,
         link_bins=drawn.link_bins,
-        named_controls=controls,
-        predicted_windows=predicted,
+        named_controls=senders.controls,
+        predicted_windows=senders.predicted,
         loss_course=drawn.loss_course,
         first_losses=drawn.first_losses,
         link=link,
@@ -326,13 +329,13 @@ def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _
 
     is_one = trace.is_joined or samples.clock is not None
     losses = samples.table("losses").frame()
-    # through joined captures packets are numbered as one, in a text as its lines
-    is_numbered = not is_one and all(source["link_types"] for source in samples.sources)
     return _DrawnSamples(
         rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         link_bins=_link_bins(trace, samples),
         loss_course=loss_course_of(flows, losses, is_one),
-        first_losses=first_losses(_of_shown_flows(losses, flows)) if is_numbered else None,
+        first_losses=first_losses(_of_shown_flows(losses, flows))
+        if are_frames(samples.sources, is_one=is_one)
+        else None,
     )
 
 
@@ -359,10 +362,18 @@ def _drawn_rounds(flows: pl.DataFrame, sampled: PassResult) -> pl.DataFrame:
     return joined_frame(own, first.clear())
 
 
-def _congestion_controls(
-    flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled: PassResult
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the congestion controls of the largest flows, and predicted windows of those that are drawn."""
+class _Senders(NamedTuple):
+    """What is known of the congestion controls of the largest flows."""
+
+    controls: pl.DataFrame
+    predicted: pl.DataFrame
+    """Windows of the directions that are drawn."""
+    findings: pl.DataFrame
+
+
+def _senders(flows: pl.DataFrame, cause_sums: pl.DataFrame, sampled: PassResult) -> _Senders:
+    """Return how the senders of the largest flows behave."""
+    from tfrctrace.replay.conformance.tcp_findings import OF_LOSSES, OF_TCP, tcp_findings
     from tfrctrace.replay.naming.of_trace import (
         OF_ROUNDS,
         OF_STRETCHES,
@@ -373,12 +384,10 @@ def _congestion_controls(
     from tfrctrace.replay.naming.predicted_windows import predicted_windows
     from tfrctrace.reports.conversations import largest_flows
 
-    largest = largest_flows(flows, _MOST_NAMED)
+    largest = largest_flows(flows, _MOST_NAMED)["flow"].implode()
     # a join with all flows would copy many of their columns
-    sums, own = (
-        table.filter(table["flow"].is_in(largest["flow"].implode())) for table in (cause_sums, flows)
-    )
-    directions = directions_of([(sums, own)])
+    sums, own = (table.filter(table["flow"].is_in(largest)) for table in (cause_sums, flows))
+    directions = directions_of([(sums, own)], with_others=True)
     found = list(
         named_directions(
             sampled.table("rounds").frames(OF_ROUNDS),
@@ -386,8 +395,13 @@ def _congestion_controls(
             directions,
         )
     )
+    losses, tcp = sampled.table("losses").frames(OF_LOSSES), sampled.table("tcp").frame(OF_TCP)
     drawn = set(_with_most_data(flows).select("flow", "direction").rows())
-    return controls_frame(directions, found), predicted_windows(one for one in found if one.key in drawn)
+    return _Senders(
+        controls_frame(directions, found),
+        predicted_windows(one for one in found if one.key in drawn),
+        tcp_findings(found, (one.filter(one["flow"].is_in(largest)) for one in losses), tcp=tcp, flows=own),
+    )
 
 
 def _with_most_data(flows: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
 from tfrctrace.reports.figures.sequence_tiles import overview, tiles_of
 from tfrctrace.reports.report_content import prepare
 from tfrctrace.reports.sections.burstiness import burstiness_section
+from tfrctrace.reports.sections.conformance import conformance_section
 from tfrctrace.reports.sections.fairness import fairness_section
 from tfrctrace.reports.sections.rtp import reported_facts, reported_losses, rtp_section
 from tfrctrace.reports.sections.sequence import sequence_section
@@ -150,14 +151,36 @@ def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):
     trace, tables = with_tfrc
     found = {"flow": 1, "direction": "fwd", "end": "sender", "rule": "RFC 5348 section 4.6"}
     rows = [
-        found | {"finding": name, "time_ns": START_NS + seconds * 10**9}
+        found | {"finding": name, "time_ns": START_NS + seconds * 10**9, "packet": 3 + 2 * seconds}
         for name, seconds in (("too_fast", 2), ("rare_one", 1), ("too_fast", 3))
     ]
     tables["findings"] = table("findings", *rows)
-    section = tfrc_section(content_of(trace, tables=tables))
-    assert texts(section.tables[1]) == [
-        ["1", "too fast", "sender", "RFC 5348 section 4.6", "2", "2.00 s"],
-        ["1", "rare one", "sender", "RFC 5348 section 4.6", "1", "1.00 s"],
+    section = conformance_section(content_of(trace, tables=tables))
+    assert texts(section.tables[0]) == [
+        [
+            "1",
+            "too fast",
+            "sender",
+            "–",
+            "RFC 5348 section 4.6",
+            "–",
+            "–",
+            "2",
+            "2.00 s",
+            "frame.number in {7, 9}",
+        ],
+        [
+            "1",
+            "rare one",
+            "sender",
+            "–",
+            "RFC 5348 section 4.6",
+            "–",
+            "–",
+            "1",
+            "1.00 s",
+            "frame.number in {5}",
+        ],
     ]
 
 

@@ -12,9 +12,8 @@ from tfrctrace.replay.conformance.limits import (
     missing_backoff,
 )
 from tfrctrace.replay.conformance.windows import window_departures
-from tfrctrace.replay.naming import of_trace
 from tfrctrace.replay.naming.candidates import BBR, CDG
-from tfrctrace.replay.naming.of_trace import NOT_LIMITED_BY_PATH, directions_of, named_directions
+from tfrctrace.replay.naming.of_trace import NOT_LIMITED_BY_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,26 +22,23 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.conformance.rules import Departure
     from tfrctrace.replay.naming.answer import Answer
-    from tfrctrace.replay.naming.of_trace import Seen
+    from tfrctrace.replay.naming.of_trace import Named, Seen
 
 _OF_DIRECTION: Final = ("flow", "direction")
 
 OF_LOSSES: Final = (*_OF_DIRECTION, "time_ns", "packet", "seq_rel", "class")
 OF_TCP: Final = (*_OF_DIRECTION, "initial_window_bytes")
-OF_FLOWS: Final = (*of_trace.OF_FLOWS, "cwr_packets")
+OF_FLOWS: Final = (*_OF_DIRECTION, "cwr_packets")
 """Columns of the tables of losses, connections and flows that are needed."""
 
 
 def tcp_findings(
-    rounds: Iterable[pl.DataFrame],
-    stretches: Iterable[pl.DataFrame],
-    losses: Iterable[pl.DataFrame],
-    *,
-    tcp: pl.DataFrame,
-    cause_sums: pl.DataFrame,
-    flows: pl.DataFrame,
+    every_named: Iterable[Named], losses: Iterable[pl.DataFrame], *, tcp: pl.DataFrame, flows: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return departures of TCP senders as rows of the table of findings, of captures at the sender."""
+    """Return departures of TCP senders as rows of the table of findings, of captures at the sender.
+
+    `every_named` are directions that were captured there, and `losses` all of theirs.
+    """
     import polars as pl
 
     from tfrctrace.parsers.schema import polars_schema
@@ -51,8 +47,7 @@ def tcp_findings(
     initial = _by_direction(tcp, "initial_window_bytes")
     reduced = _by_direction(flows, "cwr_packets")
     found = []
-    directions = directions_of([(cause_sums, flows)], with_others=True)
-    for named in named_directions(rounds, stretches, directions):
+    for named in every_named:
         if named.seen is None:
             continue
         losses_of = retransmitted.get(named.key)
