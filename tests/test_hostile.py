@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.slow,
@@ -91,19 +96,51 @@ PLANTED = {
 }
 
 
-def campaign(folder: Path, *words: str, planted: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the campaign in a process, after what is planted in it."""
-    code = (
-        f"import sys; sys.path.insert(0, {str(CAMPAIGN.parent)!r}); import run; run.import_everything()\n"
-        f"{planted}\nsys.exit(run.main())"
-    )
-    line = [sys.executable, "-c", code, *words, "--findings", str(folder / "findings")]
-    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
+# Importing everything takes longer than a short campaign: each is a fork of one process that has done so.
+FORKS = """
+import json, os, sys
+sys.path.insert(0, {folder!r})
+import run
+run.import_everything()
+for line in sys.stdin:
+    place, words, planted = json.loads(line)
+    if not (child := os.fork()):
+        os.chdir(place)
+        for number, name in enumerate((os.devnull, "stdout", "stderr")):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
+        sys.argv[1:] = words
+        exec(planted)
+        sys.exit(run.main())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Campaigns:
+    """Runs campaigns one after another."""
+
+    def __init__(self, forks: subprocess.Popen[str]) -> None:
+        self._forks = forks
+
+    def run(self, folder: Path, *words: str, planted: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the campaign in a folder, after what is planted in it."""
+        line = [*words, "--findings", str(folder / "findings")]
+        print(json.dumps([str(folder), line, planted]), file=self._forks.stdin, flush=True)
+        status = int(self._forks.stdout.readline())
+        return subprocess.CompletedProcess(
+            line, status, (folder / "stdout").read_text(), (folder / "stderr").read_text()
+        )
+
+
+@pytest.fixture(scope="module")
+def campaigns() -> Iterator[Campaigns]:
+    line = [sys.executable, "-c", FORKS.format(folder=str(CAMPAIGN.parent))]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        yield Campaigns(forks)
 
 
 @pytest.mark.parametrize("driver", PLANTED)
-def test_a_driver_finds_nothing_in_a_few_cases(tmp_path, driver):
-    ended = campaign(tmp_path, driver, "--runs", "2", "--seed", "7")
+def test_a_driver_finds_nothing_in_a_few_cases(campaigns, tmp_path, driver):
+    ended = campaigns.run(tmp_path, driver, "--runs", "2", "--seed", "7")
     if "not run: " in ended.stdout and "it failed" not in ended.stdout:
         pytest.skip(ended.stdout.partition("not run: ")[2].splitlines()[0])
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -111,8 +148,8 @@ def test_a_driver_finds_nothing_in_a_few_cases(tmp_path, driver):
 
 
 @pytest.mark.parametrize("driver", PLANTED)
-def test_a_driver_finds_a_planted_defect(tmp_path, driver):
-    ended = campaign(tmp_path, driver, "--runs", "3", "--seed", "7", planted=PLANTED[driver])
+def test_a_driver_finds_a_planted_defect(campaigns, tmp_path, driver):
+    ended = campaigns.run(tmp_path, driver, "--runs", "3", "--seed", "7", planted=PLANTED[driver])
     if "not run: " in ended.stdout and "it failed" not in ended.stdout:
         pytest.skip(ended.stdout.partition("not run: ")[2].splitlines()[0])
     assert ended.returncode == 1, ended.stdout + ended.stderr
@@ -122,12 +159,12 @@ def test_a_driver_finds_a_planted_defect(tmp_path, driver):
     assert f"run.py repeat {finding}" in wrong
 
 
-def test_a_finding_is_made_smaller_and_repeated(tmp_path):
-    ended = campaign(tmp_path, "files", "--runs", "3", "--seed", "7", planted=FAILS)
+def test_a_finding_is_made_smaller_and_repeated(campaigns, tmp_path):
+    ended = campaigns.run(tmp_path, "files", "--runs", "3", "--seed", "7", planted=FAILS)
     finding = next((tmp_path / "findings").iterdir())
     case = (finding / "case.json").read_text()
     assert '"edits": []' in case
     assert '"options": []' in case
-    assert campaign(tmp_path, "repeat", str(finding), planted=FAILS).returncode == 1, ended.stderr
-    again = campaign(tmp_path, "repeat", str(finding))
+    assert campaigns.run(tmp_path, "repeat", str(finding), planted=FAILS).returncode == 1, ended.stderr
+    again = campaigns.run(tmp_path, "repeat", str(finding))
     assert (again.returncode, again.stdout) == (0, "nothing is wrong any more\n")

@@ -16,10 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ip_packets import ethernet, ipv4, tcp, udp
+from polars.testing import assert_frame_equal
 
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading_settings import ReadSettings
@@ -366,22 +368,25 @@ OF_EVERY_PASS = ["flows", "rtt_buckets", "rtp_sources"]
 
 def results(
     path: Path, packing: tuple[int, int], collect: Sequence[str], **given: Any
-) -> tuple[list[Any], list[Any]]:
-    """Return all rows of an analysis and of its packets, for which flows are looked up one by one."""
+) -> tuple[dict[str, pl.DataFrame], str]:
+    """Return all tables of an analysis and its packets, for which flows are looked up one by one."""
     reading = ReadSettings(packing=packing, **given)
     analysis = _native.analyse([str(path)], reading, collect=set(collect))
     names = [*OF_EVERY_PASS, *collect, *(["groups"] if "grouping" in given else [])]
-    rows = [analysis.table(name).rows() for name in names]
+    frames = {name: pl.DataFrame(analysis.table(name)) for name in names}
     reader = _native.PacketReader([str(path)], reading)
-    packets = []
-    while (batch := reader.next_batch()) is not None:
-        packets.extend(batch.rows())
-    return [*rows, analysis.sources, analysis.problems], packets
+    batches = iter(reader.next_batch, None)
+    frames["packets"] = pl.concat([pl.DataFrame(), *map(pl.DataFrame, batches)], how="diagonal")
+    return frames, repr((analysis.sources, analysis.problems))
 
 
-def check(path: Path, collect: Sequence[str] = (), **given: Any) -> None:
-    packed, kept = (results(path, packing, collect, **given) for packing in (ALWAYS, NEVER))
-    assert repr(packed) == repr(kept), path
+def check(path: Path, collect: Sequence[str], packing: tuple[int, int], **given: Any) -> None:
+    (packed, told), (kept, told_of_kept) = (
+        results(path, packing, collect, **given) for packing in (packing, NEVER)
+    )
+    assert told == told_of_kept, path
+    for name, frame in kept.items():
+        assert_frame_equal(packed[name], frame, check_exact=True)
 
 
 @pytest.mark.slow
@@ -390,11 +395,11 @@ def test_packing_after_every_packet_changes_no_result(tmp_path: Path) -> None:
     checked = 0
     for _, content in captures():
         (tmp_path / "a").write_bytes(content)
-        check(tmp_path / "a", [*TABLES, "bins"])
-        check(tmp_path / "a", grouping=("link", (24, 64), S, 10_000))
+        check(tmp_path / "a", [*TABLES, "bins"], ALWAYS)
+        check(tmp_path / "a", [], ALWAYS, grouping=("link", (24, 64), S, 10_000))
         if (longer := with_hours_after(content)) is not None:
             (tmp_path / "a").write_bytes(longer)
-            check(tmp_path / "a")
+            check(tmp_path / "a", [], ALWAYS)
         checked += 1
     assert checked > 10
 
@@ -425,8 +430,7 @@ def test_packing_at_any_time_changes_no_result(
     ]
     capture(path, in_order(packets, others, [(time, frame) for frame in CLOSE]))
     given: dict[str, Any] = {"grouping": ("link", (24, 64), S, 10_000)} if is_grouped else {}
-    kept = results(path, NEVER, ["rtt", "bins"], **given)
-    assert repr(results(path, (few, silence_ns), ["rtt", "bins"], **given)) == repr(kept)
+    check(path, ["rtt", "bins"], (few, silence_ns), **given)
 
 
 def test_every_flow_of_a_flood_is_counted(tmp_path: Path) -> None:
