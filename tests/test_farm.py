@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def _programs_of_the_farm(monkeypatch):
         "judge_names",
         "judge_models",
         "judge_loops",
+        "judge_swaps",
         "judge_bottlenecks",
     ):
         sys.modules.pop(name, None)
@@ -265,3 +267,24 @@ def test_segments_are_those_that_the_kernel_counts(tmp_path, seed, number, offlo
     assert truth.retransmitted > 0
     # packets longer than the wire carries are what offload shows
     assert (flow["data_packets"] < sent, flow["super_segments"] > 0) == (offload, offload)
+
+
+def test_another_congestion_control_is_predicted_from_the_run_with_one(tmp_path):
+    from judge_swaps import by_path, pairs, swap
+
+    bbr = FARM.parents[1] / "tests" / "data" / "congestion_controls" / "17-0000-bbr"
+    facts = json.loads((bbr / "scenario.json").read_text())
+    folders = [tmp_path / name for name in ("bbr", "reno", "elsewhere")]
+    for folder in folders:
+        shutil.copytree(bbr, folder)
+    sender = facts["sender"] | {"controller": "reno"}
+    (folders[1] / "scenario.json").write_text(json.dumps(facts | {"sender": sender}))
+    (folders[2] / "scenario.json").write_text(json.dumps(facts | {"rate_bps": 1.0}))
+    together, alone = by_path(folders)
+    assert [folder.name for folder, _ in together] == ["bbr", "reno"]
+    assert not list(pairs(alone))
+    predicted = [swap(*pair) for pair in pairs(together)]
+    assert [one.told.sender.controller for one in predicted] == ["reno", "bbr"]
+    # both logs are of the kernel that ran BBR
+    assert predicted[1].rate == pytest.approx(1, abs=0.1)
+    assert predicted[0].rate < predicted[1].rate

@@ -17,6 +17,9 @@ class Inferred:
 
     value: float | None
     evidence: str
+    low: float | None = None
+    high: float | None = None
+    """Between which it lies by what was seen; None if it is given, or not known to vary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,13 @@ class ClosedLoopRun(AlgorithmRun):
     sent_mean_bps: float | None
     received_mean_bps: float | None
     rtt_mean_ms: float | None
+    rtt_p95_ms: float | None
+    """Not exceeded in 95 % of the time."""
+    received_low_bps: float | None
+    received_high_bps: float | None
+    rtt_p95_low_ms: float | None
+    rtt_p95_high_ms: float | None
+    """Between the least and the most that the bottleneck may be; None if all of it was given."""
     queued_mean_bytes: float | None
     losses: int
     p_end: float

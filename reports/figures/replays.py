@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.elements import Unit
+    from tfrctrace.reports.figures.kinds import PlotKind
 
     Form = Literal["line", "steps", "dots"]
-
-ReplayKind = Literal["replay", "cwnd", "closed-loop"]
-"""Kinds of figures that are of algorithms."""
 
 _MOST_POINTS: Final = 4_000
 
@@ -39,7 +37,7 @@ class _Drawn:
     caption: str
 
 
-_DRAWN: Final[Mapping[ReplayKind, _Drawn]] = {
+_DRAWN: Final[Mapping[PlotKind, _Drawn]] = {
     "replay": _Drawn(
         "replay",
         "Rate of flow {flow}, sent and as {names} would allow",
@@ -74,7 +72,7 @@ _DRAWN: Final[Mapping[ReplayKind, _Drawn]] = {
 }
 
 
-def replay_figures(kind: ReplayKind, steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
+def replay_figures(kind: PlotKind, steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
     """Give a figure of each direction in `steps`, rows of `replay`, `one_step` or `closed_loop`."""
     drawn = _DRAWN[kind]
     known = steps.drop_nulls("time_ns")

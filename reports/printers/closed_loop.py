@@ -26,8 +26,11 @@ if TYPE_CHECKING:
         ReplacedFlow,
     )
 
-_COLUMNS: Final = ("algorithm", "received", "sent", "lost", "p", "mean RTT", "time in each mode")
-_LEFT: Final = frozenset({0, 6})
+_COLUMNS: Final = (
+    *("algorithm", "received", "between", "sent", "lost", "p", "mean RTT", "p95 RTT", "between"),
+    "time in each mode",
+)
+_LEFT: Final = frozenset({0, len(_COLUMNS) - 1})
 
 
 def write_closed_loop_text(file: TextIO, replays: ClosedLoopReplays, *, width: int | None = None) -> None:
@@ -80,13 +83,20 @@ def _share(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _between(low: str, high: str) -> str:
+    return MISSING if low == MISSING else f"{low} to {high}"
+
+
 def _cells(run: ClosedLoopRun) -> tuple[str, ...]:
     return (
         algorithm_name(run),
         format_rate_bps(run.received_mean_bps),
+        _between(format_rate_bps(run.received_low_bps), format_rate_bps(run.received_high_bps)),
         format_rate_bps(run.sent_mean_bps),
         counted(run.losses, "packet"),
         f"{run.p_end:.4g}",
         format_ms(run.rtt_mean_ms),
+        format_ms(run.rtt_p95_ms),
+        _between(format_ms(run.rtt_p95_low_ms), format_ms(run.rtt_p95_high_ms)),
         modes_words(run.time_in_mode),
     )

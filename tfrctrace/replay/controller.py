@@ -87,6 +87,8 @@ class Allowed:
     """Limit derived from the receive rate, bytes/s; None without such a limit."""
     window_bytes: float | None = None
     """Congestion window; None for an algorithm without one."""
+    flight_bytes: float | None = None
+    """Most that may be in flight at a rate that is paced; None for no limit."""
 
 
 def refuse_impossible(rate: float) -> float:

@@ -14,6 +14,8 @@ from tfrctrace.metrics.results.closed_loop import (
 from tfrctrace.metrics.results.replay import OF_DIRECTION, ReplayHead
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops, ModelledFlow
@@ -25,17 +27,40 @@ KEY: Final = (*OF_DIRECTION, "algorithm", "profile")
 
 def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
     """Return the results; docs/models.md explains the names."""
+    usual = _by_run(loops.frame.drop_nulls("time_ns"))
+    ends = [_by_run(frame) for frame in loops.ends]
     return ClosedLoopReplays(
         head=ReplayHead(loop="closed", notes=loops.notes),
         flows=tuple(map(_replaced_flow, loops.flows)),
         lacking=loops.lacking,
         replays=tuple(
-            ClosedLoopRun(**dict(zip(KEY, key, strict=True)), **_summary(rounds), series=_series(rounds))
-            for key, rounds in loops.frame.filter(loops.frame["lacking"].is_null())
-            .drop("lacking")
-            .group_by(KEY, maintain_order=True)
+            ClosedLoopRun(
+                **dict(zip(KEY, key, strict=True)),
+                **_summary(rounds),
+                **_between([rounds, *(end[key] for end in ends if key in end)]),
+                series=_series(rounds),
+            )
+            for key, rounds in usual.items()
         ),
     )
+
+
+def _by_run(frame: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
+    return frame.drop("lacking").partition_by(KEY, maintain_order=True, as_dict=True, include_key=True)
+
+
+def _between(alternatives: Sequence[pl.DataFrame]) -> dict[str, Any]:
+    """Return the least and the most of what alternatives come to; None if there is one only."""
+    found = [_summary(rounds) for rounds in alternatives]
+    ends: dict[str, float | None] = {}
+    for column, low, high in (
+        ("received_mean_bps", "received_low_bps", "received_high_bps"),
+        ("rtt_p95_ms", "rtt_p95_low_ms", "rtt_p95_high_ms"),
+    ):
+        known = [one[column] for one in found if one[column] is not None]
+        is_known = len(alternatives) > 1 and known
+        ends |= {low: min(known) if is_known else None, high: max(known) if is_known else None}
+    return ends
 
 
 def _replaced_flow(modelled: ModelledFlow) -> ReplacedFlow:
@@ -86,6 +111,7 @@ def _summary(rounds: pl.DataFrame) -> dict[str, Any]:
         "sent_mean_bps": _mean(rounds, "sent_bps", total_ms),
         "received_mean_bps": _mean(rounds, "received_bps", total_ms),
         "rtt_mean_ms": _mean(rounds, "rtt_ms", total_ms),
+        "rtt_p95_ms": _not_exceeded(rounds, 0.95 * total_ms),
         "queued_mean_bytes": _mean(rounds, "queued_bytes", total_ms),
         "losses": int(rounds["lost_packets"].sum()),
         "p_end": rounds["p"][-1],
@@ -99,6 +125,13 @@ def _mean(rounds: pl.DataFrame, column: str, total_ms: float) -> float | None:
     """Return the mean over time; None without any time."""
     weighted = (rounds[column] * rounds["duration_ms"]).sum()
     return float(weighted) / total_ms if total_ms > 0 else None
+
+
+def _not_exceeded(rounds: pl.DataFrame, time_ms: float) -> float | None:
+    """Return the round-trip time that was not exceeded for so long; None without any time."""
+    ordered = rounds.filter(rounds["duration_ms"] > 0).sort("rtt_ms")
+    longer = ordered.filter(ordered["duration_ms"].cum_sum() >= time_ms)
+    return None if longer.is_empty() else float(longer["rtt_ms"][0])
 
 
 def _series(rounds: pl.DataFrame) -> dict[str, list[Any]]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.metrics.results.closed_loop import Inferred
     from tfrctrace.replay.closed_loop.competitors import Competitor
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
@@ -59,6 +58,8 @@ class ClosedLoops:
 
     frame: pl.DataFrame
     """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`; a flow of `lacking` has rows of nulls."""
+    ends: tuple[pl.DataFrame, ...]
+    """The same with the least and with the most of each bottleneck, of flows where these are known."""
     flows: tuple[ModelledFlow, ...]
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
@@ -79,15 +80,13 @@ def closed_loops(
     """
     import polars as pl
 
-    from tfrctrace.parsers.schema import polars_schema
-
     if wanted.mtfrc:
         raise UsageError(
             "`mtfrc` needs a MAC, which the bottleneck model does not have",
             hint="replay `mtfrc` without `--loop closed`",
         )
-    schema = polars_schema("closed_loop")
-    frames = [pl.DataFrame(schema=schema)]
+    frames: list[pl.DataFrame] = []
+    ends: list[pl.DataFrame] = []
     flows: list[ModelledFlow] = []
     lacking: list[NotReplayable] = []
     for recorded in recordings:
@@ -100,17 +99,16 @@ def closed_loops(
             lacking.append(found)
             continue
         flows.append(found)
-        for name, profile, rounds in _rounds(found, wanted, together=together):
-            ends = astuple(found.recording.ends)
-            key = (found.recording.flow, found.recording.direction, *ends, name, profile)
-            rows = [(*key, *_row(one, found.recording.start_ns), None) for one in rounds]
-            frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
+        usual, *others = _paths(found.bottleneck)
+        frames.append(_frame(found, usual, wanted, together=together))
+        ends += [_frame(found, path, wanted, together=together) for path in others]
     names: list[Mapping[str, str | None]] = [
         *({"algorithm": one.variant, "profile": one.profile} for one in wanted.tfrc),
         *({"algorithm": one.name, "profile": None} for one in wanted.controllers),
     ]
     return ClosedLoops(
         frame=pl.concat([*frames, lacking_frame("closed_loop", lacking, names)]),
+        ends=tuple(ends),
         flows=tuple(flows),
         lacking=tuple(lacking),
         notes=(REACTING if competitors else NOTE, *([TOGETHER] if together else [])),
@@ -145,34 +143,63 @@ def _modelled(
     return ModelledFlow(recording=recording, bottleneck=bottleneck, competitors=beside)
 
 
-def _path(bottleneck: Bottleneck) -> Path:
-    def known(finding: Inferred) -> float:
-        assert finding.value is not None
-        return finding.value
-
-    return Path(
-        capacity=known(bottleneck.capacity_bps) / BITS,
-        base_rtt_s=known(bottleneck.base_rtt_ms) / 1e3,
-        buffer_bytes=known(bottleneck.buffer_bytes),
-        # with a permanently long queue, random losses cannot be distinguished from those of the queue
-        random_loss=bottleneck.random_loss.value or 0.0,
+def _paths(bottleneck: Bottleneck) -> list[Path]:
+    """Return the path as it most likely is, and at the least and at the most that it may be."""
+    found = (bottleneck.capacity_bps, bottleneck.base_rtt_ms, bottleneck.buffer_bytes)
+    # with a permanently long queue, random losses cannot be distinguished from those of the queue
+    capacity_bps, base_rtt_ms, buffer_bytes, loss = (
+        one.value or 0.0 for one in (*found, bottleneck.random_loss)
+    )
+    usual = Path(
+        capacity=capacity_bps / BITS,
+        base_rtt_s=base_rtt_ms / 1e3,
+        buffer_bytes=buffer_bytes,
+        random_loss=loss,
         background=bottleneck.background,
         outages_s=bottleneck.outages_s,
         window_bytes=bottleneck.receive_window_bytes,
         discipline=bottleneck.discipline,
         has_ecn=bottleneck.has_ecn,
     )
+    least = _at(usual, bottleneck.capacity_bps.low, bottleneck.buffer_bytes.low, bottleneck.random_loss.high)
+    most = _at(usual, bottleneck.capacity_bps.high, bottleneck.buffer_bytes.high, bottleneck.random_loss.low)
+    return [usual] if least == most else [usual, least, most]
+
+
+def _at(path: Path, capacity_bps: float | None, buffer_bytes: float | None, loss: float | None) -> Path:
+    """Return a path with those of the values that are known to vary."""
+    return replace(
+        path,
+        capacity=path.capacity if capacity_bps is None else capacity_bps / BITS,
+        buffer_bytes=path.buffer_bytes if buffer_bytes is None else buffer_bytes,
+        random_loss=path.random_loss if loss is None else loss,
+    )
+
+
+def _frame(modelled: ModelledFlow, path: Path, wanted: Selection, *, together: bool) -> pl.DataFrame:
+    """Return the rounds of all algorithms in place of a flow."""
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    recording = modelled.recording
+    own = (recording.flow, recording.direction, *astuple(recording.ends))
+    rows = [
+        (*own, name, profile, *_row(one, recording.start_ns), None)
+        for name, profile, rounds in _rounds(modelled, path, wanted, together=together)
+        for one in rounds
+    ]
+    return pl.DataFrame(rows, schema=polars_schema("closed_loop"), orient="row")
 
 
 def _rounds(
-    modelled: ModelledFlow, wanted: Selection, *, together: bool
+    modelled: ModelledFlow, path: Path, wanted: Selection, *, together: bool
 ) -> list[tuple[str, str | None, list[Round]]]:
     recording = modelled.recording
     start = replace(recording.start, least_rto_s=modelled.bottleneck.least_rto_s.value)
     named = _controllers(wanted, start)
     groups = [named] if together else [[one] for one in named]
     found: list[tuple[str, str | None, list[Round]]] = []
-    path = _path(modelled.bottleneck)
     for group in groups:
         rounds = simulate(
             path,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.results.closed_loop import Inferred
+from tfrctrace.metrics.statistics.confidence import share_limits
 from tfrctrace.replay.closed_loop.path import Background
 from tfrctrace.replay.tcp.timer import LEAST_RTO_S
 
@@ -72,7 +73,7 @@ def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
     return Bottleneck(
         capacity_bps=capacity_bps,
         base_rtt_ms=_or_override(base_rtt(observed), given.base_rtt_ms),
-        buffer_bytes=_or_override(buffer(observed, capacity_bps.value), given.buffer_bytes),
+        buffer_bytes=_or_override(buffer(observed, capacity_bps), given.buffer_bytes),
         random_loss=_or_override(random_loss(observed, capacity_bps.value), given.random_loss),
         # a capacity given by the user is that of the link, which the other flows share
         background=background(observed, 1.0 if given.others == "react" else given.others)
@@ -119,7 +120,9 @@ def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
     ):
         if _spread(rates) <= FLAT_SPREAD:
             evidence = f"the rates {whose} in {busy.height} windows with a standing queue are within"
-            return Inferred(_median(rates), f"{evidence} {_spread(rates):.0%}"), is_shared
+            low_bps, high_bps = rates.quantile(0.1), rates.quantile(0.9)
+            found = Inferred(_median(rates), f"{evidence} {_spread(rates):.0%}", low_bps, high_bps)
+            return found, is_shared
     return Inferred(
         None,
         f"while a queue stood the rate varied by {_spread(own_and_others):.0%}: others that the trace does "
@@ -127,22 +130,35 @@ def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
     ), False
 
 
-def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
+def buffer(observed: ObservedPath, capacity: Inferred) -> Inferred:
     """Return the buffer in bytes of payload: capacity times the longest queueing delay.
 
     That is the 99th percentile, or the median when packets were lost, as a queue may be full only once.
     """
-    if capacity_bps is None:
+    if capacity.value is None:
         return Inferred(None, "it follows from the capacity, which is unknown")
     base_ms, high_ms = _range_ms(observed)
-    is_long = _is_long_queue(observed, capacity_bps)
+    is_long = _is_long_queue(observed, capacity.value)
     is_of_queue = _is_of_queue(is_long)
     in_queue = _lost(observed, is_of_queue)
     at_losses_ms = _median(observed.losses.filter(is_of_queue)["rtt_ms"])
-    waiting_bytes = capacity_bps / 8 * (max(high_ms, at_losses_ms) - base_ms) / 1e3
+
+    longest_ms = max(high_ms, at_losses_ms)
+    usual_bytes = _waiting_bytes(capacity.value, longest_ms - base_ms)
     if not in_queue:
-        return Inferred(None, f"nothing was lost to a full queue; at least {waiting_bytes:.0f} bytes waited")
-    return Inferred(waiting_bytes, f"longest delay in the queue, which lost {in_queue} packets while long")
+        return Inferred(None, f"nothing was lost to a full queue; at least {usual_bytes:.0f} bytes waited")
+    # what is lost and what is delayed elsewhere hide how long a full queue is
+    usual_ms = min(observed.rtts["rtt_ms"].quantile(0.95) or base_ms, at_losses_ms)
+    return Inferred(
+        usual_bytes,
+        f"longest delay in the queue, which lost {in_queue} packets while long",
+        _waiting_bytes(capacity.low or capacity.value, usual_ms - base_ms),
+        _waiting_bytes(capacity.high or capacity.value, longest_ms - base_ms),
+    )
+
+
+def _waiting_bytes(capacity_bps: float, delay_ms: float) -> float:
+    return capacity_bps / 8 * max(delay_ms, 0.0) / 1e3
 
 
 def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
@@ -159,6 +175,7 @@ def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
     return Inferred(
         min(1.0, by_chance / packets),
         f"{by_chance} of {total} losses met a short queue, as {packets:.0f} packets did",
+        *share_limits(min(by_chance, packets), packets),
     )
 
 

@@ -163,7 +163,9 @@ class Sender:
             rate = 0.0 if self._allowed and self._allowed.window_bytes is not None else self.rate
             self._begin(time_s, queued_bytes, rate, until_s=timer_s)
         else:
-            self._allowed = self._decided(ended, time_s, self._loss_events if is_known else 0)
+            # what was sent last arrives later by as much as the queue grew
+            delivering_s = ended.duration_s + self._path.rtt_s(queued_bytes) - ended.rtt_s
+            self._allowed = self._decided(ended, time_s, delivering_s, self._loss_events if is_known else 0)
             self._begin(time_s, queued_bytes, self._rate_of(self._allowed, queued_bytes))
         if is_known:
             self._forget_losses()
@@ -184,7 +186,7 @@ class Sender:
         arriving = allowed.window_bytes / self._segment_bytes - ended.lost_packets
         return allowed.timer_s if arriving < DUPLICATE_ACKS else None
 
-    def _decided(self, ended: Round, time_s: float, loss_events: int) -> Allowed:
+    def _decided(self, ended: Round, time_s: float, delivering_s: float, loss_events: int) -> Allowed:
         if self._is_silent:
             self._is_silent = False
             return self._controller.on_nofeedback(time_s, is_idle=False)
@@ -194,7 +196,7 @@ class Sender:
                 interval_s=ended.duration_s,
                 rtt_s=ended.rtt_s,
                 p=ended.p,
-                x_recv=ended.arrived_bytes / ended.duration_s if ended.duration_s > 0 else 0.0,
+                x_recv=ended.arrived_bytes / delivering_s if delivering_s > 0 else 0.0,
                 sent_bytes=round(ended.sent_bytes),
                 loss_events=loss_events,
                 lost_packets=ended.lost_packets,
@@ -205,12 +207,13 @@ class Sender:
 
     def _rate_of(self, allowed: Allowed, queued_bytes: float) -> float:
         """Return what is sent: a window in each round-trip time, or the rate of an algorithm without one."""
-        rate = allowed.x
+        rtt_s = self._path.rtt_s(queued_bytes)
+        most_bytes = math.inf if self._path.window_bytes is None else self._path.window_bytes
         if allowed.window_bytes is not None:
-            most_bytes = self._path.window_bytes
-            window_bytes = min(allowed.window_bytes, math.inf if most_bytes is None else most_bytes)
-            rate = window_bytes / self._path.rtt_s(queued_bytes)
-        return refuse_impossible(rate)
+            return refuse_impossible(min(allowed.window_bytes, most_bytes) / rtt_s)
+        if allowed.flight_bytes is not None:
+            return refuse_impossible(min(allowed.x, min(allowed.flight_bytes, most_bytes) / rtt_s))
+        return refuse_impossible(allowed.x)
 
 
 def _time_of(loss: tuple[LostPackets, float, bool]) -> float:

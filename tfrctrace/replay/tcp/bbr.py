@@ -53,8 +53,8 @@ class Bbr:
         self._bandwidths: deque[float] = deque(maxlen=_BANDWIDTH_ROUNDS)
         self._base_rtt_s = start.handshake_rtt_s or math.inf
         self._base_since_s = start.time_s
-        self._round_s = 0.0
-        """Time since the round began."""
+        self._round_s = self._round_bytes = 0.0
+        """Time since the round began, and what was delivered since."""
         self._full_bandwidth = 0.0
         self._slow_rounds = 0
         self._mode = "startup"
@@ -95,12 +95,12 @@ class Bbr:
         if report.rtt_s is not None and report.rtt_s < self._base_rtt_s:
             self._base_rtt_s, self._base_since_s = report.rtt_s, report.time_s
         self._round_s += report.interval_s
-        is_new = not self._bandwidths or self._round_s >= (report.rtt_s or self._base_rtt_s)
-        if not is_new:
-            self._bandwidths[-1] = max(self._bandwidths[-1], report.x_recv)
+        self._round_bytes += report.x_recv * report.interval_s
+        if self._bandwidths and self._round_s < (report.rtt_s or self._base_rtt_s):
             return
-        self._round_s = 0.0
-        self._bandwidths.append(report.x_recv)
+        # a part of a round delivers bursts (section 4.1.1.2: over the flight of a packet)
+        self._bandwidths.append(self._round_bytes / self._round_s if self._round_s > 0 else report.x_recv)
+        self._round_s = self._round_bytes = 0.0
         if self._mode != "startup" or report.is_data_limited:
             return
         bandwidth = max(self._bandwidths)
@@ -124,4 +124,5 @@ class Bbr:
             mode=self._mode,
             reason="gain",
             r_s=None if self._base_rtt_s == math.inf else self._base_rtt_s,
+            flight_bytes=most * round_s,
         )

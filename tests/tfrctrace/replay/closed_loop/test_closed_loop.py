@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers._native import LossIntervals
 from tfrctrace.replay.algorithms import algorithm_named
+from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
 from tfrctrace.replay.closed_loop.fluid import MAX_ROUNDS, simulate
 from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.closed_loop.queue import Queue
@@ -19,7 +21,8 @@ from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 HERE = File(__file__).resolve()
 PAGE = HERE.parents[4] / "docs" / "validation.md"
-RUNS = json.loads((File(__file__).parents[3] / "data" / "ns2" / "dumbbells.json").read_text())
+NS2 = File(__file__).parents[3] / "data" / "ns2"
+RUNS = json.loads((NS2 / "dumbbells.json").read_text())
 SEGMENT = 1000
 START = Start(segment_bytes=SEGMENT)
 ALGORITHMS = ["newreno", "sack", "vegas", "veno", "modified-veno", "westwood", "cubic", "tfrc"]
@@ -55,6 +58,31 @@ def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent_and_as_the_page_
     assert table.count("\n") == 2 + 6
     assert "**" not in table
     assert table in PAGE.read_text(), "run `make models`"
+
+
+def test_what_other_agents_of_ns2_received_is_within_the_interval_predicted_from_one():
+    runs = {one["algorithm"]: one for one in RUNS if one["dumbbell"] == "long"}
+    trace = tfrctrace.open(NS2 / "dumbbell-newreno.tr.xz")
+    loops = trace.closed_loops(*runs, flows=[1], settings={"vegas.agent": "ns2"})
+    within = []
+    for one in closed_loop_replays(loops).replays:
+        assert one.received_low_bps < one.received_mean_bps <= one.received_high_bps
+        assert one.rtt_p95_low_ms <= one.rtt_p95_ms <= one.rtt_p95_high_ms
+        known = runs[one.algorithm]
+        bps = 8 * SEGMENT * known["received_packets"] / known["duration_s"]
+        within.append(one.received_low_bps <= bps <= one.received_high_bps)
+    # all but Westwood, a thousandth above
+    assert within.count(True) >= 6
+    assert len(within) == 7
+
+
+def test_a_bottleneck_that_is_given_has_no_interval():
+    trace = tfrctrace.open(NS2 / "dumbbell-newreno.tr.xz")
+    given = ("capacity=0.8M", "base_rtt=150ms", "buffer=15000", "loss=0.004")
+    (run,) = closed_loop_replays(trace.closed_loops("newreno", flows=[1], bottleneck=given)).replays
+    assert run.received_low_bps is None
+    assert run.rtt_p95_high_ms is None
+    assert run.rtt_p95_ms is not None
 
 
 @pytest.mark.parametrize("name", ["inferred", "replaced", "references"])
@@ -260,3 +288,13 @@ def test_parameters_of_the_receiver_reach_the_model():
         for n in (1, 8)
     }
     assert totals[1] != totals[8]
+
+
+def test_bbr_keeps_two_base_paths_in_flight_in_a_deep_buffer():
+    # section 4.2.3.1; in rounds that losses cut short it took bursts for bandwidth, and filled the buffer
+    path = a_path(buffer_bytes=100_000.0)
+    [rounds] = run(path, "bbr")
+    later = [one for one in rounds if one.time_s > 5]
+    assert max(one.rtt_s for one in later) <= 2 * path.base_rtt_s
+    assert arrived(later) / 55 > 0.9 * path.capacity
+    assert sum(one.lost_packets for one in later) == 0
