@@ -10,7 +10,6 @@ What is unknown counts as wrong.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -211,14 +210,11 @@ def _largest_first(seconds: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def main() -> None:
     """Print how right the causes of all runs below a folder are."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser = truth.parser_of_runs(__doc__)
     parser.add_argument("--vantage", action="append", choices=VANTAGES, help="only this one; repeatable")
     parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
     asked = parser.parse_args()
-    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    folders = truth.finished(asked.runs)
     judged = [judge(folder, vantage) for vantage in asked.vantage or VANTAGES for folder in folders]
     print(*table("vantage", judged, lambda one: one.vantage), "", sep="\n")
     for vantage in asked.vantage or VANTAGES:

@@ -9,7 +9,6 @@ is reached drops at its tail. A flow filled its queue if that dropped or marked 
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from judge import VANTAGES
 from scenario import FRAME_BYTES, scenario_of
+from truth import finished, parser_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,14 +182,11 @@ def described(one: Judged) -> str:
 
 def main() -> None:
     """Print how right the bottlenecks of all runs below some folders are."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser = parser_of_runs(__doc__)
     parser.add_argument("--vantage", action="append", choices=VANTAGES, help="only this one; repeatable")
     parser.add_argument("--wrong", action="store_true", help="also list what is true and said of each run")
     asked = parser.parse_args()
-    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    folders = finished(asked.runs)
     for vantage in asked.vantage or VANTAGES:
         judged = [one for folder in folders if (one := judge(folder, vantage)) is not None]
         print(f"captured at the {vantage}, {len(judged)} flows", "", *lines(judged), "", sep="\n")

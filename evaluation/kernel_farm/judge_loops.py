@@ -8,7 +8,6 @@ kernel's receiver acknowledged, and its mean round-trip time over that of `tcpi_
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,11 +107,7 @@ def table(judged: Sequence[Modelled]) -> list[str]:
 
 def main() -> None:
     """Print how near models are to the runs below some folders."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
-    folders = sorted(done.parent for runs in parser.parse_args().runs for done in runs.glob("*/done"))
+    folders = truth.finished(truth.parser_of_runs(__doc__).parse_args().runs)
     judged = [one for folder in folders if (one := judge(folder)) is not None]
     print(*table(judged), sep="\n")
 

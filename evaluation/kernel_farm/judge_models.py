@@ -10,7 +10,6 @@ kernel's log has a sample every 20 ms: its window is between those before and af
 
 from __future__ import annotations
 
-import argparse
 import sys
 from bisect import bisect_right
 from collections import defaultdict
@@ -117,13 +116,10 @@ def _share(those: Sequence[bool]) -> float:
 
 def main() -> None:
     """Print how right the predictions of all runs below some folders are."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser = truth.parser_of_runs(__doc__)
     parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
     asked = parser.parse_args()
-    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    folders = truth.finished(asked.runs)
     judged = [one for folder in folders for one in decisions(folder)]
     if not judged:
         sys.exit("no decision is predicted")

@@ -8,7 +8,6 @@ right if the controller of the flow is among its names. A flow without a name is
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -153,14 +152,11 @@ def _rtt(one: Named) -> str:
 
 def main() -> None:
     """Print how right the names of all runs below some folders are."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser = truth.parser_of_runs(__doc__)
     parser.add_argument("--wrong", action="store_true", help="also list what is wrong")
     parser.add_argument("--vantage", choices=VANTAGES, default="sender", help="where the captures were made")
     asked = parser.parse_args()
-    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    folders = truth.finished(asked.runs)
     judged = [one for folder in folders if (one := judge(folder, asked.vantage)) is not None]
     print(*table("limit", judged, lambda one: one.scenario.limit), "", sep="\n")
     print(*table("round-trip time", judged, _rtt), "", sep="\n")

@@ -15,7 +15,6 @@ samples.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -243,14 +242,11 @@ def table(title: str, judged: Sequence[Judged], key: Callable[[Judged], str]) ->
 
 def main() -> None:
     """Print how right the rounds of all runs below folders are."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    parser = truth.parser_of_runs(__doc__)
     parser.add_argument("--vantage", action="append", choices=VANTAGES, help="only this one; repeatable")
     parser.add_argument("--by", choices=("controller", "limit", "name"), default="controller")
     asked = parser.parse_args()
-    folders = sorted(done.parent for runs in asked.runs for done in runs.glob("*/done"))
+    folders = truth.finished(asked.runs)
     for vantage in asked.vantage or VANTAGES:
         judged = [judge(folder, vantage) for folder in folders]
         print(*table(vantage, judged, lambda one: str(getattr(one, asked.by))), "", sep="\n")

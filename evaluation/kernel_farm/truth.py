@@ -15,6 +15,7 @@ says which part of it.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import json
@@ -22,11 +23,14 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from scenario import Scenario, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,26 @@ def read(folder: Path, name: str = "flow") -> tuple[Scenario, Truth]:
     )
 
 
+def parser_of_runs(program: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a program with this documentation, whose arguments are folders of runs."""
+    parser = argparse.ArgumentParser(
+        description=program, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
+    return parser
+
+
+def finished(runs: Iterable[Path]) -> list[Path]:
+    """Return the folders of the runs that came to their end."""
+    return sorted(done.parent for folder in runs for done in folder.glob("*/done"))
+
+
 def main() -> None:
     """Print the truth of every run below a folder."""
     columns = ("life", "app.", "recv.", "buffer", "clock", "netw.", "retr.", "CE", "min RTT")
     print(f"{'run':44}" + "".join(f"{column:>9}" for column in columns))
-    for done in sorted(Path(sys.argv[1]).glob("*/done")):
-        _, truth = read(done.parent)
+    for folder in finished(parser_of_runs(__doc__).parse_args().runs):
+        _, truth = read(folder)
         seconds = (
             truth.life_s,
             truth.application_s,
@@ -148,7 +166,7 @@ def main() -> None:
         )
         numbers = "".join(f"{value:9.2f}" for value in seconds)
         counts = f"{truth.retransmitted:9}{truth.delivered_ce:9}{truth.min_rtt_ms:9.2f}"
-        print(f"{done.parent.name:44}{numbers}{counts}")
+        print(f"{folder.name:44}{numbers}{counts}")
 
 
 if __name__ == "__main__":
