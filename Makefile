@@ -65,7 +65,7 @@ test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
 	$(BIN)/pytest -n auto --dist worksteal
 
 test-slow: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the tests that are marked slow
-	$(BIN)/pytest -n auto --dist worksteal -m slow
+	$(BIN)/pytest -n auto --dist worksteal -m slow $$(grep -rl 'mark\.slow' tests --include='test_*.py')
 
 test-all: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run all tests, those of the core too
 	$(BIN)/pytest -n auto --dist worksteal -m ''
