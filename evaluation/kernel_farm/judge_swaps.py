@@ -53,13 +53,20 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing is predicted from a run."""
+
+    seen: Sent
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Swap:
-    """A prediction beside the kernel's run, or the reason why there is none."""
+    """A prediction beside what became of the flow."""
 
     seen: Sent
     told: Sent
-    predicted: ClosedLoopRun | None
-    reason: str = ""
+    predicted: ClosedLoopRun
 
     @property
     def rate(self) -> float:
@@ -119,7 +126,7 @@ def pairs(runs: Sequence[tuple[Path, Scenario]]) -> Iterator[tuple[Sent, Sent]]:
             yield sent(seen_in, seen, before), sent(told_in, told, after)
 
 
-def swap(seen: Sent, told: Sent) -> Swap:
+def swap(seen: Sent, told: Sent) -> Swap | Refusal:
     """Predict what became of the other congestion control from the run with the one."""
     trace = tfrctrace.open(seen.folder / "sender.pcap.gz")
     [flow] = trace.flows.filter(src_port=seen.sender.port)["flow"]
@@ -136,8 +143,10 @@ def swap(seen: Sent, told: Sent) -> Swap:
     )
     found = closed_loop_replays(loops)
     runs = [run for run in found.replays if run.src_port == seen.sender.port]
-    reasons = [one.what for one in found.lacking if one.src_port == seen.sender.port]
-    return Swap(seen, told, runs[0] if runs else None, reasons[0] if reasons else "")
+    if runs:
+        return Swap(seen, told, runs[0])
+    [reason] = [one.what for one in found.lacking if one.src_port == seen.sender.port]
+    return Refusal(seen, reason)
 
 
 def by_path(folders: Sequence[Path]) -> list[list[tuple[Path, Scenario]]]:
@@ -152,7 +161,7 @@ def by_path(folders: Sequence[Path]) -> list[list[tuple[Path, Scenario]]]:
     return list(paths.values())
 
 
-def table(judged: Sequence[Swap]) -> list[str]:
+def table(judged: Sequence[Swap | Refusal]) -> list[str]:
     """Return lines with an answered swap each, the worst received rate first."""
     lines = [
         "| path | from | to | received: model / kernel | p95 RTT: model / kernel |",
@@ -165,7 +174,7 @@ def table(judged: Sequence[Swap]) -> list[str]:
     return lines
 
 
-def summary(title: str, judged: Sequence[Swap]) -> list[str]:
+def summary(title: str, judged: Sequence[Swap | Refusal]) -> list[str]:
     """Return lines with how far predictions are off, and why others are none."""
     answered = _answered(judged)
     lines = [f"{title}: {len(judged)} swaps, {len(answered)} answered"]
@@ -177,12 +186,12 @@ def summary(title: str, judged: Sequence[Swap]) -> list[str]:
     if answered:
         within = [sum(getattr(one, name) for one in answered) for name in ("covers_rate", "covers_delay")]
         lines.append(f"  intervals: {within[0]} of {len(answered)} have the rate, {within[1]} the delay")
-    reasons = Counter(one.reason.partition(":")[0] for one in judged if one.predicted is None)
+    reasons = Counter(one.reason.partition(":")[0] for one in judged if isinstance(one, Refusal))
     return [*lines, *(f"  {count} without an answer: {reason}" for reason, count in reasons.most_common())]
 
 
-def _answered(judged: Sequence[Swap]) -> list[Swap]:
-    return [one for one in judged if one.predicted is not None]
+def _answered(judged: Sequence[Swap | Refusal]) -> list[Swap]:
+    return [one for one in judged if isinstance(one, Swap)]
 
 
 def main() -> None:
