@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tfrctrace.base.errors import printable
 from tfrctrace.reports.printers.aligned import aligned
@@ -50,13 +50,3 @@ def write_group_metrics_json(file: TextIO, rows: pl.DataFrame, head: dict[str, A
     """Write the rows as JSON, after `head`."""
     json.dump({**head, "metrics": rows.to_dicts()}, file, indent=1, allow_nan=False)
     file.write("\n")
-
-
-def write_group_metrics_table(
-    file: BinaryIO, form: Literal["csv", "parquet"], rows: pl.DataFrame, *, raw: bool
-) -> None:
-    """Write the rows as CSV or Parquet."""
-    from tfrctrace.parsers.csv_text import frame_csv
-    from tfrctrace.reports.files.table_files import parquet_bytes
-
-    file.write(parquet_bytes(rows) if form == "parquet" else frame_csv(rows, raw=raw))

@@ -81,10 +81,9 @@ def write_loaded_delays_table(
     """Write the rows as CSV or Parquet."""
     import polars as pl
 
-    from tfrctrace.parsers.csv_text import frame_csv
-    from tfrctrace.reports.files.table_files import parquet_bytes
+    from tfrctrace.reports.files.table_files import write_table
 
     kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64}
     schema = {field.name: kinds[str(field.type).split(" ")[0]] for field in fields(LoadedDelay)}
     frame = pl.DataFrame(list(map(asdict, rows)), schema=schema)
-    file.write(parquet_bytes(frame) if form == "parquet" else frame_csv(frame, raw=raw))
+    write_table(file, form, [frame], frame, raw=raw)

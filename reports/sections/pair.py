@@ -14,8 +14,6 @@ from tfrctrace.reports.units import counted, format_count, format_ms, format_sha
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
-
     from tfrctrace.reports.flow_rows import FlowRow
     from tfrctrace.reports.report_content import ReportContent
 
@@ -56,11 +54,14 @@ class _Clock(NamedTuple):
 
 def pair_section(content: ReportContent) -> Section:
     """Return the section on a pair of captures, which is one trace; it is empty without a clock."""
+    import polars as pl
+
     key, title = "between", "Between the two captures"
     if content.results.clock is None:
         return Section(key, title)
     trace, clock = content.traces[0], record(content.results.clock, _Clock)
-    rows = _matched(trace.flows)
+    # directions of which both captures can show packets
+    rows = largest_directions(trace.flows, pl.col("sent_packets") > 0, "sent_packets", trace.flows.height)
     figures = (delay_figure(trace), delivered_figure(trace))
     return Section(
         key,
@@ -70,13 +71,6 @@ def pair_section(content: ReportContent) -> Section:
         figures=tuple(filter(None, figures)),
         tables=(_table(rows),) if rows else (),
     )
-
-
-def _matched(flows: pl.DataFrame) -> list[FlowRow]:
-    """Return the directions of which both captures can show packets, most packets first."""
-    import polars as pl
-
-    return largest_directions(flows, pl.col("sent_packets") > 0, "sent_packets", flows.height)
 
 
 def _facts(rows: list[FlowRow], clock: _Clock) -> Iterator[Fact]:
@@ -128,17 +122,14 @@ def _on_the_clocks(clock: _Clock) -> Words:
         )
     if clock.is_given:
         return ("Delays are differences of the two clocks, corrected by the given offset.",)
+    half_ms = _offset_words(clock).removeprefix("± ")
     return (
         "The clock offset is estimated from the packets: no packet may arrive before it was sent, and of the "
         "possible offsets the middle one is used, as if the shortest delay were equal in both directions. If "
-        f"it is not, delays of one direction are up to {_half_ms(clock)} too long and those of the other as "
+        f"it is not, delays of one direction are up to {half_ms} too long and those of the other as "
         "much too short; delay changes and losses are not affected. If the clocks agree, `--clock-offset 0s` "
         "gives exact delays.",
     )
-
-
-def _half_ms(clock: _Clock) -> str:
-    return _offset_words(clock).removeprefix("± ")
 
 
 def _table(rows: list[FlowRow]) -> TableView:

@@ -103,9 +103,9 @@ def _of_groups(  # noqa: PLR0917
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.group_metrics import check_group_metrics, group_metrics
     from tfrctrace.parsers.schema import SCHEMA_VERSION
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.printers.metrics_of_groups import (
         write_group_metrics_json,
-        write_group_metrics_table,
         write_group_metrics_text,
     )
     from tfrctrace.trace.gather_groups import check_labels, gather_groups
@@ -124,6 +124,6 @@ def _of_groups(  # noqa: PLR0917
             file, rows, every_ns=grouping.every_ns, zone=zone, most=MOST_SHOWN
         ),
         json=lambda file: write_group_metrics_json(file, rows, head),
-        rows=lambda file, form: write_group_metrics_table(file, form, rows, raw=result.raw),
+        rows=lambda file, form: write_table(file, form, [rows], rows, raw=result.raw),
     )
     return console.exit_status
