@@ -75,9 +75,16 @@ def conformance_section(content: ReportContent) -> Section:
     if kinds.is_empty():
         return Section("conformance", title)
     trace_of = {flow: trace for trace in content.traces for flow in trace.of(kinds.select("flow"))["flow"]}
+    anchors = {pair.lead.flow: pair.lead.anchor for pair in content.conversations}
     in_capture = are_frames(content.results.sources, is_one=content.is_one_trace)
     rows = tuple(
-        _row(number, row, trace_of.get(row.flow), in_capture=in_capture)
+        Row(
+            f"finding-{number}",
+            (
+                Cell(str(row.flow), sort=row.flow, anchor=anchors.get(row.flow, "")),
+                *_cells(row, trace_of.get(row.flow), in_capture=in_capture),
+            ),
+        )
         for number, row in enumerate(records(kinds, _Finding), start=1)
     )
     return Section(
@@ -85,21 +92,17 @@ def conformance_section(content: ReportContent) -> Section:
     )
 
 
-def _row(number: int, row: _Finding, trace: DrawnTrace | None, *, in_capture: bool) -> Row:
+def _cells(row: _Finding, trace: DrawnTrace | None, *, in_capture: bool) -> tuple[Cell, ...]:
     first_s = None if trace is None else trace.seconds([row.first_ns])[0]
     found = MISSING if row.value is None else f"{row.value:.4g} {row.unit or ''}".strip()
-    return Row(
-        f"finding-{number}",
-        (
-            Cell(str(row.flow), sort=row.flow),
-            Cell(row.finding.replace("_", " ")),
-            Cell(row.end),
-            Cell(row.level or MISSING),
-            Cell(row.rule),
-            Cell(found),
-            Cell(MISSING if row.limit is None else f"{row.limit:.4g}"),
-            count_cell(row.times),
-            Cell(format_duration_s(first_s), sort=first_s),
-            Cell(frames_filter(row.packets) if in_capture else row.packets),
-        ),
+    return (
+        Cell(row.finding.replace("_", " ")),
+        Cell(row.end),
+        Cell(row.level or MISSING),
+        Cell(row.rule),
+        Cell(found),
+        Cell(MISSING if row.limit is None else f"{row.limit:.4g}"),
+        count_cell(row.times),
+        Cell(format_duration_s(first_s), sort=first_s),
+        Cell(frames_filter(row.packets) if in_capture else row.packets),
     )

@@ -33,7 +33,9 @@ def texts(section: Section) -> list[list[str]]:
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is the witness")
 def test_a_filter_shows_tshark_the_packets_of_a_finding() -> None:
-    ((*told, shown),) = texts(section_of(tfrctrace.open(TIMERS)))
+    section = section_of(tfrctrace.open(TIMERS))
+    ((*told, shown),) = texts(section)
+    assert section.tables[0].rows[0].cells[0].anchor == "flow-1"
     assert told[:5] == ["1", "no backoff", "sender", "MUST", "RFC 6298 section 5.5"]
     command = ["tshark", "-n", "-r", str(TIMERS), "-T", "fields", "-e", "tcp.analysis.retransmission"]
     found = subprocess.run([*command, "-Y", shown], capture_output=True, text=True, check=True).stdout
