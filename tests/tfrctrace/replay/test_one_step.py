@@ -16,6 +16,10 @@ import pytest
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.schema import TABLES
+from tfrctrace.replay.controller import Report, Start
+from tfrctrace.replay.naming.observations import At, Cut, Growth
+from tfrctrace.replay.naming.predict import predictions
+from tfrctrace.replay.tcp.bic import Bic
 from tfrctrace.study.replayed_rates import parse_replay_plan
 
 if TYPE_CHECKING:
@@ -105,6 +109,19 @@ def test_what_leaves_another_share_is_not_what_an_agent_logged() -> None:
     )
     assert usual.by_event["loss"].share == 1
     assert other.by_event["loss"].share == 0
+
+
+def test_the_window_of_a_loss_is_that_which_explains_what_it_left() -> None:
+    # Linux 6.1's BIC: 92 segments of which a loss left 74, then 87 of which one left 69; at 71 it grew by 0.4
+    # in a round, as 87 is below 92 and fast convergence aims at 78; the round before the first loss had 86
+    place, report = At(0, 1), Report(time_s=1.0, interval_s=0.17, rtt_s=0.17, p=0.0, x_recv=6e5)
+    seen = [
+        Cut((86.0, 92.0), (74.0,), is_timeout=False, rounds=1, at=place),
+        Cut((87.0,), (69.0,), is_timeout=False, rounds=1, at=place),
+        Growth(((report, 1.0),), 71.0, 71.0, place),
+    ]
+    *_, growth = predictions(Bic(Start(segment_bytes=1448), segments_per_ack=1.8), seen)
+    assert growth.predicted == pytest.approx(71.4, abs=0.1)
 
 
 def test_another_control_agrees_less() -> None:

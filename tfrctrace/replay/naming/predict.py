@@ -77,9 +77,11 @@ def predictions(control: WindowControl, observed: Iterable[Observation]) -> Iter
             case Cut(before, after) if before:
                 if seen.rtt_s is not None:
                     control.before_loss(seen.rtt_s)
-                if after:
-                    yield _cut(control, seen)
                 control.cwnd = before[0]
+                if after:
+                    prediction = _cut(control, seen)
+                    yield prediction
+                    control.cwnd = prediction.before
                 left = _reduce(control, seen)
                 if seen.is_timeout:
                     control.ssthresh = max(left, MIN_WINDOW)
