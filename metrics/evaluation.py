@@ -381,6 +381,7 @@ class _SetMetrics:
         else:
             parts = self._bins.parts(self._set.flows)
             value, count = loss_synchronisation(parts, windows, len(self._set.flows))
+            reason = None if count else "no flow lost a packet"
         return self._metric("loss_synchronisation", value, count, windows=windows, reason=reason)
 
     def _protocols(self) -> Iterator[Metric]:

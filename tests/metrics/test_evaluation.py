@@ -124,6 +124,20 @@ def test_each_metric_says_of_what_it_is_made():
             assert metric.n > 0, metric.name
 
 
+@pytest.mark.parametrize(
+    ("again", "expected"), [(0, (None, 0, "no flow lost a packet")), (1, (1.0, 20, None))]
+)
+def test_synchronisation_is_of_flows_that_lose(again, expected):
+    table, bins = frames(("tcp", [1] * 20), ("tcp", [1] * 20))
+    unknown = pl.lit(None, dtype=pl.UInt64)
+    table = table.with_columns(transport=pl.lit("tcp"), lost_packets=unknown)
+    bins = bins.with_columns(lost_packets=unknown, retransmitted_packets=pl.lit(again, dtype=pl.UInt64))
+    one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, S, 20), 0)
+    rows = evaluate(table, bins, [one], column="unique_bytes", window_ns=S).rows
+    (found,) = [metric for metric in each_metric(rows) if metric.name == "loss_synchronisation"]
+    assert (found.value, found.n, found.reason) == expected
+
+
 def test_variation_is_reported_for_timescales_that_leave_eight_windows():
     found = [m for m in evaluated(("tcp", [1, 2, 5] * 40), width_ns=S // 10) if m.name == "cov"]
     assert [metric.window_s for metric in found] == [0.1, 0.2, 0.5, 1.0]
