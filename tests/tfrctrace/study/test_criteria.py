@@ -253,6 +253,16 @@ def test_a_run_of_another_place_is_left_out(study, place, record, wrong):
     assert len(problems) == (wrong is not None)
 
 
+def test_the_nearest_flow_may_show_no_round_trip_time(study):
+    far = JUDGING.replace('start = "1s" }]', 'rtt = "160ms" }]')
+    run = Run("", "new/home/1", {"controller": "new", "place": "home"})
+    for text, rtt_ms, is_kept in ((JUDGING, 160.5, False), (far, 160.5, True), (far, 300.0, False)):
+        (kept,), _ = without_wrong_places(
+            [run], [record_of("own", "own", rtt_ms=rtt_ms)], study(text).judging
+        )
+        assert (kept is not None) is is_kept
+
+
 def test_a_copy_is_no_repetition(study, tmp_path):
     runs = []
     for name in ("new/home/1", "new/home/2", "old/home/1"):
