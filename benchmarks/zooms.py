@@ -1,8 +1,8 @@
 """How long a time-sequence graph takes to zoom: the figures of docs/validation.md#reports.
 
 `python benchmarks/zooms.py [PACKETS]` makes a capture of one connection of the kind `loss`, with times that
-jitter, draws its graph, and shows 200 stretches of it, at random places and of random lengths. It needs
-chromium and the test requirements.
+jitter, draws its graph, and shows 200 stretches of each layer of it (bytes, flight, RTT), at random places
+and of random lengths. It needs chromium and the test requirements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from playwright.sync_api import sync_playwright
 import tfrctrace
 
 if TYPE_CHECKING:
-    from playwright.sync_api import CDPSession
+    from playwright.sync_api import CDPSession, Page
 
 FILE_HEADER: Final = 24
 RECORD: Final = struct.Struct("<IIII")
@@ -34,6 +34,7 @@ NARROWEST: Final = 6.5
 """Power of ten by which the narrowest view is narrower than the whole."""
 
 GRAPH: Final = "document.getElementById('sequence-1').graph"
+LAYERS: Final = ("Bytes", "Flight", "RTT")
 IS_DRAWN: Final = f"Boolean({GRAPH}?.seen())"
 ZOOM: Final = f"""async (range) => {{
     const [graph, begin] = [{GRAPH}, performance.now()];
@@ -82,19 +83,26 @@ def measure(page_path: Path, drawn: random.Random) -> None:
             page.wait_for_timeout(20)
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable")
-        low, high = page.evaluate(f"{GRAPH}.view.range()")
-        times: dict[str, list[float]] = {"processor": [], "wall": []}
-        for _ in range(VIEWS):
-            width = (high - low) * 10 ** -drawn.uniform(0, NARROWEST)
-            begin = drawn.uniform(low, high - width)
-            before_ms = thread_time_ms(session)
-            times["wall"].append(page.evaluate(ZOOM, [begin, begin + width]))
-            times["processor"].append(thread_time_ms(session) - before_ms)
+        for layer in LAYERS:
+            page.locator(".layers button").filter(has_text=layer).click()
+            page.evaluate(f"{GRAPH}.view.show(null)")
+            for name, own in times_of_zooms(page, session, drawn).items():
+                middle, most = own[len(own) // 2], own[int(0.95 * len(own))]
+                print(f"{layer}, {name} time: median {middle:.1f} ms, 95th percentile {most:.1f} ms")
         browser.close()
-    for name, own in times.items():
-        own.sort()
-        middle, most = own[len(own) // 2], own[int(0.95 * len(own))]
-        print(f"{name} time of a zoom: median {middle:.1f} ms, 95th percentile {most:.1f} ms")
+
+
+def times_of_zooms(page: Page, session: CDPSession, drawn: random.Random) -> dict[str, list[float]]:
+    """Return how long views of a layer took in ms, in order."""
+    low, high = page.evaluate(f"{GRAPH}.view.range()")
+    times: dict[str, list[float]] = {"processor": [], "wall": []}
+    for _ in range(VIEWS):
+        width = (high - low) * 10 ** -drawn.uniform(0, NARROWEST)
+        begin = drawn.uniform(low, high - width)
+        before_ms = thread_time_ms(session)
+        times["wall"].append(page.evaluate(ZOOM, [begin, begin + width]))
+        times["processor"].append(thread_time_ms(session) - before_ms)
+    return {name: sorted(own) for name, own in times.items()}
 
 
 def main(packets: str = "10000000") -> None:

@@ -24,7 +24,7 @@ from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.stretches import outside_note, with_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -417,7 +417,7 @@ class PassResult:
         return StackedTable([analysis.sequence_tiles() for analysis in self._analyses], self._anonymizer)
 
     def chosen(
-        self, sampled: Iterable[int], explained: Iterable[int], graphed: Mapping[int, bool]
+        self, sampled: Iterable[int], explained: Iterable[int], graphed: Collection[tuple[int, bool]]
     ) -> ChosenFlows:
         """Return flows for a further pass over the same traces."""
         from tfrctrace.parsers.reading_settings import ChosenFlows

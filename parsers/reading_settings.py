@@ -4,6 +4,7 @@ A reading option has a key in `ReadingArguments` and a field in `ReadSettings`, 
 line in the core (`native/src/python/settings.rs`), and a field in the command line's `ReadingOptions`.
 """
 
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from tfrctrace.parsers.remote import StoreAccess
 from tfrctrace.parsers.tfrc import NO_PARAMETERS, TfrcParameters, check_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from tfrctrace.base.stretch import Stretch
     from tfrctrace.parsers._native import Layout
@@ -102,18 +103,20 @@ class ChosenFlows:
     """Those with round-trip times and rounds, in order."""
     explained: Sequence[int]
     """Those with causes, in order."""
-    graphed: "Mapping[int, bool]"
-    """Those with a time-sequence graph, and whether of the direction `fwd`."""
+    graphed: "Collection[tuple[int, bool]]"
+    """Directions with a time-sequence graph: the flow, and whether it is `fwd`."""
 
     def of_trace(self, index: int) -> "tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, bool], ...]]":
         """Return those of a trace, all numbered from 0 as in the core."""
         first, *after = self.firsts[index : index + 2]
+        end = after[0] if after else sys.maxsize
 
         def own(flows: Sequence[int]) -> tuple[int, ...]:
-            end = bisect_left(flows, after[0]) if after else len(flows)
-            return tuple(flow - first for flow in flows[bisect_left(flows, first) : end])
+            return tuple(flow - first for flow in flows[bisect_left(flows, first) : bisect_left(flows, end)])
 
-        graphed = tuple((flow, self.graphed[first + flow]) for flow in own(sorted(self.graphed)))
+        graphed = tuple(
+            (flow - first, is_forward) for flow, is_forward in self.graphed if first <= flow < end
+        )
         return own(self.sampled), own(self.explained), graphed
 
 

@@ -174,6 +174,8 @@ Unit: TypeAlias = Literal["bit/s", "ms", "B", "dBm", ""]
 class SequenceGraph:
     """Every packet of a time-sequence graph, in tiles, and what held the sender back."""
 
+    key: str
+    """Of its tiles, which several figures may show."""
     origin_ns: int
     """0 s of the time axis."""
     tiles: tuple[Tile, ...]

@@ -21,6 +21,9 @@ _ACKNOWLEDGEMENT: Final = 0x10
 _CLASS: Final = 0x0F
 """Bits of the kind of a point: whether it acknowledges, and the class of a segment."""
 
+_ELSEWHERE: Final = 1
+"""Marks a round-trip time that did not begin with a point of the same tile."""
+
 _NS_PER_US: Final = 1_000
 
 _MOST_IN_TILE: Final = 8_192
@@ -46,8 +49,9 @@ SEGMENT_CLASSES: Final = (
 )
 """Classes of segments, in the order of the core: a tile has their numbers, from 1."""
 
-_RANGES: Final = ("data", "classified", "acknowledged", "window", "sacked")
-"""What a summary has the lowest and the highest sequence number of."""
+_DRAWN: Final = ("data", "classified", "acknowledged", "window")
+_RANGES: Final = (*_DRAWN, "sacked", "flight", "rtt")
+"""What a summary has the lowest and the highest of: sequence numbers, bytes, ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,11 @@ class Point(NamedTuple):
     position: int
     end: int | None
     """End of a segment, right edge of the window of an acknowledgement if that is known."""
+    flight_bytes: int
+    """Data of the sender in flight after it."""
     sacked: tuple[tuple[int, int], ...] = ()
+    rtt_ns: int | None = None
+    """Round-trip time of the data that it acknowledges, if it gives one."""
 
     @property
     def acknowledges(self) -> bool:
@@ -132,8 +140,9 @@ class _Columns:
     def durations_ns(self, count: int) -> list[int]:
         return [value * self._ns_per_tick for value in self.numbers(count)]
 
-    def times_ns(self, count: int) -> list[int]:
-        return [self._start_ns + value * self._ns_per_tick for value in self.steps(count)]
+    def times_ns(self, count: int, start_ns: int | None = None) -> list[int]:
+        start_ns = self._start_ns if start_ns is None else start_ns
+        return [start_ns + value * self._ns_per_tick for value in self.steps(count)]
 
     def _number(self) -> int:
         value = shift = 0
@@ -186,20 +195,26 @@ def points(tile: Tile) -> Iterator[Point]:
     acknowledged, windows = columns.steps(acknowledgements), columns.steps(acknowledgements)
     blocks = columns.numbers(acknowledgements)
     starts, sizes = columns.steps(sum(blocks)), columns.numbers(sum(blocks))
+    flights, answered = columns.steps(tile.count), columns.numbers(acknowledgements)
+    elsewhere_ns = iter(columns.times_ns(answered.count(_ELSEWHERE), 0))
     of_segments = zip(ends, lengths, strict=True)
-    of_acknowledgements = zip(acknowledged, windows, blocks, strict=True)
+    of_acknowledgements = zip(acknowledged, windows, blocks, answered, strict=True)
     of_blocks = zip(starts, sizes, strict=True)
-    for time_ns, packet, kind in zip(times_ns, packets, kinds, strict=True):
+    of_all = zip(times_ns, packets, kinds, flights, strict=True)
+    for place, (time_ns, packet, kind, flight_bytes) in enumerate(of_all):
         if kind & _ACKNOWLEDGEMENT:
-            position, window, count = next(of_acknowledgements)
+            position, window, count, back = next(of_acknowledgements)
             sacked = [next(of_blocks) for _ in range(count)]
             # a window is counted from 1: 0 says that its scale is not known
             edge = position + window - 1 if window else None
             placed = tuple((position + start, position + start + size) for start, size in sacked)
-            yield Point(time_ns, packet, kind, position, edge, placed)
+            rtt_ns = next(elsewhere_ns) if back == _ELSEWHERE else None
+            if back > _ELSEWHERE:
+                rtt_ns = time_ns - times_ns[place - (back - _ELSEWHERE)]
+            yield Point(time_ns, packet, kind, position, edge, flight_bytes, placed, rtt_ns)
         else:
             end, length = next(of_segments)
-            yield Point(time_ns, packet, kind, end - length, end)
+            yield Point(time_ns, packet, kind, end - length, end, flight_bytes)
 
 
 def summaries(tile: Tile) -> Iterator[Summary]:
@@ -236,12 +251,12 @@ def overview(tiles: Iterable[Tile]) -> Iterator[Mark]:
     end_ns = max(tile.end_ns for own in levels.values() for tile in own)
     # a level without the points beyond a limit ends earlier
     whole = (own[0] for _, own in sorted(levels.items()) if len(own) == 1 and own[0].end_ns == end_ns)
-    tile = next(whole, None)
-    if tile is None:
+    lowest = next(whole, None)
+    if lowest is None:
         raise ValueError("no level of a graph is one tile")
-    if tile.level == 0:
-        return (mark for point in points(tile) for mark in _marks_of_point(point))
-    return (mark for summary in summaries(tile) for mark in _marks_of_summary(summary))
+    if lowest.level == 0:
+        return (mark for point in points(lowest) for mark in _marks_of_point(point))
+    return (mark for summary in summaries(lowest) for mark in _marks_of_summary(summary))
 
 
 def _marks_of_point(point: Point) -> Iterator[Mark]:
@@ -255,6 +270,6 @@ def _marks_of_point(point: Point) -> Iterator[Mark]:
 
 def _marks_of_summary(summary: Summary) -> Iterator[Mark]:
     for kind, limits in zip(_RANGES, summary.ranges, strict=True):
-        if limits is not None and kind != "sacked":
+        if limits is not None and kind in _DRAWN:
             yield Mark(summary.start_ns, kind, limits[0])
             yield Mark(summary.end_ns, kind, limits[1])

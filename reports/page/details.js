@@ -31,8 +31,9 @@ for (const table of document.querySelectorAll("table[data-details]")) {
     return element("table", "known", caption, element("thead", "", head), element("tbody", "", ...rows));
   }
 
-  function figure({ caption, data }) {
-    const legend = element("ul", "legend", ...data.curves.map((curve) => {
+  function figure({ key, caption, data }) {
+    const curves = data.curves || []; // a time-sequence graph names its parts itself
+    const legend = element("ul", "legend", ...curves.map((curve) => {
       const mark = element("span", "mark");
       mark.style.background = `var(--c${curve.style})`;
       return element("li", "", mark, isolated(curve.name));
@@ -43,6 +44,7 @@ for (const table of document.querySelectorAll("table[data-details]")) {
     place.setAttribute("aria-label", data.title);
     place.setAttribute("aria-describedby", "plot-keys");
     const made = element("figure", "live", element("h3", "", data.title), legend, place, element("figcaption", "", caption));
+    made.id = key;
     made.dataset.plot = "";
     return made;
   }
@@ -54,7 +56,11 @@ for (const table of document.querySelectorAll("table[data-details]")) {
     cell.colSpan = row.cells.length;
     row.details = element("tr", "details", cell);
     row.after(row.details);
-    figures.forEach((made, n) => Plots.make(made, details.figures[n].data));
+    figures.forEach((made, n) => {
+      const { data } = details.figures[n];
+      (data.curves ? Plots : Sequence).make(made, data);
+      if (!data.curves) addSaving(made);
+    });
   }
 
   async function toggle(row, button) {

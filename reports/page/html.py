@@ -13,6 +13,7 @@ import html
 import re
 from functools import partial
 from importlib import resources
+from itertools import chain
 from string import Template
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
@@ -26,7 +27,6 @@ from tfrctrace.reports.figures.svg import Place
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.page.plot_data import (
     graph_data,
-    graph_legend,
     keyed_tiles,
     library,
     overview_data,
@@ -123,13 +123,15 @@ def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
         if section.overview:
             yield f"data-{section.overview.key}", overview_data(section.overview)
         for figure in section.figures:
-            if figure.graph is not None:
-                yield f"data-{figure.key}", graph_data(figure, figure.graph)
-            elif figure.curves:
-                yield f"data-{figure.key}", plot_data(figure)
+            if figure.graph or figure.curves:
+                yield f"data-{figure.key}", _figure_data(figure)
     for place in range(0, len(report.details), _FLOWS_IN_BLOCK):
         together = report.details[place : place + _FLOWS_IN_BLOCK]
         yield _block_key(place), {details.key: _details(details) for details in together}
+
+
+def _figure_data(figure: Figure) -> dict[str, object]:
+    return graph_data(figure, figure.graph) if figure.graph else plot_data(figure)
 
 
 def _block_key(place: int) -> str:
@@ -146,18 +148,19 @@ def _details(details: FlowDetails) -> dict[str, object]:
             for known in details.known
         ],
         "figures": [
-            {"caption": plain_text(figure.caption), "data": plot_data(figure)} for figure in details.figures
+            {"key": figure.key, "caption": plain_text(figure.caption), "data": _figure_data(figure)}
+            for figure in details.figures
         ],
     }
 
 
 def _tiles(report: Report) -> Iterator[str]:
     """Yield the tiles of all graphs, the highest levels first: they are drawn while the rest is loaded."""
-    figures = [figure for section in report.sections for figure in section.figures]
-    for figure in figures:
-        if figure.graph is not None:
-            for key, tile in reversed(list(keyed_tiles(figure.key, figure.graph))):
-                yield _data(key, tile.tile, "application/x-deflate")
+    figures = chain.from_iterable(part.figures for part in chain(report.sections, report.details))
+    graphs = {figure.graph.key: figure.graph for figure in figures if figure.graph is not None}
+    for graph in graphs.values():
+        for key, tile in reversed(list(keyed_tiles(graph))):
+            yield _data(key, tile.tile, "application/x-deflate")
 
 
 def _data(key: str, content: str, form: str = "application/gzip") -> str:
@@ -278,18 +281,16 @@ def _figure(figure: Figure) -> str:
     spans_px = _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
     heights_px = _CURVES_HEIGHT_PX if figure.curves else dict.fromkeys(_CURVES_HEIGHT_PX, spans_px)
     drawn = "".join(figure_svgs(figure, _places(figure.key, heights_px)))
-    named = graph_legend(figure.graph) if figure.graph else _named_parts(figure)
-    entries = "".join(f"<li>{swatch_svg(style)}<bdi>{_text(label)}</bdi></li>" for style, label in named)
+    entries = "".join(
+        f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
+        for part in figure.curves or figure.spans
+    )
     is_plot = ' data-plot="graph"' if figure.graph else " data-plot" if figure.curves else ""
     return (
         f'<figure id="{_text(figure.key)}"{is_plot}><h3><bdi>{_text(figure.title)}</bdi></h3>'
         f"{_list('ul', 'legend', entries)}{drawn}{_plot(figure)}"
         f"<figcaption>{_prose(figure.caption)}</figcaption></figure>"
     )
-
-
-def _named_parts(figure: Figure) -> Iterator[tuple[int, str]]:
-    return ((part.style, part.label) for part in figure.curves or figure.spans)
 
 
 def _overview(overview: Overview) -> str:

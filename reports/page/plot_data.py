@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.elements import OTHER, STYLES
+from tfrctrace.metrics.flow.causes import CAUSES
 from tfrctrace.reports.figures.drawing import (
     DASHES,
     has_logarithmic_values,
@@ -37,15 +37,6 @@ _TICKS_PER_UNIT: Final = 1_000_000
 """x goes into the page in whole millionths: microseconds, or ns of an axis in ms."""
 
 _VERDICTS: Final = ("met", "violated", "severely violated")
-
-_PARTS_OF_GRAPH: Final = (
-    (1, "data sent"),
-    (2, "retransmitted or late data"),
-    (3, "acknowledged"),
-    (OTHER, "edge of the receive window"),
-    (4, "SACK blocks"),
-)
-"""Style and name of each part of a time-sequence graph, in the order of `sequence.js`."""
 
 _DIGITS: Final = 5
 """Significant digits of a value, more than a pixel shows."""
@@ -92,13 +83,13 @@ def plot_data(figure: Figure) -> dict[str, object]:
 
 def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
     """Return what `sequence.js` needs besides the tiles of a graph, whose times are ns on the axis."""
-    low, high = x_range(figure)
+    low, high = x_range(figure) if figure.curves else _time_span_s(graph)
     levels: dict[int, list[tuple[int, int, int]]] = {}
-    for _, tile in keyed_tiles(figure.key, graph):
+    for _, tile in keyed_tiles(graph):
         times = (tile.start_ns - graph.origin_ns, tile.end_ns - graph.origin_ns)
         levels.setdefault(tile.level, []).append((*times, tile.count))
-    causes = _causes(graph)
     return {
+        "key": graph.key,
         "title": plain_text(figure.title),
         "axisLabel": figure.axis.label,
         "clock": clock_data(figure.axis.clock),
@@ -107,32 +98,33 @@ def graph_data(figure: Figure, graph: SequenceGraph) -> dict[str, object]:
         "linked": figure.linked,
         "bad": figure.bad_s,
         "classes": SEGMENT_CLASSES,
-        "causeNames": causes,
-        "causes": [
-            (round(start_s, 9), round(end_s, 9), causes.index(cause))
-            for start_s, end_s, cause in graph.causes
-        ],
+        "causeNames": CAUSES,
+        "causes": list(_cause_steps(graph)),
         "levels": [{"level": level, "tiles": tiles} for level, tiles in levels.items()],
     }
 
 
-def _causes(graph: SequenceGraph) -> list[str]:
-    return list(dict.fromkeys(cause for _, _, cause in graph.causes))
+def _cause_steps(graph: SequenceGraph) -> Iterator[tuple[int, int, int]]:
+    """Yield ns since the end of the one before, mostly 0, ns that it held, and the number of the cause."""
+    before_ns = 0
+    for start_s, end_s, cause in graph.causes:
+        start_ns, end_ns = round(start_s * 1e9), round(end_s * 1e9)
+        yield start_ns - before_ns, end_ns - start_ns, CAUSES.index(cause)
+        before_ns = end_ns
 
 
-def graph_legend(graph: SequenceGraph) -> Iterator[tuple[int, str]]:
-    """Yield style and name of what is drawn: parts of the graph, then the causes below it."""
-    yield from _PARTS_OF_GRAPH
-    for number, cause in enumerate(_causes(graph)):
-        yield number % STYLES + 1, cause.replace("_", " ")
+def _time_span_s(graph: SequenceGraph) -> tuple[float, float]:
+    start_ns = min(tile.start_ns for tile in graph.tiles) - graph.origin_ns
+    end_ns = max(tile.end_ns for tile in graph.tiles) - graph.origin_ns
+    return start_ns / 1e9, max(end_ns, start_ns + 1) / 1e9
 
 
-def keyed_tiles(figure_key: str, graph: SequenceGraph) -> Iterator[tuple[str, Tile]]:
+def keyed_tiles(graph: SequenceGraph) -> Iterator[tuple[str, Tile]]:
     """Yield the tiles of a graph, level by level, with the keys of their blocks."""
     places: dict[int, int] = {}
     for tile in graph.tiles:
         place = places[tile.level] = places.get(tile.level, -1) + 1
-        yield f"{figure_key}-{tile.level}-{place}", tile
+        yield f"{graph.key}-{tile.level}-{place}", tile
 
 
 def _curve(curve: Curve, scale: float) -> dict[str, object]:

@@ -12,7 +12,7 @@ function addSaving(figure) {
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", `Save: ${name}`);
   const forms = [["SVG", saveDrawing], ["PNG", saveImage]];
-  if (document.getElementById(`data-${figure.id}`) && "DecompressionStream" in window) forms.unshift(["CSV", saveData]);
+  if ((figure.graph || document.getElementById(`data-${figure.id}`)) && "DecompressionStream" in window) forms.unshift(["CSV", saveData]);
   for (const [form, save] of forms) {
     const button = document.createElement("button");
     button.type = "button";

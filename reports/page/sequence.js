@@ -1,26 +1,36 @@
-// The time-sequence graph of a direction down to each packet, drawn on a canvas from the tiles of the core
-// (`flow/tcp/sequence_graph`), which are unpacked as they come into view.
+// The time-sequence graph of a direction down to each packet, and its flight and RTT, drawn on a canvas from the tiles
+// of the core (`flow/tcp/sequence_graph`), which are unpacked as they come into view.
 "use strict";
 
 const Sequence = (() => {
   const ACKNOWLEDGEMENT = 0x10;
   const CLASS = 0x0f;
+  const ELSEWHERE = 1; // an RTT that did not begin with a point of the same tile
   const CONTROLS = [[0x20, "SYN"], [0x40, "FIN"], [0x80, "RST"]];
-  const RANGES = ["data", "classified", "acknowledged", "window", "sacked"];
+  const RANGES = ["data", "classified", "acknowledged", "window", "sacked", "flight", "rtt"];
   const MOST = [32768, 16384]; // points, and summaries, that are drawn
   const KEPT = 96; // unpacked tiles
   const SINGLE = 4; // points for each pixel across up to which each is drawn
   const NUMBERED = 60; // segments up to which each has its number
-  const EDGES = [62, 24, 8, 52]; // left, right, above and below the graph
-  const STRIP = 7;
+  const EDGES = [62, 24, 20, 52]; // left, right, above and below the graph
+  const STRIP = 10;
+  const HATCH = 5; // px from one line to the next
   const NEARBY_PX = 14;
   const FAR = 4000; // px outside of the view that nothing is drawn beyond
   const ZOOM = 2;
   const PAN = 0.25;
-  const COLOURS = { data: "--c1", acknowledged: "--c3", window: "--other", sacked: "--c4" };
+  const COLOURS = { data: "--c1", classified: "--c2", acknowledged: "--c3", window: "--other", sacked: "--c4", flight: "--c1", rtt: "--c4" };
   const OF_CLASSES = ["--c2", "--c2", "--bad", "--c5", "--c6"]; // fast, SACK, timeout, tail loss probe, unexplained
-  const PARTS = ["data", "classified", "acknowledged", "window", "sacked"]; // in the order of the legend
-  const STYLES = 6;
+  const BYTES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
+  const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+  // what is drawn of the same tiles, and the parts of it in the order of the legend
+  const LAYERS = {
+    bytes: { label: "Bytes", units: BYTES, parts: { data: "data sent", classified: "retransmitted or late data", acknowledged: "acknowledged", window: "edge of the receive window", sacked: "SACK blocks" } },
+    flight: { label: "Flight", units: BYTES, parts: { flight: "data in flight" } },
+    rtt: { label: "RTT", units: TIMES, parts: { rtt: "RTT sample" } },
+  };
+  // causes differ by lines on light or dark, never by hue: hues are those of the curves
+  const HATCHES = ["", "/", "\\", "|", "x", "-"];
 
   // Columns of variable-length integers in the bytes of a tile.
   class Columns {
@@ -85,19 +95,26 @@ const Sequence = (() => {
     const blocks = columns.numbers(acknowledgements);
     const all = blocks.reduce((sum, one) => sum + one, 0);
     const [starts, sizes] = [columns.steps(all), columns.numbers(all)];
+    const flight = columns.steps(count);
+    const answered = columns.numbers(acknowledgements);
+    const elsewhere = columns.steps(answered.reduce((sum, one) => sum + (one === ELSEWHERE ? 1 : 0), 0));
     const [low, high, sacked] = [new Float64Array(count), new Float64Array(count), new Map()];
-    for (let n = 0, s = 0, a = 0, b = 0, end = 0; n < count; n += 1) {
+    const [rtt, since] = [new Float64Array(count).fill(NaN), new Float64Array(count).fill(NaN)]; // ns, packet
+    for (let n = 0, s = 0, a = 0, b = 0, e = 0, end = 0; n < count; n += 1) {
       if (kind[n] & ACKNOWLEDGEMENT) {
         low[n] = positions[a];
         high[n] = windows[a] ? positions[a] + windows[a] - 1 : NaN; // 0: the scale is not known
         if (blocks[a]) sacked.set(n, Array.from({ length: blocks[a] }, () => [low[n] + starts[b], low[n] + starts[b] + sizes[b++]]));
+        const sent = n - (answered[a] - ELSEWHERE);
+        if (answered[a] > ELSEWHERE) [rtt[n], since[n]] = [Math.round((time[n] - time[sent]) * 1e9), packet[sent]];
+        else if (answered[a]) rtt[n] = elsewhere[e++] * columns.tick;
         a += 1;
       } else {
         low[n] = end + jumps[s];
         end = high[n] = low[n] + lengths[s++];
       }
     }
-    return { count, kind, time, end: time, packet, low, high, sacked };
+    return { count, kind, time, end: time, packet, low, high, sacked, flight, rtt, since };
   }
 
   function summariesOf(columns, count, classes) {
@@ -108,7 +125,7 @@ const Sequence = (() => {
     const packet = columns.steps(count);
     const ranges = RANGES.map(() => {
       const there = columns.raw(count);
-      const known = there.reduce((sum, one) => sum + one, 0);
+      const known = there.reduce((sum, one) => sum + (one ? 1 : 0), 0);
       const [lows, heights] = [columns.steps(known), columns.numbers(known)];
       const [low, high] = [new Float64Array(count).fill(NaN), new Float64Array(count).fill(NaN)];
       for (let n = 0, k = 0; n < count; n += 1) {
@@ -123,11 +140,11 @@ const Sequence = (() => {
 
   // The tiles of a figure, level by level, of which the last used are kept unpacked.
   class Tiles {
-    constructor(figure, data) {
+    constructor(data) {
       this.classes = data.classes;
       this.kept = new Map();
       this.levels = data.levels.map(({ level, tiles }) => tiles.map(([start, end, count], n) => ({
-        id: `${figure.id}-${level}-${n}`, level, start, from: start / 1e9, to: end / 1e9, count, content: null,
+        id: `${data.key}-${level}-${n}`, level, start, from: start / 1e9, to: end / 1e9, count, content: null,
       })));
     }
 
@@ -279,6 +296,7 @@ const Sequence = (() => {
   const round = (value) => Math.round(value * 100) / 100;
   const escaped = (text) => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
   const words = (name) => name.replaceAll("_", " ");
+  const milliseconds = (ns) => `${(ns / 1e6).toLocaleString("en-US", { maximumSignificantDigits: 6 })} ms`;
   const whole = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 0 });
 
   // From the lowest to the highest number in view: data and acknowledgements, and windows if they are not far away.
@@ -310,6 +328,26 @@ const Sequence = (() => {
     return [from - room, to + room];
   }
 
+  // The lowest and the highest of one kind of values in a point or summary; NaN where there is none.
+  function valuesAt(content, level, name, n) {
+    if (!level) return [content[name][n], content[name][n]];
+    const { low, high } = content.ranges[RANGES.indexOf(name)];
+    return [low[n], high[n]];
+  }
+
+  // From 0 to the largest value in view; null if there is none.
+  function heightOfValues({ level, contents, layer }, low, high) {
+    let most = -Infinity;
+    for (const content of contents) {
+      for (let n = 0; n < content.count; n += 1) {
+        if (content.time[n] > high || content.end[n] < low) continue;
+        const [, value] = valuesAt(content, level, layer, n);
+        if (value > most) most = value;
+      }
+    }
+    return most > -Infinity ? [0, 1.06 * most || 1] : null;
+  }
+
   // What falls into each pixel across: lowest and highest number of each kind, and the last.
   class Pixels {
     constructor(width) {
@@ -329,15 +367,20 @@ const Sequence = (() => {
   const RANKS = [0, 3, 2, 5, 4, 1];
   const rank = (number) => RANKS[number] || 0;
 
-  function pixelsOf({ level, contents }, x, width) {
+  function pixelsOf({ level, contents, layer }, x, width) {
     const pixels = new Pixels(width);
     const long = RANGES.map(() => []);
+    const kinds = Object.keys(LAYERS[layer].parts).map((name) => RANGES.indexOf(name));
     const worse = (at, number) => { if (!pixels.worst[at] || rank(number) > rank(pixels.worst[at])) pixels.worst[at] = number; };
     for (const content of contents) {
       for (let n = 0; n < content.count; n += 1) {
         const [from, to] = [Math.floor(x(content.time[n])), Math.floor(x(content.end[n]))];
         if (to < 0 || from >= width) continue;
         const at = Math.max(from, 0);
+        if (!level && layer !== "bytes") {
+          pixels.add(kinds[0], at, content[layer][n], content[layer][n]);
+          continue;
+        }
         if (!level) {
           const number = content.kind[n] & CLASS;
           if (content.kind[n] & ACKNOWLEDGEMENT) {
@@ -351,12 +394,13 @@ const Sequence = (() => {
           }
           continue;
         }
-        content.ranges.forEach(({ low, high }, kind) => {
-          if (Number.isNaN(low[n])) return;
+        for (const kind of kinds) {
+          const { low, high } = content.ranges[kind];
+          if (Number.isNaN(low[n])) continue;
           // one that is wide is a line from its begin to its end
           if (to - from > 1) long[kind].push([from, low[n]], [to, high[n]], null);
           else pixels.add(kind, at, low[n], high[n]);
-        });
+        }
         if (content.zeroWindows[n]) pixels.zero[at] = 1;
         content.counts.forEach((counts, number) => { if (counts[n]) worse(at, number + 1); });
       }
@@ -391,8 +435,15 @@ const Sequence = (() => {
       });
       return points;
     };
-    const names = Object.keys(COLOURS);
-    for (const name of names.filter((one) => shown(one)).reverse()) {
+    if (seen.layer !== "bytes") {
+      const kind = RANGES.indexOf(seen.layer);
+      const colour = Plots.colour(COLOURS[seen.layer]);
+      surface.rects(colour, bars(kind).concat(boxes(long[kind], box, y)));
+      if (seen.layer === "flight") surface.lines(colour, steps(kind));
+      return;
+    }
+    const names = Object.keys(LAYERS.bytes.parts).filter((one) => one !== "classified" && shown(one));
+    for (const name of names.reverse()) {
       const kind = RANGES.indexOf(name);
       const colour = Plots.colour(COLOURS[name]);
       if (name === "data" || name === "sacked") surface.rects(colour, bars(kind), name === "sacked" ? 0.6 : 1);
@@ -410,6 +461,45 @@ const Sequence = (() => {
     surface.rects(Plots.colour("--bad"), zeros);
   }
 
+  // Rectangles from the begin to the end of summaries, from their lowest to their highest value.
+  function boxes(points, box, y) {
+    const rects = [];
+    for (let n = 0; n < points.length; n += 3) {
+      const [[from, low], [to, high]] = [points[n], points[n + 1]];
+      rects.push([box.left + from, y(high) - 0.5, to - from, y(low) - y(high) + 1]);
+    }
+    return rects;
+  }
+
+  // The value after each packet as a step, or samples as squares with the numbers of their packets.
+  function drawValues(surface, seen, box, y) {
+    const colour = Plots.colour(COLOURS[seen.layer]);
+    const x = (time) => box.left + ((time - seen.low) / (seen.high - seen.low)) * box.width;
+    const [points, squares, numbers] = [[], [], []];
+    for (const content of seen.contents) {
+      for (let n = 0; n < content.count; n += 1) {
+        const [at, value] = [x(content.time[n]), content[seen.layer][n]];
+        if (Number.isNaN(value)) continue;
+        if (seen.layer === "flight") step(points, at, y(value), box);
+        else if (at >= box.left && at <= box.left + box.width) squares.push([at - 1.5, y(value) - 1.5, 3, 3]);
+        if (at >= box.left && at <= box.left + box.width) numbers.push([at + 4, y(value) - 3, content.packet[n]]);
+      }
+    }
+    surface.lines(colour, points, { width: 1.4 });
+    surface.rects(colour, squares);
+    if (numbers.length <= NUMBERED) for (const [at, up, packet] of numbers) surface.text(Plots.colour("--soft"), at, up, whole(packet));
+  }
+
+  // Of steps outside of the view only the last before it and the first after it count: long lines take long.
+  function step(points, at, up, box) {
+    const [first, last] = [box.left - 2, box.left + box.width + 2];
+    const before = points[points.length - 1];
+    if (at < first) points.length = 0;
+    else if (before && before[0] >= last) return;
+    else if (before) points.push([Math.min(at, last), before[1]]);
+    points.push([Math.min(Math.max(at, first), last), up]);
+  }
+
   // Each packet: data from the first to the last byte with bars as xplot has them, acknowledgements and windows as steps.
   function drawPoints(surface, seen, box, y, shown) {
     const x = (time) => box.left + ((time - seen.low) / (seen.high - seen.low)) * box.width;
@@ -417,21 +507,12 @@ const Sequence = (() => {
     const classes = new Map();
     const [zeros, numbers] = [[], []];
     const bar = (points, at, from, to) => points.push([at - 2, y(from)], [at + 2, y(from)], null, [at, y(from)], [at, y(to)], null, [at - 2, y(to)], [at + 2, y(to)], null);
-    const [first, last] = [box.left - 2, box.left + box.width + 2];
-    // of those outside of the view only the last before it and the first after it count: long lines take long
-    const step = (points, at, to) => {
-      const before = points[points.length - 1];
-      if (at < first) points.length = 0;
-      else if (before && before[0] >= last) return;
-      else if (before) points.push([Math.min(at, last), before[1]]);
-      points.push([Math.min(Math.max(at, first), last), y(to)]);
-    };
     for (const { count, time, kind, low, high, sacked, packet } of seen.contents) {
       for (let n = 0; n < count; n += 1) {
         const at = x(time[n]);
         if (kind[n] & ACKNOWLEDGEMENT) {
-          step(lines.acknowledged, at, low[n]);
-          if (!Number.isNaN(high[n])) step(lines.window, at, high[n]);
+          step(lines.acknowledged, at, y(low[n]), box);
+          if (!Number.isNaN(high[n])) step(lines.window, at, y(high[n]), box);
           if (at < box.left || at > box.left + box.width) continue;
           for (const [from, to] of sacked.get(n) || []) bar(lines.sacked, at, from, to);
           if (high[n] === low[n]) zeros.push([at - 3, y(low[n]) - 7, 6, 6]);
@@ -452,11 +533,12 @@ const Sequence = (() => {
     for (const [at, up, packet, number] of numbers) surface.text(number ? classColour(number) : Plots.colour("--soft"), at, up, whole(packet));
   }
 
-  function drawAxes(surface, data, low, high, [bottom, top], box, y) {
+  function drawAxes(surface, data, { low, high, layer }, [bottom, top], box, y) {
+    const { label, units } = LAYERS[layer];
     const [soft, grid] = [Plots.colour("--soft"), Plots.colour("--grid")];
     const most = Math.max(2, box.height / 45);
     const step = niceStep((top - bottom) / most);
-    const [factor, unit] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]].find(([one]) => Math.max(Math.abs(top), Math.abs(bottom)) >= one) || [1, "B"];
+    const [factor, unit] = units.find(([one]) => Math.max(Math.abs(top), Math.abs(bottom)) >= one) || units[units.length - 1];
     const decimals = Math.max(0, Math.ceil(-Math.log10(step / factor) - 1e-9));
     for (let n = Math.ceil(bottom / step); n * step <= top; n += 1) {
       const at = n * step || 0;
@@ -464,7 +546,7 @@ const Sequence = (() => {
       surface.lines(grid, [[box.left, up], [box.left + box.width, up]]);
       surface.text(soft, box.left - 6, up + 4, (at / factor).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }), "right");
     }
-    surface.text(soft, 2, box.top + 8, unit);
+    surface.text(soft, 2, 12, layer === "bytes" ? unit : `${label}, ${unit}`);
     const under = box.top + box.height + STRIP + 18;
     for (const [at, label] of timesBelow(data, low, high, box.width)) {
       surface.text(soft, box.left + ((at - low) / (high - low)) * box.width, under, label, "center");
@@ -509,12 +591,44 @@ const Sequence = (() => {
       if (longest[at] > 0) strips[cause[at]].push([box.left + at, box.top + box.height + 2, next - at, STRIP]);
       at = next;
     }
-    strips.forEach((rects, number) => surface.rects(causeColour(number), rects));
+    strips.forEach((rects, number) => drawCause(surface, number, rects));
   }
 
-  function causeColour(number) { return Plots.colour(`--c${(number % STYLES) + 1}`); }
+  function drawCause(surface, number, rects) {
+    const isDark = number < HATCHES.length;
+    const [paper, ink] = [Plots.colour("--raised"), Plots.colour("--soft")];
+    surface.rects(isDark ? ink : paper, rects);
+    if (!isDark) surface.lines(ink, rects.flatMap(([x, y, width, height]) => [[x, y], [x + width, y], [x + width, y + height], [x, y + height], [x, y], null]));
+    const hatch = HATCHES[number % HATCHES.length];
+    surface.lines(isDark ? paper : ink, rects.flatMap((rect) => hatchIn(hatch, ...rect)), { width: 1.2 });
+  }
 
-  function make(figure, data) {
+  // The lines of a hatch in a rectangle, at the same places wherever it begins.
+  function hatchIn(hatch, x, y, width, height) {
+    if (hatch === "-") return [[x, y + height / 2], [x + width, y + height / 2], null];
+    const leans = { "/": [1], "\\": [-1], "|": [0], x: [1, -1] }[hatch] || [];
+    const lines = [];
+    for (let at = Math.ceil((x - height) / HATCH) * HATCH; at < x + width; at += HATCH) {
+      for (const lean of leans) {
+        // across the height, as far as it is within the width
+        const ends = lean < 0 ? [[at, y], [at + height, y + height]] : [[at, y + height], [at + lean * height, y]];
+        const [[from], [to]] = ends;
+        if (from === to ? from < x : to <= x || from >= x + width) continue;
+        const within = ([px, py]) => { const kept = Math.min(Math.max(px, x), x + width); return [kept, py + (kept - px) * -lean]; };
+        lines.push(within(ends[0]), within(ends[1]), null);
+      }
+    }
+    return lines;
+  }
+
+  // When causes held, from the distances between them in ns.
+  function causesOf(steps) {
+    let end = 0;
+    return steps.map(([gap, length, number]) => [(end + gap) / 1e9, (end += gap + length) / 1e9, number]);
+  }
+
+  function make(figure, packed) {
+    const data = { ...packed, causes: causesOf(packed.causes) };
     const place = figure.querySelector(".plot");
     const [canvas, chosen, tip] = ["canvas", "div", "div"].map((tag) => document.createElement(tag));
     chosen.className = "chosen";
@@ -524,9 +638,10 @@ const Sequence = (() => {
     place.classList.add("graph");
     place.setAttribute("aria-describedby", `${figure.id}-wide-desc graph-keys`);
     place.append(canvas, chosen, tip);
-    const tiles = new Tiles(figure, data);
+    const tiles = new Tiles(data);
     const hidden = new Set();
     const height = heightChosen(figure);
+    let layer = LAYERS[Address.get(`${figure.id}.l`)] ? Address.get(`${figure.id}.l`) : "bytes";
     let seen = null; // what was drawn last
     let asked = 0;
 
@@ -536,19 +651,22 @@ const Sequence = (() => {
     }
 
     function paint(surface, size) {
-      const range = height.get() || heightOf(seen, seen.low, seen.high);
+      const known = layer === "bytes" ? heightOf(seen, seen.low, seen.high) : heightOfValues(seen, seen.low, seen.high);
+      const range = height.get() || known || [0, 1];
       const y = (value) => Math.min(Math.max(size.top + size.height - ((value - range[0]) / (range[1] - range[0])) * size.height, -FAR), FAR);
       const inView = seen.level ? Infinity : seen.contents.reduce((sum, { time }) => sum + time.reduce((n, at) => n + (at >= seen.low && at <= seen.high ? 1 : 0), 0), 0);
       Object.assign(seen, { range, y, box: size, single: inView <= SINGLE * size.width, points: inView });
-      drawAxes(surface, data, seen.low, seen.high, range, size, y);
+      drawAxes(surface, data, seen, range, size, y);
       drawStretches(surface, data, seen.low, seen.high, size);
       surface.clip(size);
-      (seen.single ? drawPoints : drawPixels)(surface, seen, size, y, (name) => !hidden.has(name));
+      const single = layer === "bytes" ? drawPoints : drawValues;
+      (seen.single ? single : drawPixels)(surface, seen, size, y, (name) => !hidden.has(name));
       surface.unclip();
+      if (!known) surface.text(Plots.colour("--soft"), size.left + size.width / 2, size.top + size.height / 2, `no ${Object.values(LAYERS[layer].parts)[0]} in view`, "center");
     }
 
     function show(low, high, ready) {
-      seen = { low, high, classes: data.classes.length, ...ready };
+      seen = { low, high, layer, classes: data.classes.length, ...ready };
       paint(new CanvasSurface(canvas, place.clientWidth, place.clientHeight), box());
     }
 
@@ -575,7 +693,7 @@ const Sequence = (() => {
       seen: () => seen,
       redraw: () => { if (seen && place.clientWidth) show(seen.low, seen.high, { level: seen.level, contents: seen.contents }); },
       svg() {
-        const surface = new SvgSurface(place.clientWidth, place.clientHeight, data.title);
+        const surface = new SvgSurface(place.clientWidth, place.clientHeight, titled());
         paint(surface, box());
         return { text: surface.document(), width: place.clientWidth, height: place.clientHeight };
       },
@@ -593,9 +711,28 @@ const Sequence = (() => {
     const all = view.show.bind(view);
     view.show = (range) => { if (range === null) height.set(null); all(range); };
     Plots.tools(figure, data.title, view);
-    Plots.legend(figure, PARTS.length, (n, shows) => { hidden[shows ? "delete" : "add"](PARTS[n]); graph.redraw(); });
+    layers(figure, () => layer, (name) => {
+      layer = name;
+      Address.set(`${figure.id}.l`, name === "bytes" ? null : name);
+      height.set(null);
+      named();
+      graph.redraw();
+    });
+    named();
     keys(place, graph, (at) => describe(at));
     pointers(place, graph, box, chosen, (event) => describe(event && nearest(seen, event)));
+
+    function titled() { return data.title.replace("Bytes", LAYERS[layer].label); }
+
+    function named() {
+      hidden.clear();
+      const title = figure.querySelector("h3 bdi") || figure.querySelector("h3");
+      title.textContent = titled();
+      const parts = Object.keys(LAYERS[layer].parts);
+      legend(figure, data, layer);
+      Plots.legend(figure, parts.length, (n, shows) => { hidden[shows ? "delete" : "add"](parts[n]); graph.redraw(); });
+    }
+
     const sized = new ResizeObserver(() => graph.redraw());
     sized.observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", graph.redraw);
@@ -612,6 +749,53 @@ const Sequence = (() => {
       tip.style.right = right ? `${place.clientWidth - found.x + 12}px` : "";
       tip.style.top = `${EDGES[2]}px`;
     }
+  }
+
+  // Buttons that choose what is drawn.
+  function layers(figure, chosen, choose) {
+    const bar = document.createElement("div");
+    bar.className = "layers";
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", "What is drawn");
+    const buttons = Object.entries(LAYERS).map(([name, { label }]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", () => { choose(name); press(); });
+      bar.append(button);
+      return [button, name];
+    });
+    const press = () => buttons.forEach(([button, name]) => button.setAttribute("aria-pressed", String(name === chosen())));
+    press();
+    figure.querySelector(".legend").before(bar);
+  }
+
+  // The parts of a layer, then the causes in the strip below it.
+  function legend(figure, data, layer) {
+    const entry = (mark, text) => {
+      const [item, name] = ["li", "bdi"].map((tag) => document.createElement(tag));
+      name.textContent = text;
+      item.append(mark, name);
+      return item;
+    };
+    const parts = Object.entries(LAYERS[layer].parts).map(([name, text]) => {
+      const mark = document.createElement("span");
+      mark.className = "mark";
+      mark.style.background = `var(${COLOURS[name]})`;
+      return entry(mark, text);
+    });
+    const causes = [...new Set(data.causes.map(([, , number]) => number))].sort((a, b) => a - b);
+    figure.querySelector(".legend").replaceChildren(...parts, ...causes.map((number) => entry(causeMark(number), words(data.causeNames[number]))));
+  }
+
+  function causeMark(number) {
+    const canvas = document.createElement("canvas");
+    const draw = () => drawCause(new CanvasSurface(canvas, 24, STRIP + 2), number, [[1, 1, 22, STRIP]]);
+    canvas.className = "cause";
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    addEventListener("themechange", draw);
+    draw();
+    return canvas;
   }
 
   // What of the height was chosen, which stands in the address; else it fits what is in view.
@@ -634,7 +818,7 @@ const Sequence = (() => {
     const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     drawn.setAttribute("class", "seen");
     figure.querySelector("svg.seen")?.remove();
-    figure.querySelector("svg.chart").before(document.adoptNode(drawn));
+    figure.querySelector("svg.chart")?.before(document.adoptNode(drawn));
   }
 
   function keys(place, graph, describe) {
@@ -747,6 +931,7 @@ const Sequence = (() => {
   }
 
   function heights(seen, content, n) {
+    if (seen.layer !== "bytes") return [valuesAt(content, seen.level, seen.layer, n)].filter(([low]) => !Number.isNaN(low));
     if (seen.level) return content.ranges.slice(0, 3).map(({ low, high }) => [low[n], high[n]]).filter(([low]) => !Number.isNaN(low));
     const own = content.kind[n] & ACKNOWLEDGEMENT ? [[content.low[n], content.low[n]]] : [[content.low[n], content.high[n]]];
     return own.concat(content.sacked.get(n) || []);
@@ -781,15 +966,19 @@ const Sequence = (() => {
       lines.push([...controls, `data ${span([content.low[n], content.high[n]])}`].join(", "));
       if (kind & CLASS) lines.push(words(data.classes[(kind & CLASS) - 1]));
     }
+    lines.push(`${whole(content.flight[n])} B in flight`);
+    const since = Number.isNaN(content.since[n]) ? "" : ` since packet ${whole(content.since[n])}`;
+    if (!Number.isNaN(content.rtt[n])) lines.push(`RTT ${milliseconds(content.rtt[n])}${since}`);
     return lines.concat(causeWords(data, content.time[n]));
   }
 
   function summaryWords(content, n, data) {
     const lines = [`${whole(content.points[n])} packets from packet ${whole(content.packet[n])}, ${timeWords(data, content.time[n])}`];
-    const named = { data: "data", acknowledged: "acknowledged", window: "edge of the window", sacked: "SACK" };
+    const named = { data: "data", acknowledged: "acknowledged", window: "edge of the window", sacked: "SACK", flight: "bytes in flight", rtt: "RTT" };
     for (const [name, label] of Object.entries(named)) {
-      const { low, high } = content.ranges[RANGES.indexOf(name)];
-      if (!Number.isNaN(low[n])) lines.push(`${label} ${whole(low[n])} to ${whole(high[n])}`);
+      const [low, high] = valuesAt(content, 1, name, n);
+      const written = name === "rtt" ? milliseconds : whole;
+      if (!Number.isNaN(low)) lines.push(`${label} ${written(low)} to ${written(high)}`);
     }
     content.counts.forEach((counts, number) => { if (counts[n]) lines.push(`${words(data.classes[number])}: ${whole(counts[n])}`); });
     if (content.zeroWindows[n]) lines.push(`zero windows: ${whole(content.zeroWindows[n])}`);
@@ -802,7 +991,7 @@ const Sequence = (() => {
     const known = (value) => (Number.isNaN(value) ? null : value);
     const rows = seen.level
       ? [["packet", "packets", "start_s", "end_s", ...RANGES.flatMap((name) => [`${name}_low`, `${name}_high`]), "zero_windows", ...classes]]
-      : [["packet", "time_s", "what", "from", "to", "class", "sacked"]];
+      : [["packet", "time_s", "what", "from", "to", "class", "sacked", "flight", "rtt_ms"]];
     for (const content of seen.contents) {
       for (let n = 0; n < content.count; n += 1) {
         if (!inView(content, n)) continue;
@@ -812,7 +1001,7 @@ const Sequence = (() => {
         } else {
           const acknowledges = content.kind[n] & ACKNOWLEDGEMENT;
           const sacked = (content.sacked.get(n) || []).map(([from, to]) => `${from}-${to}`).join(" ");
-          rows.push([content.packet[n], content.time[n], acknowledges ? "acknowledgement" : "data", content.low[n], known(content.high[n]), classes[(content.kind[n] & CLASS) - 1], sacked]);
+          rows.push([content.packet[n], content.time[n], acknowledges ? "acknowledgement" : "data", content.low[n], known(content.high[n]), classes[(content.kind[n] & CLASS) - 1], sacked, content.flight[n], known(content.rtt[n] / 1e6)]);
         }
       }
     }

@@ -12,6 +12,7 @@ from tfrctrace.reports.display_filters import display_filter, frames_filter
 from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
 from tfrctrace.reports.figures.causes import bins_by_direction, causes_figure
 from tfrctrace.reports.records import records
+from tfrctrace.reports.sections.sequence import SequenceGraphs, graph_caption
 from tfrctrace.reports.sections.why import ledger
 from tfrctrace.reports.units import (
     MISSING,
@@ -89,6 +90,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
     wide = records(_flow_bins(conversations, content.results.bins), _Bin)
     courses = {key: list(own) for key, own in groupby(wide, key=lambda bin_: (bin_.flow, bin_.direction))}
     held = _held(wide, content)
+    graphs = SequenceGraphs(content)
     losses = _frames_of_losses(content.results.first_losses)
     shown = flows.filter(flows["flow"].is_in([pair.lead.flow for pair in conversations]))
     columns = shown.select("flow", "direction", *(column.name for column in _SHOWN)).iter_rows()
@@ -106,6 +108,7 @@ def flow_details(content: ReportContent) -> tuple[FlowDetails, ...]:
             figures=(
                 *_causes_figures(pair, held, content.starts_ns),
                 *_figures(pair, courses, content.starts_ns),
+                *_graph_figures(pair, graphs, content.starts_ns),
             ),
         )
         for pair in conversations
@@ -213,6 +216,25 @@ def _causes_figures(
                 linked=row.anchor,
             )
             return
+
+
+def _graph_figures(
+    pair: Conversation, graphs: SequenceGraphs, starts_ns: Mapping[str, int]
+) -> Iterator[Figure]:
+    """Give the time-sequence graphs of the directions that have one."""
+    for row in pair.directions:
+        if graph := graphs.of(row, starts_ns.get(row.source)):
+            ends_ns = (tile.end_ns for tile in graph.tiles)
+            yield Figure(
+                key=f"{row.anchor}-sequence-{row.direction}",
+                title=f"Bytes over time of flow {row.flow}, {row.direction}",
+                description="",
+                caption=graph_caption(row),
+                unit="B",
+                lasted_s=(max(ends_ns) - graph.origin_ns) / 1e9,
+                linked=row.anchor,
+                graph=graph,
+            )
 
 
 def _figures(

@@ -1,4 +1,4 @@
-"""The time-sequence graph: data, retransmissions, acknowledgements and receive window of a TCP sender."""
+"""The time-sequence graph of a TCP sender: data, acknowledgements and windows; flight; round-trip times."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.flow.causes import cause_bins
 from tfrctrace.metrics.flow.quantiles import envelope
+from tfrctrace.reports.conversations import largest_directions
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, SequenceGraph, Words
 from tfrctrace.reports.figures.sequence_tiles import overview, tiles_of
-from tfrctrace.reports.flow_rows import FlowRow
-from tfrctrace.reports.records import records
 from tfrctrace.reports.units import counted, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.flow_rows import FlowRow
     from tfrctrace.reports.report_content import ReportContent
 
 _MOST_POINTS: Final = 400
@@ -37,18 +37,47 @@ _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
 )
 
 
+class SequenceGraphs:
+    """The graphs of all directions that have tiles."""
+
+    def __init__(self, content: ReportContent) -> None:
+        """Take the tiles of the results, if there are any."""
+        sequence, causes = content.results.sequence, content.results.table("causes")
+        self._tiles = {} if sequence is None else _by_direction(sequence)
+        self._causes = _by_direction(causes) if self._tiles else {}
+
+    @property
+    def directions(self) -> Collection[tuple[int, str]]:
+        """Those that have a graph."""
+        return self._tiles.keys()
+
+    def of(self, row: FlowRow, start_ns: int | None) -> SequenceGraph | None:
+        """Return the graph of a direction; its trace began at `start_ns` or, if None, with its data."""
+        own = self._tiles.get(row.key)
+        if own is None:
+            return None
+        tiles, causes = tiles_of(own), self._causes.get(row.key)
+        origin_ns = min(tile.start_ns for tile in tiles) if start_ns is None else start_ns
+        stretches = () if causes is None else tuple(_stretches(causes, origin_ns))
+        return SequenceGraph(f"graph-{row.flow}-{row.direction}", origin_ns, tiles, stretches)
+
+
+def _by_direction(table: pl.DataFrame) -> dict[tuple[int, str], pl.DataFrame]:
+    parts = table.partition_by("flow", "direction", as_dict=True, maintain_order=True)
+    return {(flow, direction): own for (flow, direction), own in parts.items()}
+
+
 def sequence_section(content: ReportContent) -> Section:
     """Return the graph of the largest TCP direction of each trace; empty without TCP.
 
     `sequence` of the results is None if there are no packets of one capture to be read for it, or too many.
     """
     key, title = "sequence", "Time-sequence graph"
-    sequence = content.results.sequence
-    if sequence is None:
+    if content.results.sequence is None:
         return Section(key, title, _not_drawn(content))
-    causes = content.results.table("causes")
-    figures = (_figure(trace, trace.of(sequence), trace.of(causes)) for trace in content.traces)
-    return Section(key, title, figures=tuple(filter(None, figures)))
+    graphs = SequenceGraphs(content)
+    figures = tuple(filter(None, (_figure(trace, graphs) for trace in content.traces)))
+    return Section(key, title, _others(len(graphs.directions), len(figures)), figures=figures)
 
 
 def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
@@ -59,30 +88,48 @@ def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
     return (("Not drawn: it needs every packet of a flow again, but this trace can be read only once.",),)
 
 
-def _figure(trace: DrawnTrace, sequence: pl.DataFrame, causes: pl.DataFrame) -> Figure | None:
+def _others(graphs: int, drawn: int) -> tuple[Words, ...]:
+    """Say where the graphs are that have no figure of their own."""
+    if graphs <= drawn:
+        return ()
+    return ((f"The table of flows has {counted(graphs - drawn, 'more graph')}: open the row of a flow.",),)
+
+
+def _figure(trace: DrawnTrace, graphs: SequenceGraphs) -> Figure | None:
     import polars as pl
 
-    if sequence.is_empty():
+    there = pl.struct(pl.col("flow").cast(pl.Int64), "direction").is_in(
+        [{"flow": flow, "direction": direction} for flow, direction in graphs.directions]
+    )
+    row = next(iter(largest_directions(trace.flows, there, "unique_bytes", 1)), None)
+    graph = None if row is None else graphs.of(row, trace.start_ns)
+    if row is None or graph is None:
         return None
-    flow, direction = sequence.select("flow", "direction").row(0)
-    own = sequence.filter(flow=flow, direction=direction)
-    (row,) = records(trace.flows.filter(flow=flow, direction=direction), FlowRow)
-    tiles = tiles_of(own)
     schema = {"time_ns": pl.Int64, "kind": pl.String, "bytes": pl.Int64}
-    marks = pl.DataFrame(overview(tiles), schema=schema, orient="row").sort("kind", maintain_order=True)
+    marks = pl.DataFrame(overview(graph.tiles), schema=schema, orient="row").sort("kind", maintain_order=True)
     few = envelope(marks, ("kind",), "bytes", _MOST_POINTS)
-    origin_ns = trace.origin_ns(min(tile.start_ns for tile in tiles))
-    stretches = causes.filter(flow=flow, direction=direction)
     return Figure(
         key=trace.key("sequence"),
         title=trace.titled("Bytes over time"),
         description=f"Sequence numbers of {row.legend} up to {format_bytes(_highest(marks))}.",
-        caption=_caption(row),
+        caption=f"The direction with most data. {graph_caption(row)}",
         unit="B",
         curves=_curves(trace, few),
         lasted_s=trace.lasted_s,
         linked=trace.linked,
-        graph=SequenceGraph(origin_ns, tiles, tuple(_causes(stretches, origin_ns))),
+        graph=graph,
+    )
+
+
+def graph_caption(row: FlowRow) -> str:
+    """Say what the graph of a direction shows."""
+    return (
+        f"Bytes: sequence numbers of {row.legend} from its first byte, of "
+        f"{counted(row.data_packets or 0, 'data packet')} and of the acknowledgements, SACK blocks and "
+        "windows that answer them; the slope is the rate. Flight: bytes sent and neither acknowledged nor in "
+        "SACK blocks, after each packet. RTT: samples that acknowledgements give. From far, the lowest and "
+        "the highest of neighbouring packets are drawn; closer up, each packet with its number. The strip "
+        "below the graph shows what held the sender back."
     )
 
 
@@ -91,7 +138,7 @@ def _highest(marks: pl.DataFrame) -> float:
     return float(highest) if isinstance(highest, int) else 0.0
 
 
-def _causes(stretches: pl.DataFrame, origin_ns: int) -> Iterator[tuple[float, float, str]]:
+def _stretches(stretches: pl.DataFrame, origin_ns: int) -> Iterator[tuple[float, float, str]]:
     """Give what held the sender back, from when to when; of too many stretches, the longest in each bin."""
     import polars as pl
 
@@ -115,13 +162,3 @@ def _curves(trace: DrawnTrace, marks: pl.DataFrame) -> tuple[Curve, ...]:
             times_s = trace.seconds(own["time_ns"].to_list())
             curves.append(Curve(label, style, times_s, tuple(own["bytes"].cast(float).to_list()), form=form))
     return tuple(curves)
-
-
-def _caption(row: FlowRow) -> str:
-    return (
-        f"Sequence numbers of {row.legend}, the direction with most data, counted from its first byte: "
-        f"{counted(row.data_packets or 0, 'data packet')}, captured acknowledgements, SACK blocks and "
-        "windows. The slope is the rate, the height between data and acknowledgements the data in flight. "
-        "From far, the lowest and the highest of neighbouring packets are drawn; closer up, each packet with "
-        "its number. The strip below the graph shows what held the sender back."
-    )

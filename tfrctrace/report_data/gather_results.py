@@ -23,7 +23,7 @@ from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -81,7 +81,10 @@ _LEAST_REPORTS: Final = 2
 """Fewest receiver reports of a replayed flow."""
 
 _LEAST_DATA_PACKETS: Final = 20
-"""Fewest data packets of a replayed flow."""
+"""Fewest data packets of a direction with a time-sequence graph."""
+
+_MOST_GRAPHED_PACKETS: Final = 250_000
+"""Packets of flows that have such a graph beside the largest of each trace: 13 bytes each in a page."""
 
 
 def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None = None) -> Results:
@@ -275,11 +278,11 @@ def _may_sample(trace: Tables, reading: PassResult) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """All flows, those that are replayed, and those with a time-sequence graph."""
+    """All flows, those that are replayed, and directions with a time-sequence graph."""
 
     flows: pl.DataFrame
     replayed: pl.Series
-    graphed: Mapping[int, bool]
+    graphed: Sequence[tuple[int, bool]]
 
 
 def _sampled(
@@ -460,22 +463,43 @@ def _link_bins(trace: Tables, samples: PassResult) -> pl.DataFrame | None:
     return link_bins(frames, STYLES, _MOST_LINK_BINS)
 
 
-def _graphed(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> dict[int, bool]:
-    """Return the TCP flows with most data of each trace, and whether that is of the direction `fwd`."""
+def _graphed(trace: Tables, flows: pl.DataFrame, reading: PassResult) -> list[tuple[int, bool]]:
+    """Return the TCP directions with most data, and whether they are `fwd`: the largest of each trace anyway.
+
+    Of the others there are those of flows that the page lists, as long as their packets have room.
+    """
     import polars as pl
 
+    from tfrctrace.reports.conversations import largest_flows
+    from tfrctrace.reports.report_content import MOST_FLOWS
+
     if trace.is_read_once or reading.clock is not None or trace.is_network:
-        return {}
-    largest = flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS).sort(
-        "unique_bytes", "flow", descending=[True, False], nulls_last=True
+        return []
+    listed, place = largest_flows(flows, MOST_FLOWS)["flow"], pl.int_range(pl.len())
+    candidates = (
+        flows.lazy()
+        .filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS)
+        .sort("unique_bytes", "flow", descending=[True, False], nulls_last=True)
+        .select(
+            "flow",
+            "direction",
+            is_largest=place == 0 if trace.is_joined else place.over("source") == 0,
+            is_listed=pl.col("flow").is_in(listed.implode()),
+        )
+        .filter(pl.col("is_largest") | pl.col("is_listed"))
+        .join(flows.lazy().group_by("flow").agg(pl.col("packets").sum()), on="flow", maintain_order="left")
+        .sort("is_largest", descending=True, maintain_order=True)
+        .collect()
     )
-    largest = (
-        largest.head(1) if trace.is_joined else largest.unique("source", keep="first", maintain_order=True)
-    )
-    return {flow: direction == "fwd" for flow, direction in largest.select("flow", "direction").iter_rows()}
+    graphed, room = [], _MOST_GRAPHED_PACKETS
+    for flow, direction, is_largest, _, packets in candidates.iter_rows():
+        if is_largest or packets <= room:
+            graphed.append((flow, direction == "fwd"))
+            room -= 0 if is_largest else packets
+    return graphed
 
 
-def _sequence(trace: Tables, graphed: dict[int, bool], sampled: PassResult) -> pl.DataFrame | None:
+def _sequence(trace: Tables, graphed: Sequence[tuple[int, bool]], sampled: PassResult) -> pl.DataFrame | None:
     """Return the tiles of the time-sequence graphs as text; None if packets are not read again."""
     import polars as pl
 

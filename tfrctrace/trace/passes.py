@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.base.errors import STANDARD_INPUT, InputError, ReadOnceError, TfrctraceWarning, UsageError
@@ -14,7 +13,7 @@ from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     import polars as pl
 
@@ -58,8 +57,6 @@ ONE_PASS: Final[frozenset[TableName]] = frozenset(get_args(TableName)) - {"trans
 """What is collected of an input that can be read only once."""
 
 NS_PER_MS: Final = 1_000_000
-
-_NO_GRAPHS: Final[Mapping[int, bool]] = MappingProxyType({})
 
 _PAIR: Final = 2
 
@@ -220,14 +217,14 @@ class Passes:
         sampled: Iterable[int],
         explained: Iterable[int],
         *tables: TableName,
-        graphed: Mapping[int, bool] = _NO_GRAPHS,
+        graphed: Collection[tuple[int, bool]] = (),
         bin_ns: int | None = None,
     ) -> PassResult:
         """Return a reading whose round-trip times and rounds, and whose causes, are those of some flows.
 
         If a trace could not be read before, they are those of all flows. Rounds show windows and paces of
-        flows that are explained, too. `graphed` are the flows with a time-sequence graph, and whether of the
-        direction `fwd`. Only the bins of `bin_ns` are kept, which are of all flows.
+        flows that are explained, too. `graphed` are the directions with a time-sequence graph: the flow, and
+        whether it is `fwd`. Only the bins of `bin_ns` are kept, which are of all flows.
         """
         before = self._any_reading()
         self._refuse_second_reading(" and ".join(sorted(tables)))

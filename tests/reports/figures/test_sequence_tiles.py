@@ -111,6 +111,34 @@ def test_points_are_those_that_tcptrace_draws(tmp_path):
     assert edges == theirs["window"]
 
 
+@pytest.fixture(scope="module")
+def by_tshark() -> dict[int, tuple[str, str]]:
+    """The bytes in flight after each packet and its RTT sample in seconds, as tshark has them."""
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    fields = ("frame.number", "tcp.analysis.bytes_in_flight", "tcp.analysis.ack_rtt")
+    command = ["tshark", "-r", CAPTURE, "-T", "fields", *chain.from_iterable(("-e", one) for one in fields)]
+    lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+    return {int(number): (flight, rtt) for number, flight, rtt in (line.split("\t") for line in lines)}
+
+
+def test_the_flight_after_each_segment_is_that_of_tshark(by_tshark):
+    ours = all_points(tiles_by_level(tfrctrace.open(CAPTURE).results().sequence)[0])
+    data = [one for one in ours if not one.acknowledges and by_tshark[one.packet][0]]
+    assert [one.flight_bytes for one in data] == [int(by_tshark[one.packet][0]) for one in data]
+    assert len(data) == 993
+
+
+def test_round_trip_times_are_those_of_tshark_until_a_packet_is_lost(by_tshark):
+    ours = all_points(tiles_by_level(tfrctrace.open(CAPTURE).results().sequence)[0])
+    first_loss = next(one.packet for one in ours if one.class_number)
+    before = [
+        one for one in ours if one.packet < first_loss and by_tshark[one.packet][1] and one.acknowledges
+    ]
+    assert [one.rtt_ns for one in before] == [round(float(by_tshark[one.packet][1]) * 1e9) for one in before]
+    assert len(before) > 20
+
+
 def test_points_have_the_numbers_and_classes_of_the_tables():
     trace = tfrctrace.open(CAPTURE)
     sequence = trace.results().sequence
@@ -119,6 +147,10 @@ def test_points_have_the_numbers_and_classes_of_the_tables():
     losses = trace.losses.filter(flow=flow, direction=direction)
     classified = {one.packet: SEGMENT_CLASSES[one.class_number - 1] for one in ours if one.class_number}
     assert classified == dict(losses.select("packet", "class").iter_rows())
+    samples = trace.rtt.filter(flow=flow, direction=direction)
+    assert {(one.time_ns, one.rtt_ns) for one in ours if one.rtt_ns is not None} == set(
+        samples.select("time_ns", "rtt_ns").iter_rows()
+    )
     columns = ("packet", "time_ns", "seq_rel", "ack_rel")
     packets = pl.concat(trace.packets(("flow", *columns))).filter(flow=flow).select(columns)
     table = {packet: (time_ns, seq, ack) for packet, time_ns, seq, ack in packets.iter_rows()}
@@ -164,6 +196,8 @@ def summary_of_points(own: Sequence[Point]) -> Summary:
         joined((one.position, one.position) for one in answers),
         joined((edge, edge) for edge in edges),
         joined(block for one in answers for block in one.sacked),
+        joined((one.flight_bytes, one.flight_bytes) for one in own),
+        joined((one.rtt_ns, one.rtt_ns) for one in answers if one.rtt_ns is not None),
     )
     counts = tuple(sum(one.class_number == number for one in segments) for number in range(1, 14))
     zero = sum(one.end == one.position for one in answers)
@@ -178,7 +212,7 @@ def summary_of_summaries(own: Sequence[Summary]) -> Summary:
         min(one.start_ns for one in own),
         max(one.end_ns for one in own),
         min(one.packet for one in own),
-        tuple(joined(one.ranges[kind] for one in own) for kind in range(5)),
+        tuple(joined(one.ranges[kind] for one in own) for kind in range(7)),
         sum(one.zero_windows for one in own),
         tuple(sum(counts) for counts in zip(*(one.classes for one in own), strict=True)),
     )

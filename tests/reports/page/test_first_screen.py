@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,11 +12,6 @@ from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace import cli
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST_SCREEN = {"width": 1300, "height": 900}
@@ -43,16 +37,6 @@ def link(tmp_path_factory):
     path = folder / "report.html"
     trace.report(path, objectives=[DELAY])
     return path
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
+import subprocess
+import sys
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +18,11 @@ from tfrctrace.reports.figures.sequence_tiles import points, tiles_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CAPTURE = Path(__file__).parents[2] / "data/captures/linux-relay-loss-snd.pcap.gz"
+ROOT = Path(__file__).parents[3]
+CAPTURE = ROOT / "tests/data/captures/linux-relay-loss-snd.pcap.gz"
+TWO_FLOWS = ROOT / "sample_traces/two-flows.pcapng.gz"
 
 SEEN = """async () => {
     const graph = document.getElementById("sequence-1").graph;
@@ -32,16 +31,6 @@ SEEN = """async () => {
     const { level, single, low, high, range } = graph.seen();
     return { level, single, low, high, range };
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_S * 1000
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +59,7 @@ def graph(browser, written, request) -> Iterator[Page]:
 def opened(page: Page, address: str) -> None:
     page.goto(address)
     page.locator("#sequence-1").scroll_into_view_if_needed()
-    page.locator("#sequence-1 canvas").wait_for()
+    page.locator("#sequence-1 .plot canvas").wait_for()
 
 
 def seen(page: Page) -> dict[str, Any]:
@@ -95,12 +84,14 @@ def closer(page: Page, times: int) -> dict[str, Any]:
 def test_the_page_reads_the_points_that_the_core_wrote(graph, written):
     seen(graph)
     rows = [line.split(",") for line in saved(graph, "CSV").decode().splitlines()]
-    assert rows[0] == ["packet", "time_s", "what", "from", "to", "class", "sacked"]
+    assert rows[0] == ["packet", "time_s", "what", "from", "to", "class", "sacked", "flight", "rtt_ms"]
     tiles = [tile for tile in tiles_of(written[1].sequence) if tile.level == 0]
     expected = [point for tile in tiles for point in points(tile)]
     assert len(rows) - 1 == len(expected) > 1_500
     start_ns = written[1].sources[0]["start_ns"]
-    for (packet, time_s, what, low, high, _, sacked), point in zip(rows[1:], expected, strict=True):
+    for (packet, time_s, what, low, high, _, sacked, *others), point in zip(rows[1:], expected, strict=True):
+        rtt_ms = "" if point.rtt_ns is None else f"{point.rtt_ns / 1e6:g}"
+        assert others == [str(point.flight_bytes), rtt_ms]
         assert (int(packet), int(low), what == "acknowledgement") == (
             point.packet,
             point.position,
@@ -213,7 +204,7 @@ def test_paper_has_what_is_seen(graph, tmp_path):
 @pytest.mark.parametrize("graph", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
 def test_a_name_in_the_legend_hides_what_it_names(graph):
     seen(graph)
-    pixels = "() => document.querySelector('#sequence-1 canvas').toDataURL()"
+    pixels = "() => document.querySelector('#sequence-1 .plot canvas').toDataURL()"
     before = graph.evaluate(pixels)
     button = graph.locator("#sequence-1 .legend button").filter(has_text="acknowledged")
     button.click()
@@ -221,3 +212,84 @@ def test_a_name_in_the_legend_hides_what_it_names(graph):
     assert graph.evaluate(pixels) != before
     button.click()
     assert graph.evaluate(pixels) == before
+
+
+@pytest.mark.parametrize(("layer", "name"), [("Flight", "flight_bytes"), ("RTT", "rtt_ns")])
+def test_flight_and_rtt_are_layers_of_the_same_tiles(graph, written, layer, name):
+    whole = seen(graph)
+    graph.locator("#sequence-1 .layers button").filter(has_text=layer).click()
+    points_ = [one for tile in tiles_of(written[1].sequence) if tile.level == 0 for one in points(tile)]
+    largest = max(value for one in points_ if (value := getattr(one, name)) is not None)
+    drawn = seen(graph)
+    assert (drawn["low"], drawn["high"]) == (whole["low"], whole["high"])
+    assert drawn["range"] == [0, pytest.approx(1.06 * largest)]
+    assert graph.locator("#sequence-1 h3").inner_text() == f"{layer} over time"
+    address = graph.evaluate("location.hash")
+    assert f"sequence-1.l={layer.lower()}" in address
+    # closest up each sample is a mark, and the address opens the same layer
+    near = closer(graph, 5)
+    assert near["single"]
+    graph.goto("about:blank")
+    opened(graph, f"{written[0].as_uri()}{address}")
+    assert seen(graph)["range"] == drawn["range"]
+    graph.locator("#sequence-1 .layers button").filter(has_text="Bytes").click()
+    assert seen(graph)["range"] == whole["range"]
+
+
+def test_each_flow_of_the_table_has_its_graph(browser, tmp_path):
+    trace = tfrctrace.open(TWO_FLOWS)
+    trace.report(tmp_path / "report.html")
+    sequence = trace.results().sequence
+    graphed = sequence.select("flow", "direction").unique(maintain_order=True).rows()
+    assert graphed == [(2, "fwd"), (4, "fwd")]
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
+    page.goto((tmp_path / "report.html").as_uri())
+    for flow, direction in graphed:
+        page.locator(f"#flow-{flow} button.open").click()
+        figure = f"#flow-{flow}-sequence-{direction}"
+        page.locator(f"{figure} .plot canvas").wait_for()
+        with page.expect_download() as download:
+            page.locator(figure).get_by_role("button", name="Save as CSV").click()
+        own = tiles_of(sequence.filter(flow=flow, direction=direction))
+        rows = download.value.path().read_text().splitlines()
+        assert len(rows) - 1 == sum(tile.count for tile in own if tile.level == 0)
+    page.close()
+
+
+def test_round_trip_times_go_on_from_one_tile_to_the_next(browser, tmp_path):
+    capture, path = tmp_path / "c.pcap", tmp_path / "graph.html"
+    subprocess.run([sys.executable, ROOT / "benchmarks/captures.py", capture, "1", "25000"], check=True)
+    trace = tfrctrace.open(capture)
+    trace.plot("sequence", path)
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
+    opened(page, path.as_uri())
+    assert seen(page)["level"] == 0
+    *_, rtts_ms = zip(
+        *(line.split(",") for line in saved(page, "CSV").decode().splitlines()[1:]), strict=True
+    )
+    page.close()
+    tiles = [tile for tile in tiles_of(trace.results().sequence) if tile.level == 0]
+    assert len(tiles) > 2
+    rtts_ns = [one.rtt_ns for tile in tiles for one in points(tile)]
+    assert [float(rtt) * 1e6 if rtt else None for rtt in rtts_ms] == pytest.approx(rtts_ns)
+
+
+@pytest.mark.parametrize("graph", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_causes_differ_without_colours(graph):
+    seen(graph)
+    luminance = """() => [...document.querySelectorAll("#sequence-1 canvas.cause")].map((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const grey = [];
+        for (let at = 0; at < data.length; at += 4) {
+            const [red, green, blue, opacity] = data.subarray(at, at + 4);
+            grey.push(Math.round((0.2126 * red + 0.7152 * green + 0.0722 * blue) * opacity / 255));
+        }
+        return grey;
+    })"""
+    swatches = graph.evaluate(luminance)
+    assert len(swatches) > 3
+    for one, other in combinations(swatches, 2):
+        different = sum(abs(a - b) > 40 for a, b in zip(one, other, strict=True))
+        assert different > len(one) / 20

@@ -111,7 +111,7 @@ def test_a_page_has_every_packet_of_the_flow_that_is_chosen(run, tmp_path):
     page = (tmp_path / "a.html").read_text()
     assert 'data-plot="graph"' in page
     assert "script-src &#x27;sha256-" in page or "script-src 'sha256-" in page
-    blocks = re.findall(r'id="(sequence-1-\d-\d+)">([A-Za-z0-9+/=]+)<', page)
+    blocks = re.findall(r'id="(graph-2-fwd-\d-\d+)">([A-Za-z0-9+/=]+)<', page)
     sequence = tfrctrace.open(TWO_FLOWS).flow(2).plot("sequence").figures[0].graph
     assert sorted(content for _, content in blocks) == sorted(tile.tile for tile in sequence.tiles)
 

@@ -48,7 +48,7 @@ pub struct Options {
     pub sampled_flows: ChosenFlows,
     /// Flows of which causes are collected.
     pub explained_flows: ChosenFlows,
-    /// Flows of which time-sequence graphs are made, and whether of the direction `fwd`.
+    /// Directions of which time-sequence graphs are made: the flow, and whether it is `fwd`.
     pub graphed_flows: Vec<(u32, bool)>,
     /// The most decompressed bytes of a source.
     pub max_decompressed_bytes: Option<u64>,

@@ -68,7 +68,12 @@ impl Columns {
 
     /// Add times in ns, as distances, the first from the start of the tile.
     pub fn times(&mut self, values_ns: impl Iterator<Item = i64>) {
-        let (start_ns, ns_per_tick) = (self.start_ns, self.ns_per_tick);
+        self.times_from(self.start_ns, values_ns);
+    }
+
+    /// Add times in ns, as distances, the first from `start_ns`.
+    pub fn times_from(&mut self, start_ns: i64, values_ns: impl Iterator<Item = i64>) {
+        let ns_per_tick = self.ns_per_tick;
         self.steps(values_ns.map(|value_ns| value_ns.saturating_sub(start_ns) / ns_per_tick));
     }
 

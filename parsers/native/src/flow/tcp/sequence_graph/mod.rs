@@ -1,5 +1,6 @@
-//! The time-sequence graphs of chosen flows, in tiles that are compressed while packets are read: segments of one
-//! direction with their classes, and the acknowledgements, SACK blocks and receive windows of the other.
+//! The time-sequence graphs of chosen directions, in tiles that are compressed while packets are read: segments of
+//! one direction with their classes, the acknowledgements, SACK blocks and receive windows of the other, the data in
+//! flight after each of them, and the round-trip times that they give.
 //!
 //! The lowest level has every point. Each level above sums up a fixed number of neighbours, so that a stretch
 //! of time has as many as there are packets in it, and the highest level is one tile.
@@ -23,7 +24,7 @@ const IN_TILE: usize = 8_192;
 /// Graphs by the numbers of their flows.
 #[derive(Debug)]
 pub struct SequenceGraphs {
-    graphs: BTreeMap<u32, Graph>,
+    graphs: BTreeMap<u32, Vec<Graph>>,
     /// Points for which there is room.
     room: usize,
     /// Points beyond it, which only summaries show.
@@ -33,7 +34,7 @@ pub struct SequenceGraphs {
 }
 
 /// The graph of one direction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Graph {
     /// Whether it is that of the side that opened the conversation.
     is_forward: bool,
@@ -46,15 +47,13 @@ struct Graph {
 }
 
 impl SequenceGraphs {
-    /// Empty graphs of these flows and directions, with every point up to a limit; None for no flows.
-    pub fn new(flows: &[(u32, bool)], limit: usize) -> Option<Self> {
-        let graphs = flows.iter().map(|&(flow, is_forward)| (flow, Graph::new(is_forward)));
-        (!flows.is_empty()).then(|| Self {
-            graphs: graphs.collect(),
-            room: limit,
-            left_out: 0,
-            tiles: Vec::new(),
-        })
+    /// Empty graphs of these directions, with every point up to a limit; None for no directions.
+    pub fn new(directions: &[(u32, bool)], limit: usize) -> Option<Self> {
+        let mut graphs: BTreeMap<u32, Vec<Graph>> = BTreeMap::new();
+        for &(flow, is_forward) in directions {
+            graphs.entry(flow).or_default().push(Graph { is_forward, ..Graph::default() });
+        }
+        (!graphs.is_empty()).then(|| Self { graphs, room: limit, left_out: 0, tiles: Vec::new() })
     }
 
     /// Add a segment from `side` of a flow, after it was followed.
@@ -65,45 +64,38 @@ impl SequenceGraphs {
         packet: (&Packet, &[(u32, u32)]),
         outcome: &Outcome,
     ) {
-        let Some(graph) = self.graphs.get_mut(&flow) else { return };
-        let sender = *graph.side.get_or_insert_with(|| {
-            let forward = connection.opener().unwrap_or(side);
-            if graph.is_forward { forward } else { forward.other() }
-        });
-        let point = if side == sender {
-            segment(side, connection, packet.0, outcome)
-        } else {
-            acknowledgement(side, connection, packet)
-        };
-        if let Some(point) = point {
-            let is_kept = self.room > 0;
-            self.room -= usize::from(is_kept);
-            self.left_out += u64::from(!is_kept);
-            graph.add(point, sender, is_kept);
+        let Some(graphs) = self.graphs.get_mut(&flow) else { return };
+        for graph in graphs {
+            let sender = *graph.side.get_or_insert_with(|| {
+                let forward = connection.opener().unwrap_or(side);
+                if graph.is_forward { forward } else { forward.other() }
+            });
+            let content = if side == sender {
+                segment(side, connection, packet.0, outcome)
+            } else {
+                acknowledgement(side, connection, packet, outcome)
+            };
+            if let Some(content) = content {
+                let is_kept = self.room > 0;
+                self.room -= usize::from(is_kept);
+                self.left_out += u64::from(!is_kept);
+                graph.add(point(connection, sender, packet.0, content), sender, is_kept);
+            }
         }
     }
 
     /// Complete the tiles, at the end of a pass.
     pub fn finish(&mut self) {
-        for (flow, mut graph) in std::mem::take(&mut self.graphs) {
-            graph.finish();
-            self.tiles.extend(graph.tiles.into_iter().map(|tile| (flow, tile)));
+        for (flow, graphs) in std::mem::take(&mut self.graphs) {
+            for mut graph in graphs {
+                graph.finish();
+                self.tiles.extend(graph.tiles.into_iter().map(|tile| (flow, tile)));
+            }
         }
     }
 }
 
 impl Graph {
-    fn new(is_forward: bool) -> Self {
-        Self {
-            is_forward,
-            side: None,
-            points: Vec::new(),
-            summary: Summary::default(),
-            levels: Levels::default(),
-            tiles: Vec::new(),
-        }
-    }
-
     fn add(&mut self, point: Point, side: Side, is_kept: bool) {
         self.summary.add(&point);
         if self.summary.points == POINTS {
@@ -131,8 +123,15 @@ impl Graph {
     }
 }
 
-/// The point of a packet of the sender, if it has data, begins or ends something, or repeats.
-fn segment(side: Side, connection: &Connection, packet: &Packet, outcome: &Outcome) -> Option<Point> {
+/// The point of a packet, after it was followed.
+fn point(connection: &Connection, sender: Side, packet: &Packet, content: Content) -> Point {
+    let flags = packet.network.tcp().map_or(TcpFlags::default(), |tcp| tcp.flags);
+    let flight_bytes = connection.half(sender).outstanding_bytes();
+    Point { time_ns: packet.time_ns, packet: packet.number, flags, flight_bytes, content }
+}
+
+/// What a packet of the sender shows, if it has data, begins or ends something, or repeats.
+fn segment(side: Side, connection: &Connection, packet: &Packet, outcome: &Outcome) -> Option<Content> {
     let tcp = packet.network.tcp()?;
     let bytes = packet.network.payload_bytes.unwrap_or(0);
     let class = outcome.finding.map(|finding| finding.class);
@@ -141,16 +140,16 @@ fn segment(side: Side, connection: &Connection, packet: &Packet, outcome: &Outco
         return None;
     }
     let position = connection.half(side).sent.position(tcp.seq)?;
-    let content = Content::Segment { position, bytes, class };
-    Some(Point { time_ns: packet.time_ns, packet: packet.number, flags: tcp.flags, content })
+    Some(Content::Segment { position, bytes, class })
 }
 
-/// The point of a packet of the receiver, if it acknowledges.
+/// What a packet of the receiver shows, if it acknowledges.
 fn acknowledgement(
     side: Side,
     connection: &Connection,
     (packet, sack): (&Packet, &[(u32, u32)]),
-) -> Option<Point> {
+    outcome: &Outcome,
+) -> Option<Content> {
     let tcp = packet.network.tcp()?;
     if !tcp.flags.has(TcpFlags::ACK) {
         return None;
@@ -166,6 +165,6 @@ fn acknowledgement(
     let placed =
         |&(start, end): &(u32, u32)| Some((sender.sent.position(start)?, sender.sent.position(end)?));
     let sacked = sack.iter().filter_map(placed).filter(|(start, end)| start < end).collect();
-    let content = Content::Acknowledgement { position, window, sacked };
-    Some(Point { time_ns: packet.time_ns, packet: packet.number, flags: tcp.flags, content })
+    let rtt_ns = outcome.rtt.map(|rtt| i64::try_from(rtt.ns).unwrap_or(i64::MAX));
+    Some(Content::Acknowledgement { position, window, sacked, rtt_ns })
 }

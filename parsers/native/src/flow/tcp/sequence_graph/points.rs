@@ -1,5 +1,7 @@
 //! The points of a time-sequence graph: each segment of the sender and each acknowledgement of the receiver.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 
 use super::columns::{Columns, Tile};
@@ -13,6 +15,9 @@ const SYN: u8 = 0x20;
 const FIN: u8 = 0x40;
 const RST: u8 = 0x80;
 
+/// Marks a round-trip time that did not begin with a point of the same tile.
+const ELSEWHERE: u64 = 1;
+
 /// The first sequence number of a SACK block and the one after it, as positions.
 type Block = (i64, i64);
 
@@ -22,13 +27,15 @@ pub(super) struct Point {
     pub time_ns: i64,
     pub packet: u64,
     pub flags: TcpFlags,
+    /// Data of the sender in flight after it (RFC 5681 section 2, less what SACK blocks acknowledge).
+    pub flight_bytes: i64,
     pub content: Content,
 }
 
 #[derive(Debug)]
 pub(super) enum Content {
     Segment { position: i64, bytes: u32, class: Option<Class> },
-    Acknowledgement { position: i64, window: Option<u32>, sacked: SmallVec<[Block; 4]> },
+    Acknowledgement { position: i64, window: Option<u32>, sacked: SmallVec<[Block; 4]>, rtt_ns: Option<i64> },
 }
 
 impl Point {
@@ -52,9 +59,39 @@ impl Point {
     fn acknowledgement(&self) -> Option<(i64, Option<u32>, &[Block])> {
         match &self.content {
             Content::Segment { .. } => None,
-            Content::Acknowledgement { position, window, sacked } => Some((*position, *window, sacked)),
+            Content::Acknowledgement { position, window, sacked, .. } => Some((*position, *window, sacked)),
         }
     }
+
+    fn rtt_ns(&self) -> Option<i64> {
+        match self.content {
+            Content::Segment { .. } => None,
+            Content::Acknowledgement { rtt_ns, .. } => rtt_ns,
+        }
+    }
+}
+
+/// Of each acknowledgement, where the segment is whose round-trip time it gives: 0 if it gives none, [`ELSEWHERE`], or
+/// 1 more than the number of points from there to here. The times of both points give the round-trip time.
+fn answered(points: &[Point]) -> Vec<(&Point, u64)> {
+    let mut sent = HashMap::new();
+    let mut answered = Vec::new();
+    for (place, point) in points.iter().enumerate() {
+        if point.segment().is_some() {
+            sent.insert(point.time_ns, place);
+            continue;
+        }
+        let sent_ns = point.rtt_ns().map(|rtt_ns| point.time_ns.wrapping_sub(rtt_ns));
+        answered.push((
+            point,
+            match sent_ns.map(|sent_ns| sent.get(&sent_ns)) {
+                None => 0,
+                Some(None) => ELSEWHERE,
+                Some(Some(segment)) => (place - segment) as u64 + ELSEWHERE,
+            },
+        ));
+    }
+    answered
 }
 
 /// The tile of `points`, of which there is at least one.
@@ -63,7 +100,8 @@ pub(super) fn tile(points: &[Point], side: Side) -> Tile {
     let (start_ns, end_ns) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
     let segments = || points.iter().filter_map(Point::segment);
     let acknowledgements = || points.iter().filter_map(Point::acknowledgement);
-    let mut columns = Columns::new(start_ns, times());
+    let rtts = || points.iter().filter_map(Point::rtt_ns);
+    let mut columns = Columns::new(start_ns, times().chain(rtts()));
     columns.raw(points.iter().map(Point::kind));
     columns.times(times());
     columns.steps(points.iter().map(|point| point.packet as i64));
@@ -82,5 +120,10 @@ pub(super) fn tile(points: &[Point], side: Side) -> Tile {
     };
     columns.steps(blocks().map(|(position, &(start, _))| start.wrapping_sub(position)));
     columns.numbers(blocks().map(|(_, &(start, end))| end.saturating_sub(start).unsigned_abs()));
+    columns.steps(points.iter().map(|point| point.flight_bytes));
+    let answered = answered(points);
+    columns.numbers(answered.iter().map(|&(_, back)| back));
+    let elsewhere = answered.iter().filter(|(_, back)| *back == ELSEWHERE);
+    columns.times_from(0, elsewhere.filter_map(|(point, _)| point.rtt_ns()));
     Tile { side, level: 0, count: points.len() as u32, start_ns, end_ns, deflated: columns.deflated() }
 }

@@ -40,8 +40,9 @@ pub(super) struct Summary {
     start_ns: i64,
     end_ns: i64,
     first_packet: u64,
-    /// Segments, those with a class, acknowledgements, edges of the receive window, and SACK blocks.
-    ranges: [Range; 5],
+    /// Segments, those with a class, acknowledgements, edges of the receive window, SACK blocks, bytes in flight, and
+    /// round-trip times in ns.
+    ranges: [Range; 7],
     zero_windows: u32,
     classes: ClassCounts,
 }
@@ -53,7 +54,7 @@ impl Default for Summary {
             start_ns: i64::MAX,
             end_ns: i64::MIN,
             first_packet: u64::MAX,
-            ranges: [Range::EMPTY; 5],
+            ranges: [Range::EMPTY; 7],
             zero_windows: 0,
             classes: ClassCounts::default(),
         }
@@ -66,7 +67,8 @@ impl Summary {
         self.start_ns = self.start_ns.min(point.time_ns);
         self.end_ns = self.end_ns.max(point.time_ns);
         self.first_packet = self.first_packet.min(point.packet);
-        let [data, classified, acknowledged, edges, selectively] = &mut self.ranges;
+        let [data, classified, acknowledged, edges, selectively, flight, rtt] = &mut self.ranges;
+        flight.include(point.flight_bytes, point.flight_bytes);
         match &point.content {
             &Content::Segment { position, bytes, class } => {
                 let end = position.saturating_add(bytes.into());
@@ -76,7 +78,7 @@ impl Summary {
                     self.classes.add(class, 1);
                 }
             }
-            Content::Acknowledgement { position, window, sacked } => {
+            Content::Acknowledgement { position, window, sacked, rtt_ns } => {
                 acknowledged.include(*position, *position);
                 if let Some(window) = *window {
                     let edge = position.saturating_add(window.into());
@@ -84,6 +86,7 @@ impl Summary {
                     self.zero_windows += u32::from(window == 0);
                 }
                 sacked.iter().for_each(|&(start, end)| selectively.include(start, end));
+                rtt_ns.iter().for_each(|&rtt_ns| rtt.include(rtt_ns, rtt_ns));
             }
         }
     }
