@@ -298,7 +298,7 @@ impl Reading {
                 }
             };
             self.number += 1;
-            if is_selective && !self.lets_through(record, compiler)? {
+            if is_selective && !self.lets_through(&record, compiler)? {
                 continue;
             }
             let number = self.numbered_after + self.number;
@@ -310,7 +310,7 @@ impl Reading {
                 }
             } else {
                 let (packet, extras) = batch.next_other();
-                wire::decode(record, number, packet, extras, &self.tunnel_ports);
+                wire::decode(&record, number, packet, extras, &self.tunnel_ports);
                 // Of what is no TCP the flags mean nothing.
                 if !self.first_bytes.is_idle() || packet.network.tcp.flags.has(TcpFlags::SYN) {
                     self.find_opening(packet, extras, record.data);
@@ -323,7 +323,7 @@ impl Reading {
 
     /// Whether the stretch of time and the filter let a record through.
     #[inline(never)]
-    fn lets_through(&mut self, record: Record<'_>, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
+    fn lets_through(&mut self, record: &Record<'_>, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
         if let Some(clipper) = &mut self.clipper
             && clipper.leaves_out(record.time_ns)
         {
@@ -331,7 +331,7 @@ impl Reading {
             return Ok(false);
         }
         let is_accepted = match compiler {
-            Some(compiler) => accepts(&mut self.filters, compiler, &record)?,
+            Some(compiler) => accepts(&mut self.filters, compiler, record)?,
             None => true,
         };
         self.filtered += u64::from(!is_accepted);

@@ -131,7 +131,7 @@ impl Clipper {
 
     /// Count a packet of a capture outside, and remember its flow.
     #[inline(never)]
-    pub fn leave_out_record(&mut self, record: Record<'_>, tunnel_ports: &TunnelPorts) {
+    pub fn leave_out_record(&mut self, record: &Record<'_>, tunnel_ports: &TunnelPorts) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let (packet, extras) = &mut *scratch;
         extras.clear();

@@ -135,7 +135,7 @@ pub fn decode_plain(
 /// a packet.
 #[inline(never)]
 pub fn decode(
-    record: Record<'_>,
+    record: &Record<'_>,
     number: u64,
     packet: &mut Packet,
     extras: &mut PacketExtras,
@@ -222,7 +222,7 @@ mod tests {
         let is_plain = decode_plain(&record, 9, &mut segment, &mut extras);
         let mut packet = Packet::default();
         let mut others = PacketExtras::default();
-        decode(record, 9, &mut packet, &mut others, &TunnelPorts::default());
+        decode(&record, 9, &mut packet, &mut others, &TunnelPorts::default());
         if is_plain {
             let sack = packet.network.tcp.options.sack;
             assert_eq!(extras.sack(segment.tcp.options.sack), others.sack(sack));

@@ -160,9 +160,8 @@ impl Analysis {
 
     /// Look up the flows in order, and let plain segments wait.
     fn take_batch_by_flow(&mut self, batches: &[Batch], number: usize, summary: &mut SourceSummary) {
-        let batch = &batches[number];
-        for (index, item) in batch.items().enumerate() {
-            let index = number * BATCH + index;
+        let mut items = (number * BATCH..).zip(batches[number].items());
+        while let Some((index, item)) = items.next() {
             match item {
                 Item::Plain(segment) => {
                     match self.carried.flows.find_or_open_plain(segment, self.carried.source) {
@@ -173,18 +172,42 @@ impl Analysis {
                     }
                 }
                 Item::Other(packet) => {
-                    if !self.working.runs.is_empty() {
-                        self.settle_before(packet, batches);
-                    }
-                    if self.results.collects {
-                        self.results.samples.turn = Some(index as u16);
-                    }
-                    self.take(packet, batch.extras(), summary);
-                    if self.results.collects {
-                        self.results.samples.turn = None;
-                    }
+                    self.take_others((index, packet), &mut items, (batches, number), summary);
                 }
             }
+        }
+    }
+
+    /// Take a packet that is no plain segment, and those that follow up to the next one that is. Apart from
+    /// the loop over plain segments, which otherwise has too few registers.
+    #[inline(never)]
+    fn take_others<'a>(
+        &mut self,
+        first: (usize, &'a Packet),
+        items: &mut (impl Iterator<Item = (usize, Item<'a>)> + Clone),
+        (batches, number): (&'a [Batch], usize),
+        summary: &mut SourceSummary,
+    ) {
+        let mut next = Some(first);
+        while let Some((index, packet)) = next {
+            if !self.working.runs.is_empty() {
+                self.settle_before(packet, batches);
+            }
+            if self.results.collects {
+                self.results.samples.turn = Some(index as u16);
+            }
+            self.take(packet, batches[number].extras(), summary);
+            if self.results.collects {
+                self.results.samples.turn = None;
+            }
+            let mut after = items.clone();
+            next = match after.next() {
+                Some((index, Item::Other(packet))) => {
+                    *items = after;
+                    Some((index, packet))
+                }
+                _ => None,
+            };
         }
     }
 
@@ -321,7 +344,10 @@ impl Analysis {
             if let Item::Other(packet) = item {
                 match packet.network.transport {
                     Transport::Udp => self.datagrams().take_datagram(found, packet, extras),
-                    _ => self.note_opening(found, &packet.network, extras),
+                    _ if packet.network.opening.is_some() => {
+                        self.note_opening(found, &packet.network, extras);
+                    }
+                    _ => {}
                 }
             }
             return;

@@ -66,7 +66,8 @@ impl Analysis {
                 match network.transport {
                     Transport::Udp => self.datagrams().take_datagram(found, packet, extras),
                     Transport::Dccp => self.datagrams().follow_dccp(found, packet, extras),
-                    _ => self.note_opening(found, network, extras),
+                    _ if network.opening.is_some() => self.note_opening(found, network, extras),
+                    _ => {}
                 }
                 if network.fragment.is_some() {
                     self.take_early_fragments(packet, extras, summary);
@@ -283,7 +284,7 @@ impl Analysis {
     }
 
     /// Record what a client opened its connection with.
-    #[inline(always)]
+    #[cold]
     pub(super) fn note_opening(&mut self, found: Found, network: &Network, extras: &PacketExtras) {
         if let Some(opening) = extras.opening(network.opening) {
             self.carried.flows.get_mut(found.flow).note_opening(opening);

@@ -44,7 +44,7 @@ struct Seen {
 
 fn decode_record(record: &Record<'_>, packet: &mut Packet) -> Seen {
     let mut extras = PacketExtras::default();
-    crate::wire::decode(*record, 1, packet, &mut extras, &TunnelPorts::default());
+    crate::wire::decode(record, 1, packet, &mut extras, &TunnelPorts::default());
     let frame = packet.frame.and_then(|index| extras.frame(index)).copied();
     Seen { packet: *packet, frame, head: extras.head(packet.network.head) }
 }
