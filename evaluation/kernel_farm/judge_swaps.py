@@ -11,7 +11,6 @@ rate first.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter, defaultdict
@@ -196,11 +195,9 @@ def _answered(judged: Sequence[Swap | Refusal]) -> list[Swap]:
 
 def main() -> None:
     """Print how near predictions are to the runs below some folders."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    folders = sorted(
+        done.parent for runs in truth.parser_of_runs(__doc__).parse_args().runs for done in runs.rglob("done")
     )
-    parser.add_argument("runs", metavar="RUNS", type=Path, nargs="+", help="folders of runs")
-    folders = sorted(done.parent for runs in parser.parse_args().runs for done in runs.rglob("done"))
     paths = by_path([folder for folder in folders if (folder / "sender.pcap.gz").exists()])
     judged = [swap(*pair) for runs in paths for pair in pairs(runs)]
     alone = [one for one in judged if not one.seen.scenario.competitors]
