@@ -156,7 +156,9 @@ def _details(details: FlowDetails) -> dict[str, object]:
 
 def _tiles(report: Report) -> Iterator[str]:
     """Yield the tiles of all graphs, the highest levels first: they are drawn while the rest is loaded."""
-    figures = chain.from_iterable(part.figures for part in chain(report.sections, report.details))
+    of_sections = (section.figures for section in report.sections)
+    of_details = (details.figures for details in report.details)
+    figures = chain.from_iterable((*of_sections, *of_details))
     graphs = {figure.graph.key: figure.graph for figure in figures if figure.graph is not None}
     for graph in graphs.values():
         for key, tile in reversed(list(keyed_tiles(graph))):

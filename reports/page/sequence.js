@@ -30,7 +30,9 @@ const Sequence = (() => {
     rtt: { label: "RTT", units: TIMES, parts: { rtt: "RTT sample" } },
   };
   // causes differ by lines on light or dark, never by hue: hues are those of the curves
-  const HATCHES = ["", "/", "\\", "|", "x", "-"];
+  const HATCHES = ["", "/", "\\", "|", "x", "-", "+", "="];
+  const LEANS = { "/": [1], "\\": [-1], "|": [0], x: [1, -1], "+": [0] };
+  const LEVELS = { "-": [0.5], "+": [0.5], "=": [0.25, 0.75] }; // of the height
 
   // Columns of variable-length integers in the bytes of a tile.
   class Columns {
@@ -605,11 +607,9 @@ const Sequence = (() => {
 
   // The lines of a hatch in a rectangle, at the same places wherever it begins.
   function hatchIn(hatch, x, y, width, height) {
-    if (hatch === "-") return [[x, y + height / 2], [x + width, y + height / 2], null];
-    const leans = { "/": [1], "\\": [-1], "|": [0], x: [1, -1] }[hatch] || [];
-    const lines = [];
+    const lines = (LEVELS[hatch] || []).flatMap((share) => [[x, y + share * height], [x + width, y + share * height], null]);
     for (let at = Math.ceil((x - height) / HATCH) * HATCH; at < x + width; at += HATCH) {
-      for (const lean of leans) {
+      for (const lean of LEANS[hatch] || []) {
         // across the height, as far as it is within the width
         const ends = lean < 0 ? [[at, y], [at + height, y + height]] : [[at, y + height], [at + lean * height, y]];
         const [[from], [to]] = ends;
