@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tfrctrace.base.timezones import TimeZone
 
@@ -128,6 +128,22 @@ def format_stretch_ns(begin_ns: int, end_ns: int, zone: TimeZone) -> str:
     form = "%H:%M:%S.%f" if cut else "%H:%M:%S" if seconds and end_ns - begin_ns < _HOURS_NS else "%H:%M"
     day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
     return f"{begin:%Y-%m-%d} {f'{begin:{form}}'[:cut]} to {day}{f'{end:{form}}'[:cut]} {zone.name}"
+
+
+_OF_UNIT: Final[Mapping[str, Callable[[float | None], str]]] = {
+    "bit/s": format_rate_bps,
+    "bytes": format_bytes,
+    "ms": format_ms,
+    "s": format_duration_s,
+    "%": format_share,
+}
+
+
+def format_value(value: float | None, unit: str) -> str:
+    """Return a value in any unit, `%` for a share from 0 to 1: `9.57 Mbit/s`, `1.23 dBm`."""
+    if unit in _OF_UNIT:
+        return _OF_UNIT[unit](value)
+    return MISSING if value is None else f"{value:.4g} {unit}".rstrip()
 
 
 def _with_prefix(value: float | None, unit: str) -> str:

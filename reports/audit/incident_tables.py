@@ -10,7 +10,6 @@ from tfrctrace.base.timezones import EPOCH
 from tfrctrace.metrics.audit.harm import harm_of
 from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, proof_words, reason_text
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
-from tfrctrace.reports.printers.objectives import value_text
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -21,6 +20,7 @@ from tfrctrace.reports.units import (
     format_rate_bps,
     format_share,
     format_stretch_ns,
+    format_value,
 )
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _worst(one: FoundIncident, objectives: Sequence[Objective]) -> Cell:
         return Cell(MISSING)
     worst = one.incident.stretches[0]
     unit = objectives[worst.objective].unit
-    return Cell(value_text(worst.value, unit), f"n {format_count(worst.n)}", sort=worst.value)
+    return Cell(format_value(worst.value, unit), f"n {format_count(worst.n)}", sort=worst.value)
 
 
 def _violated(incident: Incident, objectives: Sequence[Objective]) -> list[str]:

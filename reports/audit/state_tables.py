@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
-from tfrctrace.reports.printers.objectives import objective_text, value_text
-from tfrctrace.reports.units import MISSING, counted, format_count, format_share
+from tfrctrace.reports.printers.objectives import objective_text
+from tfrctrace.reports.units import MISSING, counted, format_count, format_share, format_value
 
 if TYPE_CHECKING:
     from tfrctrace.metrics.objectives import Objective
@@ -93,7 +93,7 @@ def states_section(audit: Audit) -> Section:
                 (
                     Cell(state.group or MISSING, link.name if has_links else ""),
                     Cell(objective.name, objective_text(objective)),
-                    Cell(value_text(state.value, objective.unit), sort=state.value),
+                    Cell(format_value(state.value, objective.unit), sort=state.value),
                     Cell(format_share(share), sort=share),
                     Cell(format_count(state.intervals), sort=state.intervals),
                 ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfrctrace.reports.safe_text import markdown_text, plain_text
-from tfrctrace.reports.units import counted, format_ms, format_rate_bps, format_time_ns
+from tfrctrace.reports.units import counted, format_time_ns, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,4 @@ def change_words(trend: Trend, change: Change, zone: TimeZone | None = None) -> 
 
 def amount(trend: Trend, value: float) -> str:
     """Return a value of the quantity with its unit."""
-    unit = trend.unit
-    if unit == "bit/s":
-        return format_rate_bps(value)
-    return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()
+    return format_value(value, trend.unit)

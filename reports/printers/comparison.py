@@ -15,18 +15,10 @@ from tfrctrace.reports.files.result_json import write_json
 from tfrctrace.reports.metric_words import SHARES, is_between_groups, metric_name
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.safe_text import markdown_text
-from tfrctrace.reports.units import (
-    MISSING,
-    counted,
-    format_count,
-    format_duration_s,
-    format_ms,
-    format_rate_bps,
-    format_share,
-)
+from tfrctrace.reports.units import MISSING, counted, format_count, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tfrctrace.metrics.results.comparison import Comparison
 
@@ -46,11 +38,6 @@ DEFAULT_ROWS: Final = 15
 
 HEADS: Final = ("metric", "group", "A", "B", "change", "p", "B is")
 _COLUMNS: Final = [field.name for field in fields(Difference)]
-_UNITS: Final[Mapping[str, Callable[[float | None], str]]] = {
-    "bit/s": format_rate_bps,
-    "ms": format_ms,
-    "s": format_duration_s,
-}
 _GROUP: Final = 1
 _WIDTH: Final = 80
 """Columns of the lines above the table."""
@@ -126,12 +113,7 @@ def value_text(found: Difference, value: float | None) -> str:
     if is_between_groups(found.metric):
         times = times_others(value)
         return MISSING if times is None else f"{times:.3g} times"
-    if value is None:
-        return MISSING
-    if found.metric in SHARES:
-        return format_share(value)
-    written = _UNITS.get(found.unit)
-    return written(value) if written else f"{value:.4g} {found.unit}".rstrip()
+    return format_value(value, "%" if found.metric in SHARES else found.unit)
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from tfrctrace.reports.printers.build_trends import trend_lines
 from tfrctrace.reports.printers.objectives import share_text, stretch_lines, verdict_line
 from tfrctrace.reports.printers.terminal import GREEN, RED, YELLOW, coloured, has_colours
 from tfrctrace.reports.safe_text import markdown_text, plain_text
-from tfrctrace.reports.units import MISSING, counted, format_count, format_ms, format_rate_bps
+from tfrctrace.reports.units import MISSING, counted, format_count, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -214,9 +214,7 @@ def _amount(verdict: Verdict, value: float) -> str:
     if asked != unit and asked[:1] in _FACTORS:
         prefix = "" if asked[1:].strip() or asked == "%" else unit
         return f"{value / _FACTORS[asked[0]]:.4g} {asked}{prefix}"
-    if unit == "bit/s":
-        return format_rate_bps(value)
-    return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()
+    return format_value(value, unit)
 
 
 def _property_text(text: str) -> str:

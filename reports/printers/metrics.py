@@ -13,15 +13,7 @@ from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.metric_words import SHARES, is_between_groups
 from tfrctrace.reports.printers.aligned import fitted, noted
-from tfrctrace.reports.units import (
-    MISSING,
-    counted,
-    format_duration_s,
-    format_ms,
-    format_rate_bps,
-    format_share,
-    format_time_ns,
-)
+from tfrctrace.reports.units import counted, format_duration_s, format_share, format_time_ns, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -205,16 +197,7 @@ def _heading(column: FlowColumn) -> str:
 
 
 def _value(name: str, value: float | None) -> str:
-    unit = BY_NAME[name].unit
-    if value is None:
-        return MISSING
-    if name in SHARES:
-        return format_share(value)
-    if unit == "bit/s":
-        return format_rate_bps(value)
-    if unit == "ms":
-        return format_ms(value)
-    return f"{value:.3g} s" if unit == "s" else f"{value:.4g}"
+    return format_value(value, "%" if name in SHARES else BY_NAME[name].unit)
 
 
 def left_out(summary: MetricsSummary) -> Iterator[str]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tfrctrace.base.errors import printable
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.printers.groups import interval_times
-from tfrctrace.reports.printers.objectives import value_text
-from tfrctrace.reports.units import MISSING, counted, format_count
+from tfrctrace.reports.units import MISSING, counted, format_count, format_value
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +30,7 @@ def write_group_metrics_text(
                 printable(group or "all"),
                 direction or "both",
                 time or "",
-                value_text(value, "%" if metric.endswith("_ratio") else unit),
+                format_value(value, "%" if metric.endswith("_ratio") else unit),
                 format_count(n),
             )
             for (metric, group, direction, value, unit, n), time in zip(columns, times, strict=True)

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.base.durations import duration_text
 from tfrctrace.base.errors import printable
 from tfrctrace.metrics.results.verdict import Stretch
-from tfrctrace.reports.units import (
-    MISSING,
-    counted,
-    format_bytes,
-    format_count,
-    format_ms,
-    format_rate_bps,
-    format_share,
-    is_simulated,
-)
+from tfrctrace.reports.units import MISSING, counted, format_count, format_value, is_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +83,7 @@ def worst_verdicts(results: Sequence[ObjectiveResult]) -> dict[tuple[str | None,
 
 def stretch_text(stretch: Stretch, unit: str, zone: TimeZone | None = None) -> str:
     """Return when a stretch was, and its worst value: `2026-01-05 14:05 to 14:22 UTC (143 ms, n 210)`."""
-    value = value_text(stretch.value, unit)
+    value = format_value(stretch.value, unit)
     return f"{span_text(stretch.begin_ns, stretch.end_ns, zone)} ({value}, n {format_count(stretch.n)})"
 
 
@@ -101,19 +92,6 @@ def stretch_lines(stretches: list[Stretch], unit: str, zone: TimeZone | None) ->
     for one in stretches:
         severe = f", {format_count(one.severe)} severely" if one.severe else ""
         yield f"{stretch_text(one, unit, zone)}, {counted(one.intervals, 'interval')} violated{severe}"
-
-
-def value_text(value: float, unit: str) -> str:
-    """Return a value in the unit of its objective."""
-    if unit == "bit/s":
-        return format_rate_bps(value)
-    if unit == "ms":
-        return format_ms(value)
-    if unit == "%":
-        return format_share(value)
-    if unit == "bytes":
-        return format_bytes(value)
-    return f"{value:.4g} {unit}".rstrip()
 
 
 def share_text(share: float | None) -> str:

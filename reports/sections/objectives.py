@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.results.verdict import Outcome, Stretch
 from tfrctrace.reports.elements import Cell, Heading, HeatMap, HeatRow, Name, Row, Section, TableView
-from tfrctrace.reports.printers.objectives import objective_text, share_text, value_text, verdict_line
-from tfrctrace.reports.units import MISSING, counted, format_count, format_duration_s, format_stretch_ns
+from tfrctrace.reports.printers.objectives import objective_text, share_text, verdict_line
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_count,
+    format_duration_s,
+    format_stretch_ns,
+    format_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +69,7 @@ def _line(result: ObjectiveResult, outcome: Outcome, zone: TimeZone) -> str:
         return line
     worst = outcome.worst
     whose = f" for {worst.group}" if worst.group is not None and result.groups.height > 1 else ""
-    value = f"{value_text(worst.value, result.objective.unit)}, n {format_count(worst.n)}"
+    value = f"{format_value(worst.value, result.objective.unit)}, n {format_count(worst.n)}"
     return f"{line}; worst {format_stretch_ns(worst.begin_ns, worst.end_ns, zone)}{whose} ({value})"
 
 
@@ -137,7 +144,7 @@ def _stretch_row(key: str, one: Stretch, unit: str, zone: TimeZone) -> Row:
         (
             Cell(format_stretch_ns(one.begin_ns, one.end_ns, zone), lasted),
             Cell(MISSING if one.group is None else one.group),
-            Cell(value_text(one.value, unit), sort=one.value),
+            Cell(format_value(one.value, unit), sort=one.value),
             *(Cell(format_count(count), sort=count) for count in (one.n, one.intervals, one.severe)),
         ),
     )

@@ -19,7 +19,8 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.gate.objective import parse_objective
 from tfrctrace.metrics.objectives import Extent, judge_objective
-from tfrctrace.reports.printers.objectives import share_text, span_text, value_text, verdict_line
+from tfrctrace.reports.printers.objectives import share_text, span_text, verdict_line
+from tfrctrace.reports.units import format_value
 
 ROOT = Path(__file__).parents[3]
 MIXED = ROOT / "sample_traces" / "mixed.pcap.zst"
@@ -226,8 +227,8 @@ def test_words():
     assert share_text(1409 / 1410) == "99.92 %"
     assert share_text(0.99999) == "99.99 %"
     assert list(map(share_text, (0.995, 1.0, 0.0, None))) == ["99.5 %", "100 %", "0 %", "–"]
-    assert (value_text(0.034, "%"), value_text(3.2e6, "bit/s")) == ("3.40 %", "3.20 Mbit/s")
-    assert (value_text(3.0, ""), value_text(1500.0, "bytes")) == ("3", "1.50 kB")
+    assert (format_value(0.034, "%"), format_value(3.2e6, "bit/s")) == ("3.40 %", "3.20 Mbit/s")
+    assert (format_value(3.0, ""), format_value(1500.0, "bytes")) == ("3", "1.50 kB")
     day = 1_767_571_200 * 10**9
     assert span_text(day, day + 86_400 * 10**9) == "2026-01-05 00:00 to 2026-01-06 00:00 UTC"
     assert span_text(day + 1, day + 10**9) == "2026-01-05 00:00:00.000000 to 00:00:01.000000 UTC"
