@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 from corpus_case import CorpusCase
 from labels import RETRANSMISSIONS, labelled
+from patience import PATIENCE_S
 from programs import ask_tfrctrace
 
 import tfrctrace
@@ -174,7 +175,18 @@ def ask(hosts: list[str], address: str, connections: int, capturing: AbstractCon
         server.stdout.readline()
         with capturing:
             run(*in_namespace(hosts[0], sys.executable, "-c", CLIENT, address, str(connections)))
+            wait_for_acknowledged_fins(hosts[0])
         server.kill()
+
+
+def wait_for_acknowledged_fins(host: str) -> None:
+    """Wait until the kernel has no FIN to send again, which it would count after the capture's end."""
+    states = (word for state in ("fin-wait-1", "closing", "last-ack") for word in ("state", state))
+    closing = in_namespace(host, "ss", "--no-header", "--numeric", "--tcp", *states)
+    until = time.monotonic() + PATIENCE_S
+    while run(*closing):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def counters(host: str) -> dict[str, int]:
