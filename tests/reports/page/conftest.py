@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="package")
+# Without an `__init__.py` a fixture of the package is one of the session: Playwright's event loop would
+# run on, and tests that start one of their own would fail.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, started once."""
+    """Chromium, started once for a module."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("chromium is not installed")
