@@ -33,6 +33,7 @@ _LOWER: Final = frozenset(
         "mean_relative_change",
         "worst_ratio",
         "fairness_settling_s",
+        "loss_synchronisation",
         "convergence_s",
         "rise_s",
         "stability",

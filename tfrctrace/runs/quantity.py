@@ -64,7 +64,7 @@ _LESS_IS_BETTER: Final = re.compile(
     r"(?:.*_)?rtt_(?:.*_)?ms|delay_.*|(?:reported_)?jitter_ms|srtt_ms|plr|reported_plr|drop_ratio"
     r"|(?:lost|dropped|retransmitted)_.*|.*_retransmissions|loss_event.*|missing_bytes|out_of_order_packets"
     r"|timeouts|timeout_share|retransmission_ratio|.*_episodes|(?:rto|recovery|zero_window)_ms"
-    r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability"
+    r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability|loss_synchronisation"
     r"|(?:fairness_settling|convergence|rise|responsiveness)_s"
 )
 _AT_MOST_1: Final = re.compile(
