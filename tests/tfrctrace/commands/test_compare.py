@@ -129,7 +129,7 @@ def test_what_users_notice_comes_first_and_says_whether_it_is_better(compare):
         "B is worse: more lost packets of tfrc (+102 %); and better: lower one-way delay p95 of tcp "
         "(-37.5 %) and lower one-way delay p95 of tfrc (-35.2 %)."
     )
-    assert lines[-1].startswith("15 of 84 rows;")
+    assert lines[-1].startswith("15 of 85 rows;")
     _, rows = rows_of(lines)
     assert [line.split("  ")[0] for line in rows[:7]] == [
         "lost packets",
