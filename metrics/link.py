@@ -198,7 +198,7 @@ def _hosts(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
 def _failures() -> tuple[pl.Expr, ...]:
     """Return what was lost and what failed; what was lost before the capture was sent, too."""
     return (
-        _sum_of_known("tcp_data_segments", "lost_before_capture").alias("sent_segments"),
+        _sum_of_known("tcp_data_segments", "numbered_packets", "lost_before_capture").alias("sent_segments"),
         _sum_of_known("lost_before_capture", "lost_behind_capture").alias("lost_segments"),
         _sum_of_known("connections_refused", "connections_unanswered").alias("failed_connections"),
     )

@@ -54,6 +54,7 @@ EVIDENCE_SUMS: Final = (
     "wire_bytes",
     "payload_bytes",
     "tcp_data_segments",
+    "numbered_packets",
     "arrivals_shown",
     "lost_before_capture",
     "losses_shown",

@@ -361,7 +361,7 @@ def _read_row(key: str, read: ReadFiles, link: AuditedLink | None, zone: TimeZon
     if link is None:
         return Row(key, (*head, Cell(MISSING), *size, *(Cell(MISSING),) * 4))
     names = ("capture_gap_bytes", "payload_bytes", "arrivals_shown", "losses_shown", "tcp_data_segments")
-    sent = pl.sum_horizontal("tcp_data_segments", "lost_before_capture").sum()
+    sent = pl.sum_horizontal("tcp_data_segments", "numbered_packets", "lost_before_capture").sum()
     sums = link.hours.select(pl.col(*names).sum(), sent_segments=sent).row(0, named=True)
     silent_s = sum(silence.end_ns - silence.begin_ns for silence in link.silent) / 1e9
 

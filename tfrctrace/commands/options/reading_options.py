@@ -87,8 +87,9 @@ class ReadingOptions:
         reading_option(
             "--dissect",
             metavar="udp:PORT=LAYOUT",
-            help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a "
-            "TFRC layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
+            help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, twamp, irtt, srt, rtp, "
+            "rtp/CLOCKRATE, a TFRC layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as "
+            "module:Class.",
         ),
     ] = None
     tfrc: Annotated[

@@ -9,7 +9,7 @@ use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::key::Side;
-use crate::wire::probe::ProbeLayout;
+use crate::wire::probe::{ProbeLayout, SenderClock};
 
 /// Kinds of drops counted separately in one direction.
 const MAX_DROP_KINDS: usize = 16;
@@ -43,6 +43,8 @@ pub struct NumberedCounts {
     pub restarts: u64,
     /// Whether sender and capture seem to share a clock; otherwise only jitter is known.
     pub has_delays: bool,
+    /// What the sender states of its clock.
+    pub clock: SenderClock,
 }
 
 /// Delivery of one direction. Each packet counts once, however often it was seen.

@@ -1,4 +1,4 @@
-//! Datagrams numbered and timestamped by traffic generators: detected, counted, timed.
+//! Datagrams numbered by traffic generators, probes and media: detected, counted, timed.
 //!
 //! Any payload may look like a number and a time once. A flow counts as a generator's only if its
 //! first datagrams agree on one layout: nearly consecutive numbers, times that advance as the
@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::delivery::{Delivery, NumberedCounts, Numbers};
-use super::sequences::{NumberArrival, Sequences};
+use super::sequences::{NumberArrival, NumberedArrivals, Sequences};
 use crate::packet::event::Packet;
 use crate::packet::extras::PayloadHead;
-use crate::wire::probe::{ProbeLayout, Stamp};
+use crate::wire::probe::{ProbeEcho, ProbeLayout, SenderClock, Stamp};
 
 /// Datagrams that must agree.
 const AGREEING: usize = 8;
@@ -77,6 +77,8 @@ pub struct NumberedDatagram {
     pub arrival: NumberArrival,
     /// Restarts of the numbering so far.
     pub restarts: u64,
+    /// The probe that it is, or answers.
+    pub echo: Option<ProbeEcho>,
 }
 
 impl NumberingDetector {
@@ -107,6 +109,9 @@ impl NumberingDetector {
         match &mut self.state {
             State::Counting(count) => count.on_datagram(&seen, follow),
             State::Watching(first) => {
+                if agreed_layout(first).is_some_and(|layout| layout.is_beside(&head)) {
+                    return;
+                }
                 first.push(seen);
                 self.decide(follow);
             }
@@ -116,6 +121,7 @@ impl NumberingDetector {
                     count.on_datagram(&seen, follow);
                     self.state = State::Counting(Box::new(count));
                 }
+                None if ProbeLayout::is_control(&head) => {}
                 None if agreed_layout(&[seen]).is_some() => self.state = State::Watching(vec![seen]),
                 None if *greetings < MOST_GREETINGS => *greetings += 1,
                 None => self.state = State::Plain,
@@ -154,10 +160,16 @@ impl NumberingDetector {
         count.layout.read(head).is_some_and(|stamp| count.is_end(stamp))
     }
 
+    /// What the numbers show so far of losses.
+    pub fn arrivals(&self) -> Option<NumberedArrivals> {
+        let State::Counting(count) = &self.state else { return None };
+        count.shows_losses().then(|| count.sequences.arrivals())
+    }
+
     /// Delivery of the datagrams, if they were numbered to the end.
     pub fn finish(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.state) {
-            State::Counting(count) if count.is_credible() => Some(count.into_delivery()),
+            State::Counting(count) if count.shows_losses() => Some(count.into_delivery()),
             _ => None,
         }
     }
@@ -169,10 +181,12 @@ fn agreed_layout(seen: &[TimedDatagram]) -> Option<ProbeLayout> {
 }
 
 fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
-    let mut stamps = [Stamp { number: 0, sent_ns: 0 }; AGREEING];
+    let mut stamps = [Stamp { number: 0, sent_ns: 0, clock: SenderClock::Unstated }; AGREEING];
     for (stamp, seen) in stamps.iter_mut().zip(seen) {
         match layout.read(&seen.head) {
-            Some(read) if !is_negative(layout, read) => *stamp = read,
+            Some(read) if !is_negative(layout, read) && layout.may_arrive(read.sent_ns, seen.time_ns) => {
+                *stamp = read;
+            }
             _ => return false,
         }
     }
@@ -196,8 +210,7 @@ fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
     let sending_ns = highest.sent_ns.saturating_sub(lowest.sent_ns);
     highest.number - lowest.number < WIDEST_START
         && 2 * numbers >= seen.len()
-        && 2 * times >= seen.len()
-        && is_paced_alike(sending_ns, elapsed_ns)
+        && (!layout.has_clock() || 2 * times >= seen.len() && is_paced_alike(sending_ns, elapsed_ns))
 }
 
 /// Whether the sender's clock advanced like the capture's, within the spread of delays.
@@ -225,6 +238,10 @@ struct Count {
     /// Send and capture times of the first datagram, and of the latest.
     first: Option<(i64, i64)>,
     latest: (i64, i64),
+    /// The least that the sender states of its clock.
+    clock: SenderClock,
+    /// Whether these are replies, all with the numbers of the probes: a gap may be one of either way.
+    repeats_numbers: bool,
 }
 
 impl Count {
@@ -238,10 +255,15 @@ impl Count {
             clock_ns: None,
             first: None,
             latest: (0, 0),
+            clock: SenderClock::default(),
+            repeats_numbers: false,
         }
     }
 
     fn on_datagram(&mut self, seen: &TimedDatagram, follow: &mut dyn FnMut(&NumberedDatagram)) {
+        if self.layout.is_beside(&seen.head) {
+            return;
+        }
         let Some(stamp) = self.layout.read(&seen.head) else {
             self.unread += 1;
             return;
@@ -254,6 +276,11 @@ impl Count {
         let (number, bits) = (stamp.number, self.layout.number_bits());
         let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
         let restarts = self.sequences.stretch();
+        let echo = self.layout.echo(&seen.head);
+        if let Some(ProbeEcho { is_reply: true, number: of }) = echo {
+            self.repeats_numbers = u64::from(of) == number && (self.first.is_none() || self.repeats_numbers);
+        }
+        self.clock = self.clock.max(stamp.clock);
         follow(&NumberedDatagram {
             number,
             bits,
@@ -263,6 +290,7 @@ impl Count {
             is_marked,
             arrival,
             restarts,
+            echo,
         });
         let times = (stamp.sent_ns, seen.time_ns);
         match arrival {
@@ -307,22 +335,28 @@ impl Count {
         let sending_ns = self.latest.0.saturating_sub(first.0);
         let elapsed_ns = self.latest.1.saturating_sub(first.1);
         let odd = self.unread + self.sequences.strange;
-        self.is_forced || (odd <= self.sequences.received / 8 && is_paced_alike(sending_ns, elapsed_ns))
+        let is_paced = !self.layout.has_clock() || is_paced_alike(sending_ns, elapsed_ns);
+        self.is_forced || (odd <= self.sequences.received / 8 && is_paced)
+    }
+
+    /// Whether gaps in the numbers are losses before the capture.
+    fn shows_losses(&self) -> bool {
+        self.is_credible() && !self.repeats_numbers
     }
 
     fn into_delivery(self) -> Delivery {
-        let Self { layout, sequences, mut delivery, .. } = self;
+        let Self { layout, sequences, mut delivery, clock, .. } = self;
         delivery.sent = sequences.sent();
         delivery.received = sequences.received;
         delivery.lost = delivery.sent.saturating_sub(delivery.received);
         delivery.duplicates = sequences.duplicates;
-        let has_delays = has_plausible_delays(&delivery);
+        let has_delays = clock != SenderClock::Free && has_plausible_delays(&delivery);
         if !has_delays {
             delivery.forget_delays();
         }
         let Sequences { reordered, restarts, .. } = sequences;
         delivery.counted =
-            Some(NumberedCounts { by: Numbers::Payload(layout), reordered, restarts, has_delays });
+            Some(NumberedCounts { by: Numbers::Payload(layout), reordered, restarts, has_delays, clock });
         delivery
     }
 }

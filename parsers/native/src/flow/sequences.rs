@@ -1,5 +1,7 @@
 //! Datagrams by the numbers that their sender gave them: received and missing ones.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use crate::packet::seq::distance;
@@ -19,6 +21,23 @@ pub enum NumberArrival {
     Duplicate,
     /// Far from the others: not counted unless the next datagram confirms it.
     Unconfirmed,
+}
+
+/// What numbers show so far of the packets of one direction that should have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NumberedArrivals {
+    /// Each once.
+    pub received: u64,
+    pub lost: u64,
+    pub reordered: u64,
+}
+
+impl AddAssign for NumberedArrivals {
+    fn add_assign(&mut self, other: Self) {
+        self.received += other.received;
+        self.lost += other.lost;
+        self.reordered += other.reordered;
+    }
 }
 
 /// The numbers of one direction.
@@ -158,6 +177,11 @@ impl Sequences {
     /// Datagrams sent from the first to the highest number seen.
     pub fn sent(&self) -> u64 {
         self.ended + self.run.as_ref().map_or(0, ConsecutiveRun::count)
+    }
+
+    pub fn arrivals(&self) -> NumberedArrivals {
+        let &Self { received, reordered, .. } = self;
+        NumberedArrivals { received, lost: self.sent().saturating_sub(received), reordered }
     }
 
     /// The highest number of the current run, or before a gap of the capture.

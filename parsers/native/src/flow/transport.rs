@@ -11,6 +11,7 @@ use super::rtp::RtpFlow;
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use super::rtt_statistics::{RoundTrip, RttMethod};
 use super::seen::Seen;
+use super::sequences::NumberedArrivals;
 use super::tcp::ecn::Ecn;
 use super::tcp::vantage::{Vantage, VantageEvidence};
 use super::tcp::{Connection, ConnectionState};
@@ -134,7 +135,25 @@ impl Transport {
 
     /// State of a flow whose packets are counted by their numbers.
     fn numbered(&self) -> Option<&NonTcpState> {
-        self.non_tcp().filter(|state| state.deliveries.as_deref().is_some_and(Deliveries::is_numbered))
+        let is_numbered = |side| self.numbered_arrivals(side).is_some();
+        self.non_tcp().filter(|_| [Side::Low, Side::High].into_iter().any(is_numbered))
+    }
+
+    /// What packet numbers show so far of losses of `side` before the capture; None without numbers, and where
+    /// the trace shows both ends.
+    pub fn numbered_arrivals(&self, side: Side) -> Option<NumberedArrivals> {
+        let state = self.non_tcp()?;
+        if let Some(deliveries) = &state.deliveries {
+            let &Delivery { received, lost, counted, .. } = deliveries.of(side);
+            return counted.map(|counted| NumberedArrivals { received, lost, reordered: counted.reordered });
+        }
+        if let Some(dccp) = &state.dccp {
+            return Some(dccp.half(side).arrivals());
+        }
+        match state.rtp.as_deref().filter(|rtp| rtp.has_media()) {
+            Some(rtp) => Some(rtp.direction(side).arrivals()),
+            None => state.probing.as_deref()?[side as usize].arrivals(),
+        }
     }
 
     /// What the packets of both sides tell of the place of the capture: signs of a connection, and the TTLs of others.

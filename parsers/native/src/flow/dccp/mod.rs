@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::outstanding::{Outstanding, Pool};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
-use super::sequences::{NumberArrival, Sequences};
+use super::sequences::{NumberArrival, NumberedArrivals, Sequences};
 use super::tcp::ConnectionState;
 use crate::packet::dccp::{DccpHeader, DccpType};
 use crate::packet::event::Packet;
@@ -23,6 +23,7 @@ use crate::packet::key::Side;
 use crate::packet::seq::distance;
 use crate::plural::all_counted;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
+use crate::wire::probe::SenderClock;
 
 /// Limit of unacknowledged packets in one direction. CCID 3 acknowledges once per RTT, so this is a
 /// window of 4,096 packets; older ones give no RTT.
@@ -258,6 +259,11 @@ impl HalfConnection {
         ])
     }
 
+    /// What its numbers show so far of losses before the capture.
+    pub fn arrivals(&self) -> NumberedArrivals {
+        self.sequences.arrivals()
+    }
+
     /// Delivery of its packets at the capture point.
     pub fn delivery(&self) -> Option<Delivery> {
         let sent = self.sequences.sent();
@@ -271,7 +277,13 @@ impl HalfConnection {
         delivery.received_bytes = self.received_bytes;
         delivery.lost = sent.saturating_sub(received);
         delivery.duplicates = duplicates;
-        delivery.counted = Some(NumberedCounts { by: Numbers::Dccp, reordered, restarts, has_delays: false });
+        delivery.counted = Some(NumberedCounts {
+            by: Numbers::Dccp,
+            reordered,
+            restarts,
+            has_delays: false,
+            clock: SenderClock::Unstated,
+        });
         Some(delivery)
     }
 

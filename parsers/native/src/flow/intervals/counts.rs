@@ -44,6 +44,8 @@ named_enum! {
         TailLossProbes = "tail_loss_probes",
         UnexplainedRetransmissions = "unexplained_retransmissions",
         ReorderedPackets = "reordered_packets",
+        /// Packets of DCCP, RTP and numbered UDP that arrived.
+        NumberedPackets = "numbered_packets",
         LostBefore = "lost_before_capture",
         LostBehind = "lost_behind_capture",
         CaptureGapBytes = "capture_gap_bytes",
@@ -121,6 +123,11 @@ impl Counts {
             None => {
                 counts.add(Count::GoodputBytes, direction.payload_bytes);
                 counts.add_marks(flow.transport.ecn(side));
+                if let Some(numbered) = flow.transport.numbered_arrivals(side) {
+                    counts.add(Count::NumberedPackets, numbered.received);
+                    counts.add(Count::LostBefore, numbered.lost);
+                    counts.add(Count::ReorderedPackets, numbered.reordered);
+                }
                 if let Some((rtt, _)) = flow.transport.rtt_of_reports(side) {
                     counts.add(Count::RttSumNs, rtt.range.sum_ns());
                 }

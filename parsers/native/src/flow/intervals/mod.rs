@@ -90,7 +90,7 @@ named_enum! {
         Dns = "dns",
         /// From the last byte of a request to the first of the answer.
         Response = "response",
-        /// From an ICMP echo request to its reply.
+        /// From an echo request or a probe to its reply.
         Echo = "echo",
         /// From one end of a path to the other.
         Delay = "delay",
@@ -108,6 +108,8 @@ struct Reported {
     has_attempt: bool,
     has_result: bool,
     unjudged: Vec<Unjudged>,
+    /// Whether what was lost depends on where the flow was captured.
+    is_judged: bool,
     /// Whether the flow showed enough for others to be judged at once.
     is_firm: bool,
 }
@@ -120,7 +122,10 @@ const MOST_UNJUDGED: usize = 32;
 struct Unjudged {
     start_ns: i64,
     side: Side,
-    data: i64,
+    /// Data segments of TCP.
+    segments: i64,
+    /// Packets that arrived and have numbers of their own.
+    numbered: i64,
     lost_before: i64,
     lost_behind: i64,
     reordered_packets: i64,
@@ -138,18 +143,24 @@ impl Unjudged {
         };
         let (lost_before, lost_behind) = (take(Count::LostBefore), take(Count::LostBehind));
         let (reordered_packets, by_class) = (take(Count::ReorderedPackets), BY_CLASS.map(&mut take));
-        let (start_ns, side, data) = (piece.start_ns, piece.side, piece.counts.tcp_data_segments());
-        let has_any =
-            [data, lost_before, lost_behind, reordered_packets] != [0; 4] || by_class != [0; BY_CLASS.len()];
+        let (start_ns, side, segments) = (piece.start_ns, piece.side, piece.counts.tcp_data_segments());
+        let numbered = piece.counts.get(Count::NumberedPackets);
+        let has_any = [segments, numbered, lost_before, lost_behind, reordered_packets] != [0; 5]
+            || by_class != [0; BY_CLASS.len()];
         has_any.then_some(Self {
             start_ns,
             side,
-            data,
+            segments,
+            numbered,
             lost_before,
             lost_behind,
             reordered_packets,
             by_class,
         })
+    }
+
+    fn shown_arrivals(&self) -> i64 {
+        self.segments.saturating_add(self.numbered).saturating_add(self.lost_before)
     }
 
     /// What counts of them in the flow at `index`, as far as it is known where it was captured.
@@ -158,11 +169,11 @@ impl Unjudged {
         if vantage != Some(Vantage::Sender) {
             counts.change(Count::LostBefore, self.lost_before);
             counts.change(Count::ReorderedPackets, self.reordered_packets);
-            counts.change(Count::ArrivalsShown, self.data.saturating_add(self.lost_before));
+            counts.change(Count::ArrivalsShown, self.shown_arrivals());
         }
         if vantage != Some(Vantage::Receiver) {
             counts.change(Count::LostBehind, self.lost_behind);
-            counts.change(Count::LossesShown, self.data);
+            counts.change(Count::LossesShown, self.segments);
             BY_CLASS.into_iter().zip(self.by_class).for_each(|(count, of)| counts.change(count, of));
         }
         Piece::of_counts(index, self.side, self.start_ns, counts)
@@ -401,10 +412,12 @@ impl Cutter<'_> {
     /// Hold back what was cut since `cut_before` and may not be visible, and give what was held back if it is
     /// known or must be.
     fn judge(&mut self, cut_before: usize, flow: &Flow, given: Option<Vantage>, is_final: bool) {
-        if !flow.transport.has_vantage() && !flow.shows_path() {
+        let Reported { unjudged, is_firm, is_judged, .. } = &mut *self.reported;
+        // what was judged and proves to be no number is taken back likewise
+        *is_judged |= flow.transport.has_vantage() || flow.shows_path();
+        if !*is_judged {
             return;
         }
-        let Reported { unjudged, is_firm, .. } = &mut *self.reported;
         unjudged.extend(self.into[cut_before..].iter_mut().filter_map(Unjudged::take));
         *is_firm |= unjudged.len() >= MOST_UNJUDGED;
         if *is_firm || is_final {

@@ -19,10 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::rtt_statistics::{LogHistogram, RttStatistics};
+use super::sequences::NumberedArrivals;
 use crate::packet::event::Packet;
 use crate::packet::key::Side;
 use crate::packet::seq::distance;
 use crate::plural::all_counted;
+use crate::wire::probe::SenderClock;
 use crate::wire::rtp;
 pub use media_clock::RateBy;
 use media_packet::MediaPacket;
@@ -224,6 +226,13 @@ impl RtpDirection {
 
     /// Delivery of the packets of all sources at the capture point. Jitter is that of the source
     /// with the most packets.
+    /// What its numbers show so far of losses before the capture.
+    pub fn arrivals(&self) -> NumberedArrivals {
+        let mut arrivals = NumberedArrivals::default();
+        self.sources.iter().for_each(|source| arrivals += source.sequences.arrivals());
+        arrivals
+    }
+
     fn delivery(&self) -> Option<Delivery> {
         let mut delivery = Delivery::default();
         let (mut reordered, mut restarts) = (0, 0);
@@ -242,7 +251,13 @@ impl RtpDirection {
         }
         // What receivers miss of the packets captured here, the capture does not show.
         delivery.missing.receiver = self.hides_losses();
-        delivery.counted = Some(NumberedCounts { by: Numbers::Rtp, reordered, restarts, has_delays: false });
+        delivery.counted = Some(NumberedCounts {
+            by: Numbers::Rtp,
+            reordered,
+            restarts,
+            has_delays: false,
+            clock: SenderClock::Unstated,
+        });
         Some(delivery)
     }
 

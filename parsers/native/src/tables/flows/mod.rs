@@ -28,6 +28,7 @@ use crate::packet::event::{Numbering, PROTOCOL_TFRC};
 use crate::packet::key::{Notation, Side, address_text};
 use crate::pass::{Analysis, Cut};
 use crate::plural;
+use crate::wire::probe::SenderClock;
 
 pub struct FlowRow<'a> {
     pub(super) analysis: Shown<'a>,
@@ -384,6 +385,12 @@ impl<'a> FlowRow<'a> {
         }
         if !counted.has_delays && matches!(counted.by, Numbers::Payload(_)) && !delivery.missing.receiver {
             notes.push("no delay, because the sender's clock is not the capture's".into());
+        }
+        if let SenderClock::Within { error_ns } = counted.clock {
+            notes.push(format!(
+                "the sender states that its clock is right within {} ms",
+                error_ns as f64 / 1e6
+            ));
         }
         notes.join("; ")
     }

@@ -239,18 +239,26 @@ impl<'a> GroupTableRow<'a> {
         column(
             "arrivals_shown",
             "",
-            "data segments of TCP sent towards the capture, where it was not at their sender, so that losses \
-             before it and reordering would be seen: those that arrived, and lost_before_capture",
+            "data segments of TCP, and numbered packets, sent towards the capture, where it was not at their \
+             sender, so that losses before it and reordering would be seen: those that arrived, and \
+             lost_before_capture",
         )
-        .null_when("as tcp_data_packets")
-        .u64(|row| row.of_tcp(Count::ArrivalsShown)),
+        .null_when("neither packets of TCP nor numbered ones")
+        .u64(|row| row.of_tcp(Count::ArrivalsShown).or_else(|| row.if_any(Count::NumberedPackets, Count::ArrivalsShown))),
         column(
             "lost_before_capture",
             "",
-            "of arrivals_shown, segments lost before the capture: retransmitted later, or never seen",
+            "of arrivals_shown, lost before the capture: retransmitted later, or never seen",
         )
         .null_when("arrivals_shown is 0")
         .u64(|row| row.if_any(Count::ArrivalsShown, Count::LostBefore)),
+        column(
+            "numbered_packets",
+            "",
+            "packets of DCCP, RTP and UDP whose payload has numbers, each once: their gaps show losses before the \
+             capture",
+        )
+        .u64(|row| row.count(Count::NumberedPackets)),
         column("reordered_packets", "", "packets that arrived at the capture after later ones")
             .null_when("as lost_before_capture")
             .u64(|row| row.if_any(Count::ArrivalsShown, Count::ReorderedPackets)),

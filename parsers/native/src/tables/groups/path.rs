@@ -33,8 +33,9 @@ impl<'a> GroupTableRow<'a> {
         column(
             "echo_requests",
             "",
-            "ICMP echo requests (`ping`) that went this way in the interval, repeated ones once; what became \
-             of them counts here, too",
+            "ICMP echo requests (`ping`), and probes of IRTT, TWAMP and STAMP, that went this way in the interval, \
+             repeated ones once; what became of them counts here, too; probes to which nobody ever replied, as of \
+             OWAMP, count for none",
         )
         .u64(|row| row.count(Count::EchoRequests)),
         column("echo_unanswered", "", "of them without a reply until the end of the trace")

@@ -62,9 +62,13 @@ impl Datagrams<'_> {
         };
         let follower = self.follower(found);
         let samples = &mut self.results.tfrc;
-        let flow = self.carried.flows.get_mut(found.flow);
+        let Carried { flows, groups, source, .. } = &mut *self.carried;
+        let flow = flows.get_mut(found.flow);
         flow.transport.non_tcp_mut().on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
             follower.follow_numbered(tfrc, numbered, samples);
+            if let Some(groups) = groups {
+                groups.on_numbered(numbered, &packet.network, *source);
+            }
         });
     }
 }

@@ -1,22 +1,31 @@
-//! ICMP echo requests and their replies (RFC 792, RFC 4443): what `ping` measures.
+//! Echo requests and their replies: what `ping` (RFC 792, RFC 4443), TWAMP, STAMP and IRTT measure.
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::flow::intervals::{Count, Duration};
+use crate::flow::numbered_datagrams::NumberedDatagram;
+use crate::flow::sequences::NumberArrival;
 use crate::groups::{GroupDirection, Groups};
-use crate::packet::event::{Address, Endpoints, Packet};
+use crate::packet::event::{Address, Endpoints, Network, Packet};
 use crate::packet::extras::PacketExtras;
 use crate::wire::icmp::Echo;
 
+const UDP: u8 = 17;
 /// The most requests that wait for their replies; the oldest is given up as unanswered.
 const MOST: usize = 1 << 16;
+/// The most exchanges of UDP whose unanswered requests count.
+const MOST_REPLYING: usize = 1 << 14;
 
-/// Sender, target, identifier and sequence number.
-type EchoKey = (Address, Address, u16, u16);
+/// Who exchanges requests and replies: protocol, and the one that asks and the other, each with its port or the
+/// identifier of ICMP.
+type Exchange = (u8, (Address, u16), (Address, u16));
+
+/// A request by its exchange and its number.
+type EchoKey = (Exchange, u32);
 
 /// A request without a reply.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -28,62 +37,96 @@ struct Request {
     source: u32,
 }
 
+impl Request {
+    /// The request with this time and number of a packet in the source.
+    fn of(network: &Network, (time_ns, number): (i64, u64), source: u32) -> Self {
+        let &Network { endpoints, dscp, .. } = network;
+        Self { time_ns, endpoints, dscp, number, source }
+    }
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct EchoRequests {
     waiting: HashMap<EchoKey, Request>,
     /// Keys and numbers, the oldest first; of answered requests, too.
     order: VecDeque<(EchoKey, u64)>,
+    /// Exchanges of UDP in which a probe was answered. Those of OWAMP never are.
+    replying: HashSet<Exchange>,
 }
 
 impl EchoRequests {
-    /// Keep a request; returns the one that is given up for it.
-    fn add(&mut self, key: EchoKey, request: Request) -> Option<Request> {
-        self.waiting.insert(key, request);
-        self.order.push_back((key, request.number));
-        if self.order.len() <= MOST { None } else { self.take_oldest() }
-    }
-
-    fn take_oldest(&mut self) -> Option<Request> {
-        let (oldest, number) = self.order.pop_front()?;
-        self.waiting.get(&oldest).filter(|request| request.number == number)?;
-        self.waiting.remove(&oldest)
-    }
-
     /// Look for a request or its reply in a packet of ICMP.
     pub fn on_icmp(&mut self, packet: &Packet, extras: &PacketExtras, source: u32, groups: &mut Groups) {
         let network = &packet.network;
-        let Some(echo) = Echo::of(network.endpoints.protocol, extras.head(network.head).bytes()) else {
-            return;
-        };
-        let (src, dst) = (network.endpoints.src, network.endpoints.dst);
+        let Endpoints { protocol, src, dst, .. } = network.endpoints;
+        let Some(echo) = Echo::of(protocol, extras.head(network.head).bytes()) else { return };
+        let (near, far) = ((src, echo.identifier), (dst, echo.identifier));
         if echo.is_reply {
-            if let Some(request) = self.waiting.remove(&(dst, src, echo.identifier, echo.sequence)) {
-                count(&request, Some(packet.time_ns), groups);
-            }
+            self.on_reply(((protocol, far, near), echo.sequence.into()), packet.time_ns, groups);
+        } else {
+            let key = ((protocol, near, far), echo.sequence.into());
+            self.on_request(key, Request::of(network, (packet.time_ns, packet.number), source), groups);
+        }
+    }
+
+    /// Process a numbered datagram if it is a probe or answers one.
+    pub fn on_numbered(
+        &mut self,
+        numbered: &NumberedDatagram,
+        network: &Network,
+        source: u32,
+        groups: &mut Groups,
+    ) {
+        let &NumberedDatagram { echo: Some(echo), time_ns, packet, arrival, .. } = numbered else { return };
+        if arrival == NumberArrival::Duplicate {
             return;
         }
-        let key = (src, dst, echo.identifier, echo.sequence);
+        let Endpoints { protocol, src, dst, src_port, dst_port, .. } = network.endpoints;
+        let (near, far) = ((src, src_port), (dst, dst_port));
+        if !echo.is_reply {
+            let request = Request::of(network, (time_ns, packet), source);
+            return self.on_request(((protocol, near, far), echo.number), request, groups);
+        }
+        let exchange = (protocol, far, near);
+        if self.on_reply((exchange, echo.number), time_ns, groups) && self.replying.len() < MOST_REPLYING {
+            self.replying.insert(exchange);
+        }
+    }
+
+    /// Keep a request, and give up the oldest one if there are too many. Of copies the first counts.
+    fn on_request(&mut self, key: EchoKey, request: Request, groups: &mut Groups) {
         if self.waiting.contains_key(&key) {
             return;
         }
-        let request = Request {
-            time_ns: packet.time_ns,
-            endpoints: network.endpoints,
-            dscp: network.dscp,
-            number: packet.number,
-            source,
-        };
-        if let Some(oldest) = self.add(key, request) {
-            count(&oldest, None, groups);
+        self.waiting.insert(key, request);
+        self.order.push_back((key, request.number));
+        if self.order.len() > MOST {
+            self.give_up_oldest(groups);
+        }
+    }
+
+    /// Count the request that is answered; returns whether there is one.
+    fn on_reply(&mut self, key: EchoKey, time_ns: i64, groups: &mut Groups) -> bool {
+        let request = self.waiting.remove(&key);
+        request.inspect(|request| count(request, Some(time_ns), groups)).is_some()
+    }
+
+    /// Count the oldest request as unanswered, if it still waits for a reply that may be expected.
+    fn give_up_oldest(&mut self, groups: &mut Groups) {
+        let Some((key, number)) = self.order.pop_front() else { return };
+        if self.waiting.get(&key).is_none_or(|request| request.number != number) {
+            return;
+        }
+        let may_be_answered = key.0.0 != UDP || self.replying.contains(&key.0);
+        if let Some(request) = self.waiting.remove(&key).filter(|_| may_be_answered) {
+            count(&request, None, groups);
         }
     }
 
     /// Count requests that were never answered, after the last packet.
     pub fn finish(&mut self, groups: &mut Groups) {
         while !self.order.is_empty() {
-            if let Some(request) = self.take_oldest() {
-                count(&request, None, groups);
-            }
+            self.give_up_oldest(groups);
         }
     }
 }

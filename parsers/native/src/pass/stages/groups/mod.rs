@@ -6,10 +6,11 @@ mod echo_requests;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::intervals::{Count, Duration};
+use crate::flow::numbered_datagrams::NumberedDatagram;
 use crate::flow::transits::PathOutcome;
 use crate::flow::{FlowTable, Found};
 use crate::groups::{Grouping, Groups};
-use crate::packet::event::Packet;
+use crate::packet::event::{Network, Packet};
 use crate::packet::extras::PacketExtras;
 use dns_queries::DnsQueries;
 use echo_requests::EchoRequests;
@@ -107,6 +108,11 @@ impl GroupStage {
     #[inline(never)]
     pub fn on_icmp(&mut self, packet: &Packet, extras: &PacketExtras, source: u32) {
         self.echo_requests.on_icmp(packet, extras, source, &mut self.groups);
+    }
+
+    /// Look for a probe or what answers it in a numbered datagram.
+    pub fn on_numbered(&mut self, numbered: &NumberedDatagram, network: &Network, source: u32) {
+        self.echo_requests.on_numbered(numbered, network, source, &mut self.groups);
     }
 
     /// Count queries of flows that are over, which waited for longer than these, as unanswered.

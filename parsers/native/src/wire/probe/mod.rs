@@ -1,10 +1,16 @@
-//! Number and time that traffic generators write at the beginning of a datagram's payload. All
-//! fields are big-endian.
+//! Number and time that traffic generators, probes and media write at the beginning of a datagram's payload.
+//! All fields are big-endian, but for those of IRTT.
+
+mod irtt;
+mod srt;
+mod twamp;
 
 use serde::{Deserialize, Serialize};
 
 use super::u32_at;
 use crate::packet::extras::PayloadHead;
+
+const DAY_NS: u64 = 86_400_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeLayout {
@@ -17,6 +23,10 @@ pub enum ProbeLayout {
     Iperf3Wide,
     /// ns-3's `SeqTsHeader`: u32 number, u64 nanoseconds of simulated time.
     Ns3,
+    /// Test packets of OWAMP, TWAMP and STAMP.
+    Twamp,
+    Irtt,
+    Srt,
     /// A layout defined by the user.
     Own(OwnLayout),
 }
@@ -71,8 +81,27 @@ impl OwnLayout {
             }
             None => 0,
         };
-        Some(Stamp { number, sent_ns })
+        Some(Stamp { number, sent_ns, clock: SenderClock::Unstated })
     }
+}
+
+/// What a sender states of its clock, the least certain last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SenderClock {
+    #[default]
+    Unstated,
+    /// Synchronised to UTC within the largest error.
+    Within { error_ns: u64 },
+    /// Not synchronised.
+    Free,
+}
+
+/// Which probe a datagram is, or answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeEcho {
+    pub is_reply: bool,
+    /// The number of the probe.
+    pub number: u32,
 }
 
 /// Number and time of a datagram as its sender wrote them.
@@ -82,11 +111,13 @@ pub struct Stamp {
     pub number: u64,
     /// Time of sending by the sender's clock.
     pub sent_ns: i64,
+    pub clock: SenderClock,
 }
 
 impl ProbeLayout {
     /// The layouts that are recognised.
-    pub const ALL: [Self; 4] = [Self::Iperf2, Self::Iperf3, Self::Iperf3Wide, Self::Ns3];
+    pub const ALL: [Self; 7] =
+        [Self::Iperf2, Self::Iperf3, Self::Iperf3Wide, Self::Ns3, Self::Twamp, Self::Irtt, Self::Srt];
 
     /// The name in options and tables.
     pub fn name(self) -> &'static str {
@@ -95,6 +126,9 @@ impl ProbeLayout {
             Self::Iperf3 => "iperf3",
             Self::Iperf3Wide => "iperf3-64",
             Self::Ns3 => "ns3",
+            Self::Twamp => "twamp",
+            Self::Irtt => "irtt",
+            Self::Srt => "srt",
             Self::Own(_) => "own",
         }
     }
@@ -106,23 +140,28 @@ impl ProbeLayout {
 
     /// Nanoseconds after which its clock wraps; None if that overflows, or if a tick has none.
     pub fn clock_period_ns(self) -> Option<i64> {
-        let Self::Own(OwnLayout { time: Some((field, ns_per_tick)), .. }) = self else { return None };
-        let ticks = 1_i64.checked_shl(field.bits()).filter(|ticks| *ticks > 0)?;
+        let (bits, ns_per_tick) = match self {
+            Self::Srt => (32, 1_000),
+            Self::Own(OwnLayout { time: Some((field, ns_per_tick)), .. }) => (field.bits(), ns_per_tick),
+            _ => return None,
+        };
+        let ticks = 1_i64.checked_shl(bits).filter(|ticks| *ticks > 0)?;
         ticks.checked_mul(i64::from(ns_per_tick)).filter(|period_ns| *period_ns > 0)
     }
 
     /// Whether its clock may be the capture's, so that differences are delays.
     pub fn has_wall_clock(self) -> bool {
-        matches!(self, Self::Iperf2 | Self::Ns3 | Self::Own(_))
+        matches!(self, Self::Iperf2 | Self::Ns3 | Self::Twamp | Self::Own(_))
     }
 
     pub fn has_clock(self) -> bool {
-        !matches!(self, Self::Own(OwnLayout { time: None, .. }))
+        !matches!(self, Self::Irtt | Self::Own(OwnLayout { time: None, .. }))
     }
 
     pub fn number_bits(self) -> u32 {
         match self {
             Self::Iperf3Wide => 64,
+            Self::Srt => 31,
             Self::Own(layout) => layout.number.bits(),
             _ => 32,
         }
@@ -132,8 +171,12 @@ impl ProbeLayout {
     /// layout.
     pub fn read(self, head: &PayloadHead) -> Option<Stamp> {
         let bytes = head.bytes();
-        if let Self::Own(layout) = self {
-            return layout.read(bytes);
+        match self {
+            Self::Own(layout) => return layout.read(bytes),
+            Self::Twamp => return twamp::read(bytes),
+            Self::Irtt => return irtt::read(bytes),
+            Self::Srt => return srt::read(bytes),
+            Self::Iperf2 | Self::Iperf3 | Self::Iperf3Wide | Self::Ns3 => {}
         }
         let twelve = bytes.first_chunk::<12>()?;
         let word = |at| u32_at(twelve, at);
@@ -144,12 +187,41 @@ impl ProbeLayout {
                 let number = bytes.get(8..)?.first_chunk::<8>()?;
                 (u64::from_be_bytes(*number), time_ns(word(0), word(4))?)
             }
-            Self::Ns3 | Self::Own(_) => {
+            _ => {
                 let time = u64::from(word(4)) << 32 | u64::from(word(8));
                 (u64::from(word(0)), i64::try_from(time).ok()?)
             }
         };
-        Some(Stamp { number, sent_ns })
+        Some(Stamp { number, sent_ns, clock: SenderClock::Unstated })
+    }
+
+    /// The probe that a datagram is, or answers, where a reflector answers them.
+    pub fn echo(self, head: &PayloadHead) -> Option<ProbeEcho> {
+        match self {
+            Self::Twamp => twamp::echo(head.bytes()),
+            Self::Irtt => irtt::echo(head.bytes()),
+            _ => None,
+        }
+    }
+
+    /// Whether a datagram opens, controls or closes a connection of IRTT or SRT.
+    pub fn is_control(head: &PayloadHead) -> bool {
+        irtt::is_control(head.bytes()) || srt::is_control(head.bytes())
+    }
+
+    /// Whether a datagram among the numbered ones counts for nothing: one of control, or sent again.
+    pub fn is_beside(self, head: &PayloadHead) -> bool {
+        match self {
+            Self::Irtt | Self::Srt if Self::is_control(head) => true,
+            Self::Srt => srt::is_retransmission(head.bytes()),
+            _ => false,
+        }
+    }
+
+    /// Whether what was sent at `sent_ns` by its clock may have been captured at `time_ns`: TWAMP's clock is of
+    /// the day, or its packets are something else.
+    pub fn may_arrive(self, sent_ns: i64, time_ns: i64) -> bool {
+        self != Self::Twamp || sent_ns.abs_diff(time_ns) < DAY_NS
     }
 }
 
@@ -171,7 +243,7 @@ mod tests {
 
     #[test]
     fn test_each_layout() {
-        let stamp = |number, sent_ns| Some(Stamp { number, sent_ns });
+        let stamp = |number, sent_ns| Some(Stamp { number, sent_ns, clock: SenderClock::Unstated });
         assert_eq!(ProbeLayout::Iperf2.read(&head(&[7, 2, 3])), stamp(7, 2_000_003_000));
         assert_eq!(ProbeLayout::Iperf3.read(&head(&[2, 3, 7])), stamp(7, 2_000_003_000));
         assert_eq!(ProbeLayout::Iperf3Wide.read(&head(&[2, 3, 1, 7])), stamp(1 << 32 | 7, 2_000_003_000));
@@ -183,9 +255,10 @@ mod tests {
         let number = Field::new(1, 2, false).unwrap();
         let time = Field::new(3, 4, true).unwrap();
         let head = PayloadHead::new(&[9, 1, 2, 4, 3, 2, 1]);
+        let stamp = |sent_ns| Some(Stamp { number: 258, sent_ns, clock: SenderClock::Unstated });
         let own = |time| ProbeLayout::Own(OwnLayout { number, time }).read(&head);
-        assert_eq!(own(Some((time, 1_000))), Some(Stamp { number: 258, sent_ns: 0x0102_0304 * 1_000 }));
-        assert_eq!(own(None), Some(Stamp { number: 258, sent_ns: 0 }));
+        assert_eq!(own(Some((time, 1_000))), stamp(0x0102_0304 * 1_000));
+        assert_eq!(own(None), stamp(0));
         assert_eq!((Field::new(30, 4, false), Field::new(0, 9, false)), (None, None));
     }
 
@@ -211,7 +284,8 @@ mod tests {
         #[test]
         fn test_no_payload_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             for layout in ProbeLayout::ALL {
-                layout.read(&PayloadHead::new(&bytes));
+                let head = PayloadHead::new(&bytes);
+                (layout.read(&head), layout.echo(&head), layout.is_beside(&head));
             }
         }
     }

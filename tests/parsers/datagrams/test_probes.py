@@ -1,0 +1,131 @@
+"""Groups count probes as the firewall that dropped them and the programs that sent them do.
+
+`tests/data/README.md` says what was dropped on which side of the captures.
+"""
+
+import gzip
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
+CLIENT, SERVER = "10.9.1.2", "10.9.2.2"
+
+
+def received(path: Path, host: str, every: str | None = None) -> pl.DataFrame:
+    """Return the rows of what a host received."""
+    trace = tfrctrace.open(path)
+    groups = trace.groups("host", every) if every else trace.groups("host")
+    return groups.rows.filter(group=host, direction="received")
+
+
+@pytest.mark.parametrize(
+    ("name", "requests", "unanswered"), [("linux-irtt", 995 - 31, 19 + 27), ("linux-twamp", 300 - 8, 5 + 13)]
+)
+def test_probes_are_answered_as_the_sender_and_the_firewall_report(
+    name: str, requests: int, unanswered: int
+) -> None:
+    path = CAPTURES / f"{name}-rtr.pcap.gz"
+    row = received(path, SERVER).row(0, named=True)
+    assert (row["echo_requests"], row["echo_unanswered"]) == (requests, unanswered)
+    assert row["echo_samples"] == requests - unanswered
+    assert 0.02 < row["echo_p50_ms"] < 1
+    seconds = received(path, SERVER, "1s")
+    assert (seconds["echo_requests"].sum(), seconds["echo_unanswered"].sum()) == (requests, unanswered)
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "arrived", "lost"),
+    [
+        ("linux-irtt", SERVER, 964, 31),
+        ("linux-twamp", SERVER, 292, 8),
+        # the responder numbers what it sends; the last one was dropped
+        ("linux-twamp", CLIENT, 274, 13 - 1),
+        ("linux-srt", SERVER, 1450, 50),
+    ],
+)
+@pytest.mark.parametrize("every", [None, "1s"])
+def test_numbers_show_what_was_dropped_before_the_capture(
+    name: str, host: str, arrived: int, lost: int, every: str | None
+) -> None:
+    rows = received(CAPTURES / f"{name}-rtr.pcap.gz", host, every)
+    sums = rows.select(pl.col("numbered_packets", "lost_before_capture", "arrivals_shown").sum())
+    assert sums.row(0) == (arrived, lost, arrived + lost)
+
+
+@pytest.mark.parametrize("every", [None, "1s"])
+def test_a_capture_at_the_sender_shows_no_arrivals_and_one_at_the_receiver_what_iperf_reports(
+    every: str | None,
+) -> None:
+    """32 of 627 lost, as in `tests/data/udp.json`."""
+    found = {}
+    for place in ("snd", "rcv"):
+        trace = tfrctrace.open(CAPTURES / f"linux-udp-vs-tcp-{place}.pcap.gz")
+        rows = (trace.groups("port", every) if every else trace.groups("port")).rows
+        sums = rows.filter(group="5202", direction="received").select(
+            pl.col("numbered_packets", "arrivals_shown", "lost_before_capture").sum()
+        )
+        found[place] = sums.row(0)
+    assert found == {"snd": (627, 0, 0), "rcv": (595, 627, 32)}
+
+
+def test_replies_that_repeat_the_numbers_of_probes_show_no_losses_of_their_own() -> None:
+    row = received(CAPTURES / "linux-irtt-rtr.pcap.gz", CLIENT).row(0, named=True)
+    assert (row["numbered_packets"], row["arrivals_shown"], row["lost_before_capture"]) == (0, None, None)
+
+
+def records(data: bytes) -> Iterator[bytes]:
+    """Give the records of a little-endian capture, with their headers."""
+    at = 24
+    while at < len(data):
+        (length,) = struct.unpack_from("<I", data, at + 8)
+        yield data[at : at + 16 + length]
+        at += 16 + length
+
+
+@pytest.fixture
+def of_client(tmp_path: Path) -> Callable[[str], Path]:
+    """Make a capture of what the client sent."""
+
+    def make(name: str) -> Path:
+        data = gzip.decompress((CAPTURES / f"{name}-rtr.pcap.gz").read_bytes())
+        source = bytes(int(part) for part in CLIENT.split("."))
+        path = tmp_path / "client.pcap"
+        sent = (record for record in records(data) if record[16 + 26 :][:4] == source)
+        path.write_bytes(data[:24] + b"".join(sent))
+        return path
+
+    return make
+
+
+def test_probes_that_nobody_answers_by_design_are_not_unanswered(of_client: Callable[[str], Path]) -> None:
+    """OWAMP's test packets begin like those of TWAMP (RFC 5357 section 4.1.2) and go one way."""
+    row = received(of_client("linux-twamp"), SERVER).row(0, named=True)
+    assert (row["echo_requests"], row["echo_unanswered"]) == (0, 0)
+    assert (row["numbered_packets"], row["lost_before_capture"]) == (292, 8)
+
+
+def test_an_unsynchronised_clock_gives_no_delay_and_a_synchronised_one_states_its_error(
+    of_client: Callable[[str], Path],
+) -> None:
+    path = of_client("linux-twamp")
+
+    def row() -> dict[str, object]:
+        return tfrctrace.open(path).flows.filter(dst_port=862).row(0, named=True)
+
+    free = row()
+    assert free["delay_mean_ms"] is None
+    assert "no delay, because the sender's clock is not the capture's" in str(free["notes"])
+    # RFC 4656 section 4.1.2: S, and a multiplier of 2 scaled by 22: 2 * 2^22 / 2^32 s
+    data = path.read_bytes()
+    synchronised = (record[: 16 + 42 + 12] + b"\x96\x02" + record[16 + 42 + 14 :] for record in records(data))
+    path.write_bytes(data[:24] + b"".join(synchronised))
+    stated = row()
+    assert isinstance(stated["delay_mean_ms"], float)
+    assert 0 < stated["delay_mean_ms"] < 5
+    assert "its clock is right within 1.953125 ms" in str(stated["notes"])
