@@ -30,6 +30,7 @@ _UNJUDGED_HEADINGS: Final = (
 )
 _QUANTITIES: Final = {
     "rtt": "rtt_samples",
+    "lost_before": "arrivals_shown",
     "lost": "tcp_data_segments",
     "capture": "tcp_data_segments",
     "connection": "connection_attempts",
@@ -44,12 +45,13 @@ _QUANTITIES: Final = {
 """What has to be captured for a quantity, by what begins its name."""
 _NOTHING: Final = {
     "rtt_samples": "no acknowledged data or other measure of round-trip times was captured",
+    "arrivals_shown": "neither data of TCP nor numbered packets were captured where losses before it show",
     "tcp_data_segments": "no data of TCP was captured",
     "connection_attempts": "no connection was opened",
     "requests": "no request on TCP was captured from its connection's begin",
     "response_samples": "no request was answered",
     "dns_queries": "no DNS query was captured",
-    "echo_requests": "no ping was captured",
+    "echo_requests": "no ping or probe was captured",
     "wifi_frames": "the captures have no 802.11 frames",
 }
 

@@ -1,4 +1,4 @@
-"""An outage of seconds, which only pings show."""
+"""An outage of seconds, and losses of a link, which only pings and probes show."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import json
 import shutil
 import struct
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
 BEGIN_S = 1_767_571_200
 OUTAGE = range(5_000, 5_005)
 
@@ -48,6 +46,17 @@ def test_five_lost_pings_in_a_row_are_an_incident_on_the_side_of_the_server(run,
     page = (tmp_path / "audit" / "index.html").read_text()
     assert "no data of TCP was captured" in page
     assert "no DNS query was captured" in page
+
+
+def test_a_link_of_probes_alone_is_judged_by_what_the_firewall_dropped(run, tmp_path):
+    """What `nft` counted while irtt sent 995 probes: `tests/data/README.md`."""
+    shutil.copy(CAPTURES / "linux-irtt-rtr.pcap.gz", tmp_path / "a.pcap.gz")
+    assert run("audit", "a.pcap.gz", "-o", "audit").status == 0
+    found = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    (incident,) = found["incidents"]
+    stretches = {one["objective"]: (one["n"], one["value"]) for one in incident["stretches"]}
+    assert stretches["loss from hosts"] == (995, pytest.approx(31 / 995))
+    assert stretches["short outages"] == (995 - 31, pytest.approx((19 + 27) / (995 - 31)))
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
