@@ -1,14 +1,23 @@
 //! Tampered captures: every bound holds, nothing panics, no packet is lost.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets};
+use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets, uncompressed};
 use proptest::prelude::*;
 
-/// A small real capture of each format.
-fn captures() -> Vec<Vec<u8>> {
-    files("captures").into_iter().filter(|bytes| bytes.len() < 40_000).collect()
-}
+/// Small real captures of each format. What cases share is read and decompressed once.
+static CAPTURES: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| files("captures").into_iter().filter(|bytes| bytes.len() < 40_000).collect());
+static UNCOMPRESSED: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| CAPTURES.iter().map(|bytes| uncompressed(bytes)).collect());
+static TEXTS: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| files("texts/tcpdump").iter().map(|bytes| uncompressed(bytes)).collect());
+static CALL: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/rtp");
+    ["receiver", "sender"]
+        .map(|end| uncompressed(&std::fs::read(folder.join(format!("gstreamer-{end}.pcap.gz"))).unwrap()))
+});
 
 /// All files of a folder of the test data.
 fn files(folder: &str) -> Vec<Vec<u8>> {
@@ -16,16 +25,6 @@ fn files(folder: &str) -> Vec<Vec<u8>> {
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
-}
-
-/// The uncompressed bytes of a gzip file; others as they are.
-fn uncompressed(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut decoder = flate2::read::MultiGzDecoder::new(bytes);
-    match std::io::Read::read_to_end(&mut decoder, &mut out) {
-        Ok(_) => out,
-        Err(_) => bytes.to_vec(),
-    }
 }
 
 fn change(bytes: &mut [u8], changes: &[(prop::sample::Index, u8)]) {
@@ -91,8 +90,7 @@ proptest! {
         changes in changes(40),
         cut: prop::sample::Index,
     ) {
-        let captures = captures();
-        let mut bytes = uncompressed(&captures[which.index(captures.len())]);
+        let mut bytes = which.get(&UNCOMPRESSED).clone();
         change(&mut bytes, &changes);
         bytes.truncate(cut.index(bytes.len() + 1).max(bytes.len() / 2));
         check_tables(analyse_bytes(bytes));
@@ -103,10 +101,7 @@ proptest! {
         is_sender: bool,
         changes in changes(40),
     ) {
-        let end = if is_sender { "sender" } else { "receiver" };
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/rtp");
-        let capture = std::fs::read(folder.join(format!("gstreamer-{end}.pcap.gz"))).unwrap();
-        let mut bytes = uncompressed(&capture);
+        let mut bytes = CALL[usize::from(is_sender)].clone();
         change(&mut bytes, &changes);
         check_tables(analyse_bytes(bytes));
     }
@@ -116,8 +111,7 @@ proptest! {
         which: prop::sample::Index,
         changes in changes(6),
     ) {
-        let captures = captures();
-        let mut bytes = captures[which.index(captures.len())].clone();
+        let mut bytes = which.get(&CAPTURES).clone();
         change(&mut bytes, &changes);
         check_tables(analyse_bytes(bytes));
     }
@@ -139,8 +133,7 @@ proptest! {
         changes in changes(40),
         cut: prop::sample::Index,
     ) {
-        let texts = files("texts/tcpdump");
-        let mut bytes = uncompressed(&texts[which.index(texts.len())]);
+        let mut bytes = which.get(&TEXTS).clone();
         change(&mut bytes, &changes);
         bytes.truncate(cut.index(bytes.len() + 1).max(bytes.len() / 2));
         check_tables(analyse_bytes_as(bytes, "tcpdump"));

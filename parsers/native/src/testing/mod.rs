@@ -106,6 +106,16 @@ fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
     Reading::with_input("bytes", input, format, &progress)
 }
 
+/// The uncompressed bytes of a gzip file; others as they are.
+#[cfg(test)]
+fn uncompressed(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    match std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(bytes), &mut out) {
+        Ok(_) => out,
+        Err(_) => bytes.to_vec(),
+    }
+}
+
 /// Make every table, and check invariants of any capture: limits hold, no packet is lost, and the
 /// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
