@@ -44,7 +44,7 @@ class SequenceGraphs:
         """Take the tiles of the results, if there are any."""
         sequence, causes = content.results.sequence, content.results.table("causes")
         self._tiles = {} if sequence is None else _by_direction(sequence)
-        self._causes = _by_direction(causes) if self._tiles else {}
+        self._causes = causes
 
     @property
     def directions(self) -> Collection[tuple[int, str]]:
@@ -56,9 +56,9 @@ class SequenceGraphs:
         own = self._tiles.get(row.key)
         if own is None:
             return None
-        tiles, causes = tiles_of(own), self._causes.get(row.key)
+        tiles, causes = tiles_of(own), self._causes.filter(flow=row.flow, direction=row.direction)
         origin_ns = min(tile.start_ns for tile in tiles) if start_ns is None else start_ns
-        stretches = () if causes is None else tuple(_stretches(causes, origin_ns))
+        stretches = tuple(_stretches(causes, origin_ns))
         return SequenceGraph(f"graph-{row.flow}-{row.direction}", origin_ns, tiles, stretches)
 
 
