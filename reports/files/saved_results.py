@@ -251,12 +251,12 @@ def _check_against(saved: SavedResults, flows: pl.DataFrame, path: str) -> None:
 
 def _check_graphs(sequence: pl.DataFrame, flows: pl.DataFrame, path: str) -> None:
     """Raise if time-sequence graphs cannot be drawn, or are of no flow."""
+    if sequence.join(flows, on=["flow", "direction"], how="anti").height:
+        raise _refused(path, "a graph of a flow that is not in the table of flows")
     try:
         check_tiles(sequence)
     except ValueError as error:
         raise _refused(path, str(error)) from error
-    if sequence.join(flows, on=["flow", "direction"], how="anti").height:
-        raise _refused(path, "a graph of a flow that is not in the table of flows")
 
 
 def _may_be_empty(name: str) -> bool:
