@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 LOSS_COLUMNS: Final = ("lost_packets", "retransmitted_packets")
 """Of bins: what was lost where the trace shows it, else what was sent again."""
 
+OF_FLOWS: Final = ("transport", "lost_packets", "lost_before_capture")
+"""Columns of flows that tell whether bins show their losses."""
+
 
 def flows_with_losses(flows: pl.DataFrame) -> frozenset[int]:
-    """Return the flows of which a trace shows losses: those of TCP, and those that it shows at both ends."""
+    """Return the flows of which bins show all losses.
+
+    They are those that the trace shows at both ends, and those of TCP that lost nothing before the capture:
+    what is lost there is not seen twice.
+    """
     import polars as pl
 
-    if not {"transport", "lost_packets"} <= set(flows.columns):
+    if not set(OF_FLOWS) <= set(flows.columns):
         return frozenset()
-    shown = (pl.col("transport").cast(pl.String) == "tcp") | pl.col("lost_packets").is_not_null()
-    return frozenset(flows.filter(shown)["flow"])
+    is_tcp = pl.col("transport").cast(pl.String) == "tcp"
+    shows_all = is_tcp & (pl.col("lost_before_capture").fill_null(0) == 0)
+    return frozenset(flows.filter(shows_all | pl.col("lost_packets").is_not_null())["flow"])
 
 
 def loss_synchronisation(

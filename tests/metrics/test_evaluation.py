@@ -125,12 +125,22 @@ def test_each_metric_says_of_what_it_is_made():
 
 
 @pytest.mark.parametrize(
-    ("again", "expected"), [(0, (None, 0, "no flow lost a packet")), (1, (1.0, 20, None))]
+    ("again", "before", "expected"),
+    [
+        (0, 0, (None, 0, "no flow lost a packet")),
+        (1, None, (1.0, 20, None)),
+        # what is sent again for a loss before the capture is seen once
+        (1, 3, (None, 0, "the trace does not show the losses of each flow")),
+    ],
 )
-def test_synchronisation_is_of_flows_that_lose(again, expected):
+def test_synchronisation_is_of_flows_whose_losses_show(again, before, expected):
     table, bins = frames(("tcp", [1] * 20), ("tcp", [1] * 20))
     unknown = pl.lit(None, dtype=pl.UInt64)
-    table = table.with_columns(transport=pl.lit("tcp"), lost_packets=unknown)
+    table = table.with_columns(
+        transport=pl.lit("tcp"),
+        lost_packets=unknown,
+        lost_before_capture=pl.lit(before, dtype=pl.UInt64),
+    )
     bins = bins.with_columns(lost_packets=unknown, retransmitted_packets=pl.lit(again, dtype=pl.UInt64))
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, S, 20), 0)
     rows = evaluate(table, bins, [one], column="unique_bytes", window_ns=S).rows

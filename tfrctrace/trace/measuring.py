@@ -16,6 +16,7 @@ from tfrctrace.metrics.evaluation import DEMAND_COLUMNS
 from tfrctrace.metrics.flow.whole_flow import COLUMNS as WHOLE_FLOW_COLUMNS
 from tfrctrace.metrics.flow_metrics import FlowMetrics, each_metric, metric_frames, metric_schema
 from tfrctrace.metrics.results.metrics import MeasuredSet, Metric, MetricsSummary, TraceMetrics
+from tfrctrace.metrics.sets.synchronisation import OF_FLOWS as LOSS_COLUMNS_OF_FLOWS
 from tfrctrace.metrics.thresholds import LEAST_PACKETS, SPARSE_SHARE
 from tfrctrace.trace.time_zero import time_zero_ns
 
@@ -40,6 +41,7 @@ COLUMNS: Final = (
     *{
         *("direction", "source", "label", "transport", "data_packets", "vantage"),
         *DEMAND_COLUMNS,
+        *LOSS_COLUMNS_OF_FLOWS,
         *(WHOLE_FLOW_COLUMNS - {"group"}),
     },
 )
