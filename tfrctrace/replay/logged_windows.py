@@ -22,6 +22,9 @@ _KEYS: Final = ("flow", "direction")
 _LOG_STEP_NS: Final = 10_000
 """ns-2 prints the times of variables to 10 us."""
 
+_MOST_SEGMENTS: Final = 2**30
+"""No window is larger, even with one byte in each segment (RFC 7323 section 2.3)."""
+
 
 def logged_directions(
     trace: Tables, wanted: Collection[tuple[int, str]]
@@ -32,21 +35,26 @@ def logged_directions(
     windows = trace.variables.filter(name="cwnd", unit="packets").sort("time_ns", maintain_order=True)
     if windows.is_empty():
         return
+    is_possible = pl.col("value").is_between(0, _MOST_SEGMENTS, closed="right")
+    windows = windows.with_columns(pl.when(is_possible).then("value").alias("value"))
+    rtts, losses = (
+        samples.join(windows, on=_KEYS, how="semi")
+        .sort("time_ns", maintain_order=True)
+        .partition_by(_KEYS, as_dict=True)
+        for samples in (trace.rtt.filter(method="ack"), trace.losses)
+    )
+    no_losses = trace.losses.clear()
     facts = {(row["flow"], row["direction"]): row for row in trace.table("flows").rows(FACTS)}
     for (flow, direction), window in windows.group_by(_KEYS, maintain_order=True):
+        key = (flow, direction)
         own, other = (facts.get((flow, way)) for way in (direction, OTHER_WAY[direction]))
-        if (flow, direction) not in wanted or own is None or other is None:
+        if key not in wanted or key not in rtts or own is None or other is None:
             continue
         # ns-2's SYN counts as a segment, and has no payload
         seen = seen_of([], {**own, "data_segments": own["data_packets"]}, other)
-        of_direction = (pl.col("flow") == flow) & (pl.col("direction") == direction)
-        log = _Log(
-            trace.rtt.filter(of_direction, method="ack").sort("time_ns", maintain_order=True),
-            trace.losses.filter(of_direction).sort("time_ns", maintain_order=True),
-            window,
-        )
+        log = _Log(rtts[key], losses.get(key, no_losses), window)
         rounds = log.rounds(seen.segment_bytes, seen.segments_per_ack)
-        yield (flow, direction), replace(seen, rounds=list(rounds))
+        yield key, replace(seen, rounds=list(rounds))
 
 
 @dataclass(slots=True)
@@ -66,7 +74,7 @@ class _Log:
         ends, rtts, packets = (self.rtts[name].to_list() for name in ("time_ns", "rtt_ns", "packet"))
         sent = [end - rtt for end, rtt in zip(ends, rtts, strict=True)]
         lost, classes = (self.losses[name].to_list() for name in ("time_ns", "class"))
-        begin, place, is_repair = (sent[0] if sent else 0), 0, False
+        begin, place, is_repair = sent[0], 0, False
         for _ in range(MOST_ROUNDS):
             last = next((one for one in range(place, len(sent)) if sent[one] >= begin), None)
             if last is None:
@@ -98,6 +106,7 @@ class _Log:
             is_repair = is_repair or starts_repair
 
     def _window_bytes(self, time_ns: int, segment_bytes: float) -> float | None:
-        """Return the window that was logged last before what happened at a time."""
+        """Return the window that was logged last before what happened at a time; None if it is impossible."""
         place = self.windows["time_ns"].search_sorted(time_ns - _LOG_STEP_NS) - 1
-        return None if place < 0 else self.windows["value"][place] * segment_bytes
+        window = None if place < 0 else self.windows["value"][place]
+        return None if window is None else window * segment_bytes

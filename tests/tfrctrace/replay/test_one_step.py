@@ -224,3 +224,15 @@ def test_a_window_control_of_the_users_own_is_predicted(
     done = run("replay", "-q", "-a", "reno_again:Broken", RENO)
     assert done.status == 2
     assert "`reno_again:Broken` failed: no window" in done.err
+
+
+@pytest.mark.parametrize("value", ["1e308", "1e400", "0", "-5", "nan"])
+def test_windows_that_no_sender_has_are_unknown(value: str, tmp_path: Path) -> None:
+    lines = lzma.open(WINDOWS[1], "rt").read().splitlines()
+    of_cwnd = [place for place, line in enumerate(lines) if "cwnd_" in line]
+    for place in of_cwnd[::7]:
+        lines[place] = f"{lines[place].rpartition('cwnd_')[0]}cwnd_ {value}"
+    log = tmp_path / "windows.log"
+    log.write_text("\n".join(lines))
+    rows = tfrctrace.open([WINDOWS[0], log]).one_step("newreno", "cubic")
+    assert rows["observed_bytes"].drop_nulls().is_between(1, 1_000_000).all()
