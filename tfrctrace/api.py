@@ -498,7 +498,7 @@ class Trace(Tables):
         elif algorithms:
             raise UsageError(
                 f"a figure of kind `{kind}` has no algorithms",
-                hint="those of `replay`, `cwnd` and `closed-loop` have",
+                hint="those of kinds `replay`, `cwnd` and `closed-loop` have",
             )
         else:
             figures = self._of_report.figures(kind, flow, window)
@@ -514,7 +514,7 @@ class Trace(Tables):
         from tfrctrace.reports.figures.replays import replay_figures
 
         if window is not None:
-            raise UsageError(f"a figure of kind `{kind}` of algorithms has no windows of time")
+            raise UsageError(f"a figure of kind `{kind}` with algorithms has no windows")
         tables = {"replay": self.replay, "cwnd": self.one_step, "closed-loop": self.closed_loop}
         steps = tables[kind](*algorithms, flows=None if flow is None else [flow])
         starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]

@@ -70,8 +70,8 @@ def without_packets(gap: Incident, files_ns: tuple[int, int], flows: pl.DataFram
     """Return a silence from the last packet before it to the first one after it.
 
     `files_ns` is when it began and ended by files that end or begin with it; else flows show it, of which
-    none has packets in it. What was silent may have begun as much later, and ended as much sooner, as packets
-    were apart from each other.
+    none has packets in it. Its cause may have begun later, and ended sooner, by as long as beginnings and
+    ends of flows were apart.
     """
     import polars as pl
 
@@ -95,7 +95,7 @@ def without_packets(gap: Incident, files_ns: tuple[int, int], flows: pl.DataFram
 
 
 def _time_to_next_ns(times_ns: pl.Series) -> int | None:
-    """Return the time from any moment to the next of these events that 95 % of moments keep.
+    """Return the time within which the next of these events comes after 95 % of moments.
 
     Moments fall into gaps between events in proportion to their length, and anywhere in them (D. R. Cox,
     "Renewal Theory", 1962, section 5.1): `share` of moments have an event within t if that is the share of

@@ -170,7 +170,7 @@ def check_tiles(sequence: pl.DataFrame) -> None:
         pl.col("count").is_between(1, _MOST_IN_TILE), pl.col("start_ns") <= pl.col("end_ns")
     )
     if sound.height < sequence.height:
-        raise ValueError("a tile of a graph lacks something, or is too large")
+        raise ValueError("a tile of a graph lacks a value, is empty or too large, or ends before it begins")
     for own in sequence.partition_by("flow", "direction"):
         tiles = tiles_of(own)
         try:

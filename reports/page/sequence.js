@@ -641,7 +641,8 @@ const Sequence = (() => {
     const tiles = new Tiles(data);
     const hidden = new Set();
     const height = heightChosen(figure);
-    let layer = LAYERS[Address.get(`${figure.id}.l`)] ? Address.get(`${figure.id}.l`) : "bytes";
+    const given = Address.get(`${figure.id}.l`);
+    let layer = Object.hasOwn(LAYERS, given) ? given : "bytes";
     let seen = null; // what was drawn last
     let asked = 0;
 

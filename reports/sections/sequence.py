@@ -89,7 +89,7 @@ def _not_drawn(content: ReportContent) -> tuple[Words, ...]:
 
 
 def _others(graphs: int, drawn: int) -> tuple[Words, ...]:
-    """Say where the graphs are that have no figure of their own."""
+    """Return where to find the graphs that have no figure here."""
     if graphs <= drawn:
         return ()
     return ((f"The table of flows has {counted(graphs - drawn, 'more graph')}: open the row of a flow.",),)
@@ -122,14 +122,15 @@ def _figure(trace: DrawnTrace, graphs: SequenceGraphs) -> Figure | None:
 
 
 def graph_caption(row: FlowRow) -> str:
-    """Say what the graph of a direction shows."""
+    """Return what the graph of a direction shows."""
     return (
         f"Bytes: sequence numbers of {row.legend} from its first byte, of "
         f"{counted(row.data_packets or 0, 'data packet')} and of the acknowledgements, SACK blocks and "
-        "windows that answer them; the slope is the rate. Flight: bytes sent and neither acknowledged nor in "
-        "SACK blocks, after each packet. RTT: samples that acknowledgements give. From far, the lowest and "
-        "the highest of neighbouring packets are drawn; closer up, each packet with its number. The strip "
-        "below the graph shows what held the sender back."
+        "windows that answer them; the slope is the rate. Flight: bytes that were captured and neither "
+        "acknowledged nor in SACK blocks, after each packet; away from the sender they are fewer than it has "
+        "in flight. RTT: samples that acknowledgements give. From far, the lowest and the highest of "
+        "neighbouring packets are drawn; closer up, each packet with its number. The strip below the graph "
+        "shows what held the sender back."
     )
 
 

@@ -47,7 +47,7 @@ def plot(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            show_default="tfrc of replay, newreno of closed-loop",
+            show_default="tfrc for replay, newreno for closed-loop",
             help="Algorithms of `--kind replay`, `cwnd` and `closed-loop`, separated by commas.",
         ),
     ] = None,

@@ -228,7 +228,8 @@ def test_a_window_control_of_the_users_own_is_predicted(
 
 @pytest.mark.parametrize("value", ["1e308", "1e400", "0", "-5", "nan"])
 def test_windows_that_no_sender_has_are_unknown(value: str, tmp_path: Path) -> None:
-    lines = lzma.open(WINDOWS[1], "rt").read().splitlines()
+    with lzma.open(WINDOWS[1], "rt") as file:
+        lines = file.read().splitlines()
     of_cwnd = [place for place, line in enumerate(lines) if "cwnd_" in line]
     for place in of_cwnd[::7]:
         lines[place] = f"{lines[place].rpartition('cwnd_')[0]}cwnd_ {value}"

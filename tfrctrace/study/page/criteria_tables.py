@@ -201,8 +201,8 @@ def _evidence(results: StudyResults) -> TableView:
     )
     caption = (
         "p: two-sided, corrected. Harm (Ware et al., 2019): the part of what the flow has alone that it "
-        "loses beside the algorithm, with its interval by Fieller's method. Runs: of the algorithm, to the "
-        "first of which they lead, and of each reference."
+        "loses beside the algorithm, with its interval by Fieller's method. Runs: of the algorithm (the link "
+        "is to the first of them) and of each reference."
     )
     return TableView("evidence-table", caption, heads, rows)
 

@@ -224,8 +224,6 @@ impl RtpDirection {
         std::mem::take(&mut self.candidates).iter().map(|candidate| candidate.seen.len() as u64).sum()
     }
 
-    /// Delivery of the packets of all sources at the capture point. Jitter is that of the source
-    /// with the most packets.
     /// What its numbers show so far of losses before the capture.
     pub fn arrivals(&self) -> NumberedArrivals {
         let mut arrivals = NumberedArrivals::default();
@@ -233,6 +231,8 @@ impl RtpDirection {
         arrivals
     }
 
+    /// Delivery of the packets of all sources at the capture point. Jitter is that of the source
+    /// with the most packets.
     fn delivery(&self) -> Option<Delivery> {
         let mut delivery = Delivery::default();
         let (mut reordered, mut restarts) = (0, 0);
