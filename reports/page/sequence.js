@@ -786,7 +786,9 @@ const Sequence = (() => {
       return entry(mark, text);
     });
     const causes = [...new Set(data.causes.map(([, , number]) => number))].sort((a, b) => a - b);
-    figure.querySelector(".legend").replaceChildren(...parts, ...causes.map((number) => entry(causeMark(number), words(data.causeNames[number]))));
+    // once, as each mark listens to changes of the theme
+    data.causeEntries ||= causes.map((number) => entry(causeMark(number), words(data.causeNames[number])));
+    figure.querySelector(".legend").replaceChildren(...parts, ...data.causeEntries);
   }
 
   function causeMark(number) {

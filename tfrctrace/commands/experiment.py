@@ -111,6 +111,8 @@ def experiment(
     if folder is not None:
         return _init(folder, console)
     forms = check_formats(form or FORMATS)
+    if pages and "html" not in forms:
+        raise UsageError("`--pages` needs the page that links to them", hint="add `--format html`")
     workers = chosen_workers(executor, jobs)
     if saved is not None and (runs is not None or force or pages):
         name = "--runs" if runs is not None else "--force" if force else "--pages"

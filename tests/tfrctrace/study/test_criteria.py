@@ -123,6 +123,8 @@ def test_names_that_are_no_study_of_the_program_are_paths():
         ('rate = "10M"', 'rate = "0"', "capacity must be above 0"),
         ("buffer = 0.5", 'buffer = 0.5\nqueue = "sfq"', "`queue` cannot be `sfq`"),
         ('[{ label = "own" }, { label = "own", start = "1s" }]', "[]", "has 0 flows"),
+        ('label = "own", start = "1s"', 'label = "own", rtt = "1ms"', "no longer than that of its path"),
+        ("buffer = 0.5", "buffer = 0.5\nclears_marks = true", "without marks"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_run_is_read(study, old, new, error):

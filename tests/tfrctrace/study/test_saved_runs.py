@@ -100,3 +100,5 @@ def test_options_of_traces_are_refused(saved, perform_study_in):
     assert (done.status, "`--runs` is for runs" in done.err) == (2, True)
     done = perform_study_in(saved, "study.toml", "--from", "one/runs.json.xz", "--pages")
     assert (done.status, "`--pages` is for runs" in done.err) == (2, True)
+    done = perform_study_in(saved, "study.toml", "--format", "csv", "--pages")
+    assert (done.status, "`--pages` needs the page" in done.err) == (2, True)

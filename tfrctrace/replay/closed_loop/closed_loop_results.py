@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,10 @@ KEY: Final = (*OF_DIRECTION, "algorithm", "profile")
 def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
     """Return the results; docs/models.md explains the names."""
     usual = _by_run(loops.frame.drop_nulls("time_ns"))
-    ends = [_by_run(frame) for frame in loops.ends]
+    ends: defaultdict[tuple[Any, ...], list[pl.DataFrame]] = defaultdict(list)
+    for frame in loops.ends:
+        for key, rounds in _by_run(frame).items():
+            ends[key].append(rounds)
     return ClosedLoopReplays(
         head=ReplayHead(loop="closed", notes=loops.notes),
         flows=tuple(map(_replaced_flow, loops.flows)),
@@ -37,7 +41,7 @@ def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
             ClosedLoopRun(
                 **dict(zip(KEY, key, strict=True)),
                 **_summary(rounds),
-                **_between([rounds, *(end[key] for end in ends if key in end)]),
+                **_between([rounds, *ends[key]]),
                 series=_series(rounds),
             )
             for key, rounds in usual.items()

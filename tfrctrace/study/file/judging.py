@@ -104,11 +104,16 @@ def _place(table: Table, called: str, ports: dict[str, tuple[int, ...]]) -> Plac
                 f"{called} has more flows `{label}` than `[labels]` has ports of that label",
                 hint=f'write `{label} = ["port 5201", "port 5202"]` below `[labels]`',
             )
+    rtt_s = _seconds(table, "rtt")
+    if any(flow.rtt_s is not None and flow.rtt_s <= rtt_s for flow in flows):
+        raise UsageError(f"a flow of {called} has an `rtt` that is no longer than that of its path")
+    if table.get("clears_marks") and not table.get("ecn"):
+        raise UsageError(f"{called} has `clears_marks` without marks", hint="write `ecn = true`")
     return Place(
         name=name,
         says=text(table.get("says", name), "says"),
         rate_bps=parse_capacity_bps(text(table.get("rate"), "rate")),
-        rtt_s=_seconds(table, "rtt"),
+        rtt_s=rtt_s,
         buffer=number(table.get("buffer"), "buffer"),
         queue=cast("Queue", one_of(table.get("queue", "bfifo"), get_args(Queue), "queue")),
         ecn=flag(table.get("ecn", False), "ecn"),
