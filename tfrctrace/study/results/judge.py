@@ -85,7 +85,7 @@ def _judged(cells: Sequence[Cell], judging: Judging, criterion: Criterion, algor
         [_cell(cells, judging, criterion, quantity, name) for name in wanted]
         for quantity in criterion.quantities
     ]
-    # the first that all have; where none is, the first of those that most have tells what lacks
+    # the first that all have; else the one that most have, which tells what is lacking
     chosen = max(by_quantity, key=lambda found: sum(cell is not None and bool(cell.values) for cell in found))
     for name, cell in zip(wanted, chosen, strict=True):
         if (lacking := _lacks(cell, judging, name, criterion)) is not None:
