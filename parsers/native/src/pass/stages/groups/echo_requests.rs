@@ -17,7 +17,7 @@ use crate::wire::icmp::Echo;
 const UDP: u8 = 17;
 /// The most requests that wait for their replies; the oldest is given up as unanswered.
 const MOST: usize = 1 << 16;
-/// The most exchanges of UDP whose unanswered requests count.
+/// The most exchanges of UDP whose requests count.
 const MOST_REPLYING: usize = 1 << 14;
 
 /// Who exchanges requests and replies: protocol, and the one that asks and the other, each with its port or the
@@ -87,10 +87,7 @@ impl EchoRequests {
             let request = Request::of(network, (time_ns, packet), source);
             return self.on_request(((protocol, near, far), echo.number), request, groups);
         }
-        let exchange = (protocol, far, near);
-        if self.on_reply((exchange, echo.number), time_ns, groups) && self.replying.len() < MOST_REPLYING {
-            self.replying.insert(exchange);
-        }
+        self.on_reply(((protocol, far, near), echo.number), time_ns, groups);
     }
 
     /// Keep a request, and give up the oldest one if there are too many. Of copies the first counts.
@@ -105,10 +102,20 @@ impl EchoRequests {
         }
     }
 
-    /// Count the request that is answered; returns whether there is one.
-    fn on_reply(&mut self, key: EchoKey, time_ns: i64, groups: &mut Groups) -> bool {
-        let request = self.waiting.remove(&key);
-        request.inspect(|request| count(request, Some(time_ns), groups)).is_some()
+    /// Count the request that is answered.
+    fn on_reply(&mut self, key: EchoKey, time_ns: i64, groups: &mut Groups) {
+        let Some(request) = self.waiting.remove(&key) else { return };
+        if key.0.0 == UDP && self.replying.len() < MOST_REPLYING {
+            self.replying.insert(key.0);
+        }
+        if self.counts(key.0) {
+            count(&request, Some(time_ns), groups);
+        }
+    }
+
+    /// Whether requests of an exchange count: of UDP only with all that becomes of them.
+    fn counts(&self, exchange: Exchange) -> bool {
+        exchange.0 != UDP || self.replying.contains(&exchange)
     }
 
     /// Count the oldest request as unanswered, if it still waits for a reply that may be expected.
@@ -117,8 +124,9 @@ impl EchoRequests {
         if self.waiting.get(&key).is_none_or(|request| request.number != number) {
             return;
         }
-        let may_be_answered = key.0.0 != UDP || self.replying.contains(&key.0);
-        if let Some(request) = self.waiting.remove(&key).filter(|_| may_be_answered) {
+        if let Some(request) = self.waiting.remove(&key)
+            && self.counts(key.0)
+        {
             count(&request, None, groups);
         }
     }
@@ -146,4 +154,44 @@ fn count(request: &Request, replied_ns: Option<i64>, groups: &mut Groups) {
             None => row.counts.change(Count::EchoUnanswered, 1),
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::intervals::IntervalWidth;
+    use crate::groups::{GroupBy, Grouping};
+    use crate::packet::event::Family;
+
+    fn totals(groups: &Groups) -> (i64, i64) {
+        let rows = || (0..groups.len() as u32).filter_map(|number| groups.row(number));
+        let of = |count| rows().map(|row| row.counts.get(count)).sum();
+        (of(Count::EchoRequests), of(Count::EchoUnanswered))
+    }
+
+    #[test]
+    fn test_beyond_a_bound_no_part_of_an_exchange_counts() {
+        let mut groups =
+            Groups::new(Grouping { by: GroupBy::Link, every: IntervalWidth::Whole, max_rows: 100 });
+        let mut echoes = EchoRequests::default();
+        for one in 0..MOST_REPLYING as u128 + 7 {
+            let endpoints = Endpoints {
+                family: Family::V4,
+                protocol: UDP,
+                src: one,
+                dst: 2,
+                src_port: 862,
+                dst_port: 862,
+            };
+            let exchange = (UDP, (one, 862), (2, 862));
+            for number in [0, 1] {
+                let request = Request { time_ns: 0, endpoints, dscp: None, number: number.into(), source: 0 };
+                echoes.on_request((exchange, number), request, &mut groups);
+            }
+            echoes.on_reply((exchange, 0), 1_000, &mut groups);
+        }
+        echoes.finish(&mut groups);
+        let exchanges = MOST_REPLYING as i64;
+        assert_eq!(totals(&groups), (2 * exchanges, exchanges));
+    }
 }
