@@ -138,9 +138,10 @@ def experiment(
             )
     if pages:
         with run_progress(console, "pages") as progress:
-            written = write_run_pages(
+            written, lacking = write_run_pages(
                 plan, [run for run, _ in results.read()], place, workers=workers, progress=progress
             )
+        console.print_problems(lacking)
         results = replace(results, pages=written)
     console.print_problems(results.problems)
     with console.printing_warnings():

@@ -14,6 +14,7 @@ from tfrctrace.runs.engine import failed_record, measure_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tfrctrace.base.errors import Problem
     from tfrctrace.runs.cache import Record
     from tfrctrace.runs.engine import Progress
     from tfrctrace.runs.workers import Workers
@@ -59,8 +60,11 @@ class RunPageTask:
 
 def write_run_pages(
     study: Study, runs: Sequence[Run], folder: str, *, workers: Workers, progress: Progress | None = None
-) -> dict[str, str]:
-    """Write the report of each run below `folder`; return their paths from there by the name of the run."""
+) -> tuple[dict[str, str], list[Problem]]:
+    """Write the report of each run below `folder`.
+
+    Return their paths from there by the name of the run, and why others have none.
+    """
     from tfrctrace.reports.output import make_folder
 
     make_folder(os.path.join(folder, FOLDER))
@@ -71,6 +75,7 @@ def write_run_pages(
         for run in runs
     ]
     records = measure_runs(tasks, workers=workers, progress=progress).records
-    return {
+    written = {
         run.name: pages[run.name] for run, record in zip(runs, records, strict=True) if not record["failed"]
     }
+    return written, [problem for record in records for problem in record["problems"]]

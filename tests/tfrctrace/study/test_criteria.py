@@ -100,6 +100,9 @@ def test_names_that_are_no_study_of_the_program_are_paths():
     assert find_study("bcp133").endswith("bcp133.toml")
 
 
+FLOWS = '[{ label = "own" }, { label = "own", start = "1s" }]'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
@@ -122,8 +125,9 @@ def test_names_that_are_no_study_of_the_program_are_paths():
         ("buffer = 0.5", "buffer = nan", "`buffer` must be a number"),
         ('rate = "10M"', 'rate = "0"', "capacity must be above 0"),
         ("buffer = 0.5", 'buffer = 0.5\nqueue = "sfq"', "`queue` cannot be `sfq`"),
-        ('[{ label = "own" }, { label = "own", start = "1s" }]', "[]", "has 0 flows"),
+        (FLOWS, "[]", "has 0 flows"),
         ('label = "own", start = "1s"', 'label = "own", rtt = "1ms"', "no longer than that of its path"),
+        (FLOWS, "[" + '{ label = "own", rtt = "1s" },' * 16 + "]", "more than 15 flows"),
         ("buffer = 0.5", "buffer = 0.5\nclears_marks = true", "without marks"),
     ],
 )

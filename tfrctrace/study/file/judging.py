@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tfrctrace.study.file.names import OutputNames
 
 MOST_FLOWS: Final = 100
+MOST_FAR_FLOWS: Final = 15
+"""As many as Linux' prio has bands besides the first."""
 _PATH: Final = (
     "rate", "rtt", "buffer", "queue", "ecn", "clears_marks", "tunnel", "loss", "reordering", "duration",
 )  # fmt: skip
@@ -97,6 +99,8 @@ def _place(table: Table, called: str, ports: dict[str, tuple[int, ...]]) -> Plac
     flows = tuple(_flow(table_of(one, called), called) for one in listed(table.get("flows"), "flows"))
     if not 0 < len(flows) <= MOST_FLOWS:
         raise UsageError(f"{called} has {len(flows)} flows, not 1 to {MOST_FLOWS}")
+    if sum(flow.rtt_s is not None for flow in flows) > MOST_FAR_FLOWS:
+        raise UsageError(f"more than {MOST_FAR_FLOWS} flows of {called} have an `rtt` of their own")
     for label in {flow.label for flow in flows}:
         there = ports.get(label, ())
         if sum(flow.label == label for flow in flows) > len(there):
