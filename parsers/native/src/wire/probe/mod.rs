@@ -285,7 +285,9 @@ mod tests {
         fn test_no_payload_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             for layout in ProbeLayout::ALL {
                 let head = PayloadHead::new(&bytes);
-                (layout.read(&head), layout.echo(&head), layout.is_beside(&head));
+                layout.read(&head);
+                layout.echo(&head);
+                layout.is_beside(&head);
             }
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn echo(bytes: &[u8]) -> Option<ProbeEcho> {
 /// What an error estimate says; None if it has a multiplier of 0, with which a packet is corrupt.
 fn clock(estimate: u16) -> Option<SenderClock> {
     let (scale, multiplier) = (estimate >> 8 & 0x3f, u128::from(estimate & 0xff));
-    let error_ns = (multiplier << scale) * NS as u128 >> 32;
+    let error_ns = ((multiplier << scale) * NS as u128) >> 32;
     (multiplier > 0).then_some(match estimate & SYNCHRONISED {
         0 => SenderClock::Free,
         _ => SenderClock::Within { error_ns: u64::try_from(error_ns).unwrap_or(u64::MAX) },
@@ -54,7 +54,7 @@ fn time_ns(seconds: u32, fraction: u32, is_ptp: bool) -> Option<i64> {
     }
     // times before 1968 are of the era that begins in 2036 (RFC 4330 section 3)
     let era_s = if seconds < 1 << 31 { 1 << 32 } else { 0 };
-    Some((seconds + era_s - NTP_EPOCH_S) * NS + (fraction * NS >> 32))
+    Some((seconds + era_s - NTP_EPOCH_S) * NS + ((fraction * NS) >> 32))
 }
 
 #[cfg(test)]
