@@ -14,12 +14,12 @@ _PORTS: Final = {"tcp": "tcp", "udp": "udp", "rtp": "udp", "rtcp": "udp", "quic"
 """Protocols whose ports a filter names, by the transport of a flow."""
 
 
-def are_frames(sources: Iterable[Mapping[str, Any]], *, is_one: bool) -> bool:
-    """Return whether numbers of packets are those of Wireshark.
+def inputs_with_frames(sources: Iterable[Mapping[str, Any]], *, is_one: bool) -> frozenset[str]:
+    """Return the inputs of which packets have the numbers that Wireshark gives them.
 
-    Those of lines are not, nor those through several captures that are one trace.
+    Numbers of lines are none, nor those through several captures that are one trace.
     """
-    return not is_one and all(source["link_types"] for source in sources)
+    return frozenset(source["source"] for source in sources if source["link_types"] and not is_one)
 
 
 def frames_filter(frames: str) -> str:

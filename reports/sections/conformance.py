@@ -6,20 +6,43 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfrctrace.metrics.flow.first_losses import MOST_FRAMES
 from tfrctrace.reports.cells import count_cell
-from tfrctrace.reports.display_filters import are_frames, frames_filter
+from tfrctrace.reports.display_filters import frames_filter, inputs_with_frames
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.records import records
-from tfrctrace.reports.units import MISSING, format_duration_s
+from tfrctrace.reports.units import MISSING, format_duration_s, format_value
 
 if TYPE_CHECKING:
-    from tfrctrace.reports.drawn_traces import DrawnTrace
+    import polars as pl
+
     from tfrctrace.reports.report_content import ReportContent
 
 _MOST_ROWS: Final = 200
+_PATH: Final = "path"
+"""The end of what no end does."""
 
 _CAPTION: Final = (
     "Most frequent first. What was found and what is allowed are of the first packet; a display filter shows "
     f"up to {MOST_FRAMES}. `tfrctrace convert --what findings` lists all."
+)
+
+_OF_PATH: Final = (
+    "What the path did to the control of a flow, and what a capture shows of it: no end departed from a "
+    "rule. docs/tfrc.md explains each."
+)
+
+_FIRST: Final = Heading("First", meaning="from the start of the trace")
+_TIMES: Final = Heading("Times", meaning="number of occurrences")
+_PACKETS: Final = Heading(
+    "Packets", numeric=False, meaning="display filter of Wireshark and tshark", is_prose=True
+)
+
+_PATH_HEADINGS: Final = (
+    FLOW_HEADING,
+    Heading("Event", numeric=False),
+    Heading("Rule", numeric=False, meaning="where it is defined"),
+    _TIMES,
+    _FIRST,
+    _PACKETS,
 )
 
 _HEADINGS: Final = (
@@ -29,10 +52,10 @@ _HEADINGS: Final = (
     Heading("Level", numeric=False, meaning="how the source requires it; paper: it only describes it"),
     Heading("Rule", numeric=False, meaning="where the rule is defined"),
     Heading("Found", numeric=False),
-    Heading("Allowed", numeric=False, meaning="in the unit of what was found"),
-    Heading("Times", meaning="number of occurrences"),
-    Heading("First", meaning="from the start of the trace"),
-    Heading("Packets", numeric=False, meaning="display filter of Wireshark and tshark", is_prose=True),
+    Heading("Allowed", numeric=False),
+    _TIMES,
+    _FIRST,
+    _PACKETS,
 )
 
 
@@ -74,35 +97,55 @@ def conformance_section(content: ReportContent) -> Section:
     title = "Departures from specifications"
     if kinds.is_empty():
         return Section("conformance", title)
-    trace_of = {flow: trace for trace in content.traces for flow in trace.of(kinds.select("flow"))["flow"]}
-    anchors = {pair.lead.flow: pair.lead.anchor for pair in content.conversations}
-    in_capture = are_frames(content.results.sources, is_one=content.is_one_trace)
-    rows = tuple(
-        Row(
-            f"finding-{number}",
-            (
-                Cell(str(row.flow), sort=row.flow, anchor=anchors.get(row.flow, "")),
-                *_cells(row, trace_of.get(row.flow), in_capture=in_capture),
-            ),
+    cells = _Cells(content, kinds)
+    is_of_path = pl.col("end") == _PATH
+    ends, path = kinds.filter(~is_of_path), kinds.filter(is_of_path)
+    tables = (
+        TableView("findings", _CAPTION, _HEADINGS, cells.rows("finding", ends), sortable=True),
+        TableView("path-events", _OF_PATH, _PATH_HEADINGS, cells.rows("event", path), sortable=True),
+    )
+    return Section("conformance", title, tables=tuple(table for table in tables if table.rows))
+
+
+class _Cells:
+    """Writes what was found of flows as rows of tables."""
+
+    def __init__(self, content: ReportContent, kinds: pl.DataFrame) -> None:
+        """Look up the flows of what was found."""
+        found = kinds.select("flow").unique()
+        self._trace_of = {
+            flow: trace for trace in content.traces for flow in trace.of(kinds.select("flow"))["flow"]
+        }
+        self._anchors = {pair.lead.flow: pair.lead.anchor for pair in content.conversations}
+        self._with_frames = inputs_with_frames(content.results.sources, is_one=content.is_one_trace)
+        own = content.flows.join(found, on="flow", how="semi")
+        self._source_of = dict(own.select("flow", "source").rows())
+
+    def rows(self, key: str, kinds: pl.DataFrame) -> tuple[Row, ...]:
+        """Return a row for each kind of finding: of the path without what a rule asks of an end."""
+        return tuple(
+            Row(f"{key}-{number}", (*self._beginning(row), *_rule(row), *self._occurrences(row)))
+            for number, row in enumerate(records(kinds, _Finding), start=1)
         )
-        for number, row in enumerate(records(kinds, _Finding), start=1)
-    )
-    return Section(
-        "conformance", title, tables=(TableView("findings", _CAPTION, _HEADINGS, rows, sortable=True),)
-    )
+
+    def _beginning(self, row: _Finding) -> tuple[Cell, ...]:
+        anchor = self._anchors.get(row.flow, "")
+        return Cell(str(row.flow), sort=row.flow, anchor=anchor), Cell(row.finding.replace("_", " "))
+
+    def _occurrences(self, row: _Finding) -> tuple[Cell, ...]:
+        trace = self._trace_of.get(row.flow)
+        first_s = None if trace is None else trace.seconds([row.first_ns])[0]
+        is_filter = self._source_of.get(row.flow) in self._with_frames
+        return (
+            count_cell(row.times),
+            Cell(format_duration_s(first_s), sort=first_s),
+            Cell(frames_filter(row.packets) if is_filter else row.packets),
+        )
 
 
-def _cells(row: _Finding, trace: DrawnTrace | None, *, in_capture: bool) -> tuple[Cell, ...]:
-    first_s = None if trace is None else trace.seconds([row.first_ns])[0]
-    found = MISSING if row.value is None else f"{row.value:.4g} {row.unit or ''}".strip()
-    return (
-        Cell(row.finding.replace("_", " ")),
-        Cell(row.end),
-        Cell(row.level or MISSING),
-        Cell(row.rule),
-        Cell(found),
-        Cell(MISSING if row.limit is None else f"{row.limit:.4g}"),
-        count_cell(row.times),
-        Cell(format_duration_s(first_s), sort=first_s),
-        Cell(frames_filter(row.packets) if in_capture else row.packets),
-    )
+def _rule(row: _Finding) -> tuple[Cell, ...]:
+    if row.end == _PATH:
+        return (Cell(row.rule),)
+    unit = row.unit or ""
+    found, allowed = (format_value(value, unit) for value in (row.value, row.limit))
+    return Cell(row.end), Cell(row.level or MISSING), Cell(row.rule), Cell(found), Cell(allowed)

@@ -17,13 +17,13 @@ from tfrctrace.base.memory import trim_heap
 from tfrctrace.base.version import VERSION
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.report_data.shared_names import without_folders
-from tfrctrace.reports.display_filters import are_frames
+from tfrctrace.reports.display_filters import inputs_with_frames
 from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import polars as pl
 
@@ -332,22 +332,24 @@ def _drawn_samples(trace: Tables, flows: pl.DataFrame, samples: PassResult) -> _
 
     is_one = trace.is_joined or samples.clock is not None
     losses = samples.table("losses").frame()
+    numbered = inputs_with_frames(samples.sources, is_one=is_one)
     return _DrawnSamples(
         rtt_quantiles=sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         link_bins=_link_bins(trace, samples),
         loss_course=loss_course_of(flows, losses, is_one),
-        first_losses=first_losses(_of_shown_flows(losses, flows))
-        if are_frames(samples.sources, is_one=is_one)
-        else None,
+        first_losses=first_losses(_of_shown_flows(losses, flows, numbered)) if numbered else None,
     )
 
 
-def _of_shown_flows(losses: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of the flows that a page shows."""
+def _of_shown_flows(losses: pl.DataFrame, flows: pl.DataFrame, sources: Collection[str]) -> pl.DataFrame:
+    """Return rows of the flows of these inputs that a page shows."""
+    import polars as pl
+
     from tfrctrace.reports.conversations import largest_flows
     from tfrctrace.reports.report_content import MOST_FLOWS
 
-    shown = largest_flows(flows, MOST_FLOWS)["flow"]
+    of_sources = flows.filter(pl.col("source").cast(pl.String).is_in(list(sources)))
+    shown = of_sources.join(largest_flows(flows, MOST_FLOWS), on="flow", how="semi")["flow"]
     return losses.filter(losses["flow"].is_in(shown.implode()))
 
 

@@ -27,8 +27,8 @@ def section_of(trace: tfrctrace.Trace) -> Section:
     return conformance_section(prepare(trace.results()))
 
 
-def texts(section: Section) -> list[list[str]]:
-    return [[cell.text for cell in row.cells] for row in section.tables[0].rows]
+def texts(section: Section, table: int = 0) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in section.tables[table].rows]
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is the witness")
@@ -46,13 +46,30 @@ def test_findings_on_a_page_are_those_of_the_trace() -> None:
     for capture in (TIMERS, BETA, ROOT / "sample_traces" / "dccp-ccid3.pcap.gz"):
         trace = tfrctrace.open(capture)
         assert trace.results().table("findings").equals(trace.findings)
-        assert sum(int(row[7]) for row in texts(section_of(trace))) == trace.findings.height
+        section = section_of(trace)
+        times = [
+            row.cells[[one.label for one in table.headings].index("Times")].text
+            for table in section.tables
+            for row in table.rows
+        ]
+        assert sum(map(int, times)) == trace.findings.height
+
+
+def test_what_the_path_did_is_no_departure_of_an_end() -> None:
+    """Witness: RFC 5348 section 4.4 asks the sender to halve its rate when the timer expires."""
+    inputs = [ROOT / "sample_traces" / name for name in ("dumbbell.tr.xz", "dccp-ccid3.pcap.gz")]
+    (table,) = section_of(tfrctrace.open(inputs)).tables
+    assert table.key == "path-events"
+    ((_, event, rule, times, first, packets),) = texts(section_of(tfrctrace.open(inputs)))
+    assert (event, rule, times, first) == ("nofeedback timeout", "RFC 5348 section 4.4", "1", "31.0 s")
+    # the lines of the other input have no numbers that Wireshark knows
+    assert packets == "frame.number in {3074}"
 
 
 def test_a_page_says_what_the_source_requires_and_what_was_found() -> None:
     ((*_, level, rule, found, allowed, times, _, packets),) = texts(section_of(tfrctrace.open(BETA)))
     # the kernel's beta is 512 / 1024, its CUBIC's without change 717 / 1024
-    assert (level, rule, allowed, times) == ("SHOULD", "RFC 9438 section 4.6", "0.7", "4")
+    assert (level, rule, allowed, times) == ("SHOULD", "RFC 9438 section 4.6", "0.7 of the window", "4")
     share, unit = found.split(maxsplit=1)
     assert float(share) == pytest.approx(0.5, abs=0.02)
     assert unit == "of the window"
