@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hide_xstate import ONLY_SSE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -50,12 +52,14 @@ def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], t
     init.write_text(
         f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{modules}'\n"
         f"export FARM_PARAMETERS='{' '.join(parameters)}'\n"
+        f"export GLIBC_TUNABLES='{ONLY_SSE}'\n"
         f"exec '{sys.executable}' '{HERE / 'guest.py'}'\n"
     )
     init.chmod(0o755)
     name = f"farm-{os.getpid()}-{'-'.join(folder.parts[-3:])}"
     words = [
-        str(kernel), "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
+        sys.executable, str(HERE / "hide_xstate.py"), str(kernel),
+        "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
         "con=null", "con0=null,fd:1", "quiet", f"umid={name}", *parameters,
     ]  # fmt: skip
     with (folder / "console.txt").open("wb") as console:
