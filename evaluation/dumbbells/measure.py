@@ -219,7 +219,7 @@ def of_reference(summary: Path) -> Iterator[str]:
         algorithm = AGENTS_OF_KINDS.get(flow["kind"])
         if algorithm is None:
             continue
-        found = loops_in_place_of(trace, str(flow["src"]), flow["sport"], algorithm)
+        found = loops_in_place_of(trace, str(flow["src"]), flow["sport"], algorithm, profile="ns2")
         if found.lacking:
             yield f"{algorithm} refused"
             continue

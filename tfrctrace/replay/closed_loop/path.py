@@ -54,6 +54,10 @@ class Path:
         """Return whether what is sent at a time gets lost, all of it."""
         return self._edges_until(time_s) % 2 == 1
 
+    def up_after(self, time_s: float) -> float:
+        """Return when the outage ends that lasts at a time, in seconds; the time itself without one."""
+        return self.outages_s[self._edges_until(time_s) // 2][1] if self.is_down(time_s) else time_s
+
     def changes_after(self, time_s: float) -> float:
         """Return when the background or the path changes next, in seconds; infinite if neither does."""
         outage, is_end = divmod(self._edges_until(time_s), 2)

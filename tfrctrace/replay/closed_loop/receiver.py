@@ -5,10 +5,14 @@ Loss intervals and p are those of the core (RFC 5348 sections 5.3 to 5.5).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tfrctrace.parsers._native import ChosenSender
+
+
+MOST_INTERVALS: Final = 64
+"""Loss intervals that a receiver keeps at most (`n`)."""
 
 
 class LossHistory:
@@ -20,6 +24,8 @@ class LossHistory:
 
         self._intervals = LossIntervals(chosen)
         self._segment_bytes = chosen["segment_bytes"]
+        # ns-2's sink begins no second event in one run of losses
+        self._is_run_one_event = chosen["profile"] == "ns2"
         self._open_packets = 0.0
         self._event_s: float | None = None
 
@@ -41,6 +47,20 @@ class LossHistory:
         self._open_packets = 0.0
         self._event_s = time_s
         return True
+
+    def lost_run(self, packets: int, span_s: tuple[float, float], rtt_s: float, arriving_pps: float) -> int:
+        """Take in packets lost between two that arrived; return how many loss events begin.
+
+        Their times are interpolated (RFC 5348 section 5.2).
+        """
+        from_s, until_s = span_s
+        spacing_s = (until_s - from_s) / (packets + 1)
+        in_event = packets if self._is_run_one_event else min(packets, int(rtt_s / spacing_s) + 1)
+        events = 0
+        for before in range(0, packets, in_event)[-MOST_INTERVALS:]:
+            events += self.lost(from_s + (before + 1) * spacing_s, rtt_s, arriving_pps)
+            self.sent(min(in_event, packets - before))
+        return events
 
     @property
     def p(self) -> float:

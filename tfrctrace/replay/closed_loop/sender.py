@@ -48,7 +48,8 @@ class Sender:
     """A controller, and what is under way between it and its receiver.
 
     A round ends when the acknowledgements of what was sent at its beginning are back; before that, when a
-    loss becomes known, a round-trip time after it happened; later, if the timer must expire.
+    loss becomes known, a round-trip time after it happened; later, if the timer must expire. In an outage a
+    rate goes on until its timer expires or the first packet after the outage is reported.
     """
 
     def __init__(
@@ -71,6 +72,9 @@ class Sender:
         self._allowed: Allowed | None = None
         self._is_silent = False
         self._arrived_bytes = 0.0
+        self._unheard_packets = 0.0
+        """What a rate sent in an outage, which no report tells of yet."""
+        self._unheard_s = (begins_s, begins_s)
         self._forget_losses()
         # RFC 3390 and RFC 5348 section 4.2 begin with the same
         self._begin(begins_s, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
@@ -109,8 +113,13 @@ class Sender:
             return
         sent_bytes = self.rate * (ends_s - begins_s)
         self._sent_bytes += sent_bytes
-        self._arrived_bytes += sent_bytes
         packets_per_s = self.rate / self._segment_bytes
+        if self._has_rate and self._path.is_down(begins_s):
+            since_s = self._unheard_s[0] if self._unheard_packets else begins_s
+            self._unheard_s = (since_s, ends_s)
+            self._unheard_packets += packets_per_s * (ends_s - begins_s)
+            return
+        self._arrived_bytes += sent_bytes
         arriving_pps = packets_per_s * (1 - min(sum(one.share for one in dropped if not one.are_marks), 1.0))
         counted_s = begins_s
         for lost, rtt_s, is_mark in self._losses(begins_s, ends_s, dropped, packets_per_s):
@@ -126,6 +135,21 @@ class Sender:
             # known when the acknowledgements of those after it are back
             self._known_at_s = min(self._known_at_s, lost.at_s + rtt_s)
         self._history.sent(packets_per_s * (ends_s - counted_s))
+
+    @property
+    def _has_rate(self) -> bool:
+        return self._allowed is None or self._allowed.window_bytes is None
+
+    def _learn_of_outage(self, time_s: float) -> None:
+        """Take in what an outage lost once a packet after it is reported: before, nothing shows a gap."""
+        if self._is_silent or self._unheard_packets < 1 or self._arrived_bytes <= 0:
+            return
+        lost_packets = round(self._unheard_packets)
+        arriving_pps = self.rate / self._segment_bytes
+        self._lost_packets += lost_packets
+        self._loss_events += self._history.lost_run(lost_packets, self._unheard_s, self._rtt_s, arriving_pps)
+        self._known_at_s = time_s
+        self._unheard_packets = 0.0
 
     def _losses(
         self, begins_s: float, ends_s: float, dropped: Sequence[Dropped], packets_per_s: float
@@ -143,6 +167,7 @@ class Sender:
 
     def decide(self, time_s: float, queued_bytes: float) -> Round:
         """End the round, report it to the controller, and begin the next; return the one ended."""
+        self._learn_of_outage(time_s)
         is_known = time_s >= self._known_at_s
         lost_packets = self._lost_packets if is_known else 0
         ended = Round(
@@ -158,10 +183,12 @@ class Sender:
         )
         timer_s = self._silent_until_s(ended)
         if timer_s is not None and timer_s > time_s:
-            self._is_silent = True
+            heard_s = self._heard_s(time_s)
+            self._is_silent = timer_s <= heard_s
             # a window waits; a rate goes on
-            rate = 0.0 if self._allowed and self._allowed.window_bytes is not None else self.rate
-            self._begin(time_s, queued_bytes, rate, until_s=timer_s)
+            self._begin(
+                time_s, queued_bytes, self.rate if self._has_rate else 0.0, until_s=min(timer_s, heard_s)
+            )
         else:
             # what was sent last arrives later by as much as the queue grew
             delivering_s = ended.duration_s + self._path.rtt_s(queued_bytes) - ended.rtt_s
@@ -185,6 +212,13 @@ class Sender:
             return None
         arriving = allowed.window_bytes / self._segment_bytes - ended.lost_packets
         return allowed.timer_s if arriving < DUPLICATE_ACKS else None
+
+    def _heard_s(self, time_s: float) -> float:
+        """Return when the first packet that a rate sends after an outage is reported; infinite for others."""
+        up_s = self._path.up_after(time_s)
+        if up_s <= time_s or not self._has_rate or not self.rate:
+            return math.inf
+        return up_s + self._segment_bytes / self.rate + self._path.base_rtt_s
 
     def _decided(self, ended: Round, time_s: float, delivering_s: float, loss_events: int) -> Allowed:
         if self._is_silent:
