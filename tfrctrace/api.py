@@ -18,7 +18,7 @@ from tfrctrace.trace.passes import NS_PER_MS, OF_CONTROLS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -493,8 +493,9 @@ class Trace(Tables):
 
         if path is not None:
             plot_form(os.fspath(path))
+        left_out: tuple[str, ...] = ()
         if kind in {"replay", "closed-loop"} or (kind == "cwnd" and algorithms):
-            figures = self._replayed(kind, algorithms, flow, window)
+            figures, left_out = self._replayed(kind, algorithms, flow, window)
         elif algorithms:
             raise UsageError(
                 f"a figure of kind `{kind}` has no algorithms",
@@ -502,25 +503,27 @@ class Trace(Tables):
             )
         else:
             figures = self._of_report.figures(kind, flow, window)
-        drawing = Drawing(tuple(figures), style, width)
+        drawing = Drawing(tuple(figures), style, width, left_out)
         if path is not None:
             drawing.save(path)
         return drawing
 
     def _replayed(
         self, kind: PlotKind, algorithms: Iterable[str], flow: int | None, window: Duration | None
-    ) -> list[Figure]:
+    ) -> tuple[list[Figure], tuple[str, ...]]:
         from tfrctrace.reports.figures.kinds import check_found
-        from tfrctrace.reports.figures.replays import replay_figures
+        from tfrctrace.reports.figures.replays import not_drawn, replay_figures
 
         if window is not None:
             raise UsageError(f"a figure of kind `{kind}` with algorithms has no windows")
-        tables = {"replay": self.replay, "cwnd": self.one_step, "closed-loop": self.closed_loop}
-        steps = tables[kind](*algorithms, flows=None if flow is None else [flow])
+        replays: Mapping[str, Callable[..., OpenLoopReplay | OneStepReplay | ClosedLoops]]
+        replays = {"replay": self.replays, "cwnd": self.one_steps, "closed-loop": self.closed_loops}
+        found = replays[kind](*algorithms, flows=None if flow is None else [flow])
         starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
-        figures = list(replay_figures(kind, steps, min(starts_ns, default=0)))
-        check_found(figures, kind)
-        return figures
+        figures = list(replay_figures(kind, found.frame, min(starts_ns, default=0)))
+        left_out = not_drawn(found.lacking)
+        check_found(figures, kind, left_out)
+        return figures, left_out
 
     def save_results(self, folder: StrPath, *, title: str | None = None, csv: bool = False) -> Path:
         """Write the results into a directory (JSON and Parquet), and return its path.

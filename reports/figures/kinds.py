@@ -76,9 +76,7 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "replay": _Kind(
         "replay-", "reports of a TFRC receiver, or a TCP flow of 20 data packets with RTT samples"
     ),
-    "closed-loop": _Kind(
-        "closed-loop-", "a flow whose bottleneck shows: `tfrctrace replay --loop closed` says what is unknown"
-    ),
+    "closed-loop": _Kind("closed-loop-", "a flow whose bottleneck shows"),
 }
 
 WINDOWED: Final = frozenset({"throughput", "rtt", "fairness", "delay", "pdr"})
@@ -106,7 +104,8 @@ def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
     ]
 
 
-def check_found(found: Sequence[Figure], kind: PlotKind) -> None:
-    """Raise `UsageError` with what is missing if there is no figure of `kind`."""
+def check_found(found: Sequence[Figure], kind: PlotKind, reasons: Sequence[str] = ()) -> None:
+    """Raise `UsageError` with what is missing, and why of each flow, if there is no figure of `kind`."""
     if not found:
-        raise UsageError(f"there is nothing to draw of kind `{kind}`", hint=f"it needs {KINDS[kind].needs}")
+        what = "; ".join((f"there is nothing to draw of kind `{kind}`", *reasons))
+        raise UsageError(what, hint=f"it needs {KINDS[kind].needs}")

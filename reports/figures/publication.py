@@ -91,6 +91,8 @@ class Drawing:
     """All figures of the kind, of the first trace and the largest flow first."""
     style: PaperStyle = "ieee"
     width: Width = "single"
+    left_out: tuple[str, ...] = ()
+    """Which flows have no figure, a line for each reason."""
 
     def __repr__(self) -> str:
         return f"<Drawing of {self.figures[0].title}>"

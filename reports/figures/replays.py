@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,10 +11,11 @@ from tfrctrace.reports.figures.thinning import thinned
 from tfrctrace.reports.units import enumerated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
+    from tfrctrace.metrics.results.replay import NotReplayable
     from tfrctrace.reports.elements import Unit
     from tfrctrace.reports.figures.kinds import PlotKind
 
@@ -98,6 +100,20 @@ def replay_figures(kind: PlotKind, steps: pl.DataFrame, zero_ns: int) -> Iterato
             curves=tuple(curves),
             lasted_s=max((curve.x[-1] for curve in curves if curve.x), default=0.0),
         )
+
+
+def not_drawn(lacking: Iterable[NotReplayable]) -> tuple[str, ...]:
+    """Return a line for each kind of reason why flows have no figure: of the first, and how many more."""
+    alike: defaultdict[str, list[NotReplayable]] = defaultdict(list)
+    for one in lacking:
+        alike[one.hint].append(one)
+    return tuple(map(_reason, alike.values()))
+
+
+def _reason(lacking: Sequence[NotReplayable]) -> str:
+    first, *others = lacking
+    more = f"; {len(others):,} more likewise" if others else ""
+    return f"flow {first.flow} {first.direction} cannot be replayed: {first.what} ({first.hint}){more}"
 
 
 def _curve(label: str, style: int, times_s: pl.Series, values: pl.Series, form: Form) -> Curve:

@@ -82,6 +82,8 @@ def plot(
         )
         drawn, *others = drawing.figures
     console.note(f"figure written to `{output}`: {drawn.title}")
+    for line in drawing.left_out:
+        console.note(line)
     if others and form != "html":
         titles = "; ".join(figure.title for figure in others)
         console.note(f"other figures of this kind: {titles} (choose with `--flow`, or give a single trace)")

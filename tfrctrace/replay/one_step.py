@@ -94,6 +94,11 @@ class OneStepReplay:
     """With the columns of `tfrctrace.parsers.schema.TABLES["one_step"]`."""
     results: OneSteps
 
+    @property
+    def lacking(self) -> tuple[NotReplayable, ...]:
+        """Flows whose window does not show."""
+        return self.results.lacking
+
 
 def one_steps(
     trace: Tables, algorithms: Sequence[Algorithm], *, flows: Collection[int] | None, least_packets: int

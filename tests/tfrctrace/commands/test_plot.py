@@ -24,6 +24,7 @@ SAMPLES = Path(__file__).parents[3] / "sample_traces"
 NS2 = Path(__file__).parents[2] / "data/ns2"
 RADIO = Path(__file__).parents[2] / "data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
 TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
+MIXED = SAMPLES / "mixed.pcap.zst"
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
 CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "causes", "losses", "fairness", "burstiness")
@@ -97,6 +98,27 @@ def test_closed_loops_are_drawn(run, tmp_path):
     nothing = run("plot", RADIO, "-k", "closed-loop", "-o", tmp_path / "b.svg")
     assert nothing.status == 2
     assert "a flow whose bottleneck shows" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key", "option"),
+    [
+        (("-k", "closed-loop", "-a", "cubic"), (2, "fwd"), ("--loop", "closed")),
+        (("-k", "cwnd", "-a", "cubic"), (14, "rev"), ()),
+    ],
+)
+def test_a_flow_that_an_algorithm_has_no_line_of_has_the_reason_that_replay_gives(
+    arguments, key, option, run, tmp_path
+):
+    (flow, direction) = key
+    replayed = json.loads(run("replay", MIXED, "--algorithm", "cubic", *option, "--format", "json").out)
+    (lacking,) = [one for one in replayed["lacking"] if (one["flow"], one["direction"]) == (flow, direction)]
+    some = run("plot", MIXED, *arguments, "-o", tmp_path / "a.svg")
+    reason = f"flow {flow} {direction} cannot be replayed: {lacking['what']} ({lacking['hint']})"
+    assert (some.status, reason in some.err) == (0, True)
+    none = run("plot", MIXED, *arguments, "--flow", flow, "-o", tmp_path / "b.svg")
+    assert none.status == 2
+    assert f"nothing to draw of kind `{arguments[1]}`; {reason}" in none.err
 
 
 def test_causes_are_drawn_between_their_names(tmp_path):
