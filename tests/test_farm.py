@@ -7,7 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -288,3 +290,41 @@ def test_another_congestion_control_is_predicted_from_the_run_with_one(tmp_path)
     # both logs are of the kernel that ran BBR
     assert predicted[1].rate == pytest.approx(1, abs=0.1)
     assert predicted[0].rate < predicted[1].rate
+
+
+def test_swaps_are_told_by_path_with_what_is_answered_and_why_others_are_not(tmp_path):
+    from judge_swaps import Refusal, Sent, Swap, summary, table
+    from scenario import Sender, draw
+
+    def sent(controller, rtt_s, beside=()):
+        scenario = replace(
+            draw(1, 0),
+            rate_bps=10e6,
+            delays_s=(rtt_s, 0.0, 0.0, 0.0),
+            queue="bfifo",
+            buffer_bytes=50_000,
+            sender=Sender(controller, 0.0, 1, 2),
+            competitors=tuple(Sender(name, 0.0, 3, 4) for name in beside),
+        )
+        return Sent(tmp_path, scenario, scenario.sender, 4e6, 50.0)
+
+    def swap(seen, told, rate_bps, rtt_p95_ms):
+        ends = ("received_low_bps", "received_high_bps", "rtt_p95_low_ms", "rtt_p95_high_ms")
+        predicted = {"received_mean_bps": rate_bps, "rtt_p95_ms": rtt_p95_ms}
+        return Swap(seen, told, SimpleNamespace(**predicted, **dict.fromkeys(ends)))
+
+    judged = [
+        swap(sent("bbr", 0.0392), sent("cubic", 0.0392), 3.6e6, 40.0),
+        swap(sent("reno", 0.0408), sent("cubic", 0.0408), 4.4e6, 50.0),
+        swap(sent("vegas", 0.0408), sent("cubic", 0.0408), 6e6, 100.0),
+        Refusal(sent("vegas", 0.0408), sent("cubic", 0.0408), "the buffer is not known: nothing was lost"),
+        Refusal(sent("reno", 0.04, ["cubic"]), sent("bbr", 0.04, ["cubic"]), "the buffer is not known: so"),
+    ]
+    path = "10 Mbit/s, 40 ms, bfifo of 1 paths"
+    assert table(judged)[2:] == [
+        f"| {path}, alone | cubic | 4 | 3 | 10% | 1.50 from vegas | 20% | 2.00 from vegas |",
+        f"| {path}, beside cubic | bbr | 1 | 0 |  |  |  |  |",
+    ]
+    first, *_, last = summary("all", judged)
+    assert first == "all: 5 swaps, 3 answered"
+    assert last == "  2 without an answer: the buffer is not known"

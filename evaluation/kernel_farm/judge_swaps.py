@@ -5,8 +5,8 @@
 Two runs of one path that differ in the congestion control of one sender, such as those of
 `evaluation/bcp133/run.py`, make two swaps: B is predicted from the capture at the sender of A, where flows
 beside it react. The truth is of B: what its kernel says was acknowledged, and `tcpi_rtt` every 20 ms; of a
-competitor, which has no log, what the capture at its sender shows. The table has the model over it, the worst
-rate first.
+competitor, which has no log, what the capture at its sender shows. The table has how far the model is off on
+each path, the worst rate first, and how many swaps it answers; below it is why it does not answer others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import TYPE_CHECKING, Final
 
 import tfrctrace
@@ -56,6 +56,7 @@ class Refusal:
     """Why nothing is predicted from a run."""
 
     seen: Sent
+    told: Sent
     reason: str
 
 
@@ -145,7 +146,7 @@ def swap(seen: Sent, told: Sent) -> Swap | Refusal:
     if runs:
         return Swap(seen, told, runs[0])
     [reason] = [one.what for one in found.lacking if one.src_port == seen.sender.port]
-    return Refusal(seen, reason)
+    return Refusal(seen, told, reason)
 
 
 def by_path(folders: Sequence[Path]) -> list[list[tuple[Path, Scenario]]]:
@@ -160,17 +161,47 @@ def by_path(folders: Sequence[Path]) -> list[list[tuple[Path, Scenario]]]:
     return list(paths.values())
 
 
+def path_words(seen: Sent) -> str:
+    """Return the path of a run, alike for seeds that vary its round-trip time a little."""
+    scenario = seen.scenario
+    rtt_s = float(f"{scenario.base_rtt_s:.1g}")
+    paths = 8 * scenario.buffer_bytes / (scenario.rate_bps * rtt_s)
+    beside = [one.controller for one in senders(scenario) if one != seen.sender]
+    return (
+        f"{scenario.rate_bps / 1e6:g} Mbit/s, {1e3 * rtt_s:g} ms, {scenario.queue} of {paths:.2g} paths, "
+        + (f"beside {', '.join(beside)}" if beside else "alone")
+    )
+
+
 def table(judged: Sequence[Swap | Refusal]) -> list[str]:
-    """Return lines with an answered swap each, the worst received rate first."""
+    """Return lines of swaps to one congestion control on one path, the worst received rate first."""
+    groups: dict[tuple[str, str], list[Swap | Refusal]] = defaultdict(list)
+    for one in judged:
+        groups[path_words(one.seen), one.told.sender.controller].append(one)
     lines = [
-        "| path | from | to | received: model / kernel | p95 RTT: model / kernel |",
-        "|---|---|---|--:|--:|",
+        "| path | predicted | swaps | answered | rate: off in the median | worst | "
+        "p95 RTT: off in the median | worst |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for one in sorted(_answered(judged), key=lambda one: -abs(one.rate - 1)):
-        names = f"{one.seen.sender.controller} | {one.told.sender.controller}"
-        path = "/".join(one.seen.folder.parts[-2:])
-        lines.append(f"| {path} | {names} | {one.rate:.2f} | {one.delay:.2f} |")
+    for (path, predicted), swaps in sorted(groups.items(), key=lambda group: -_worst(group[1])):
+        cells = " | ".join(f"{_off(swaps, name)} | {_extreme(swaps, name)}" for name in ("rate", "delay"))
+        lines.append(f"| {path} | {predicted} | {len(swaps)} | {len(_answered(swaps))} | {cells} |")
     return lines
+
+
+def _worst(judged: Sequence[Swap | Refusal]) -> float:
+    return max((abs(one.rate - 1) for one in _answered(judged)), default=0.0)
+
+
+def _off(judged: Sequence[Swap | Refusal], name: str) -> str:
+    off = [abs(getattr(one, name) - 1) for one in _answered(judged)]
+    return f"{median(off):.0%}" if off else ""
+
+
+def _extreme(judged: Sequence[Swap | Refusal], name: str) -> str:
+    """Return the worst ratio of the model to the kernel, and what it is predicted from."""
+    worst = max(_answered(judged), key=lambda one: abs(getattr(one, name) - 1), default=None)
+    return "" if worst is None else f"{getattr(worst, name):.2f} from {worst.seen.sender.controller}"
 
 
 def summary(title: str, judged: Sequence[Swap | Refusal]) -> list[str]:
