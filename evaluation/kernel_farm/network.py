@@ -84,7 +84,7 @@ def change_path(scenario: Scenario, addresses: dict[str, str]) -> None:
 
 def lose(scenario: Scenario, share: float) -> None:
     """Lose so many of the packets that have passed the bottleneck from now on."""
-    _delay("t", "t-b", scenario.delays_s[1], *_lost(share), verb="change")
+    _delay_to_receivers(scenario, scenario.delays_s[1], *_lost(share), verb="change")
 
 
 def statistics() -> dict[str, str]:
@@ -137,6 +137,8 @@ def _shape(scenario: Scenario) -> None:
     more = _lost(scenario.loss) if scenario.loss else []
     if scenario.reordering:
         more += ["reorder", f"{100 - scenario.reordering * 100:.4f}%", "25%"]
+    if scenario.far_ports:
+        _bands(scenario)
     _delay_to_receivers(scenario, behind_s, *more)
     if scenario.clears_marks:
         clear = ("pedit", "ex", "munge", "ip", "dsfield", "set", 0, "retain", "0x3")
@@ -162,19 +164,23 @@ def _lost(share: float) -> list[object]:
     return ["loss", "random", f"{share * 100:.5f}%"]
 
 
-def _delay_to_receivers(scenario: Scenario, seconds: float, *more: object) -> None:
-    """Delay what leaves `t` for `b`, and what goes to some ports for longer."""
-    if not scenario.far_ports:
-        _delay("t", "t-b", seconds, *more)
-        return
+def _bands(scenario: Scenario) -> None:
+    """Give what `t` sends to ports that are farther away bands of their own."""
     on = ("dev", "t-b")
     # everything that no filter takes goes to the first band
     inside("t", "tc", "qdisc", "add", *on, "root", "handle", "1:", "prio", "bands", 16, "priomap", *[0] * 16)
-    _delay("t", "t-b", seconds, *more, at="1:1")
-    for band, (port, more_s) in enumerate(scenario.far_ports, start=2):
-        _delay("t", "t-b", seconds + more_s, *more, at=f"1:{band:x}")
+    for band, (port, _) in enumerate(scenario.far_ports, start=2):
         inside("t", "tc", "filter", "add", *on, "parent", "1:", "protocol", "ip", "u32",
                "match", "ip", "dport", port, "0xffff", "flowid", f"1:{band:x}")  # fmt: skip
+
+
+def _delay_to_receivers(scenario: Scenario, seconds: float, *more: object, verb: str = "add") -> None:
+    """Delay what leaves `t` for `b`, and what goes to some ports for longer."""
+    if not scenario.far_ports:
+        _delay("t", "t-b", seconds, *more, verb=verb)
+        return
+    for band, more_s in enumerate((0.0, *(more_s for _, more_s in scenario.far_ports)), start=1):
+        _delay("t", "t-b", seconds + more_s, *more, verb=verb, at=f"1:{band:x}")
 
 
 def _delay(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -291,6 +295,64 @@ def test_tc_commands_make_each_place():
         far = [flow.rtt_s for flow in place.flows if flow.rtt_s is not None]
         for rtt_s in far:
             assert any(f" delay {(rtt_s - place.rtt_s / 2) * 1e3:g}ms" in command for command in commands)
+
+
+def queues_after_each(commands):
+    """Return what `tc` shows of OUT after each command, in a network namespace that is gone afterwards."""
+    links = [f"ip link add {name} type veth peer name {name.lower()}" for name in ("IN", "OUT", "BACK")]
+    shown = "echo; tc -j qdisc show dev OUT"
+    steps = [f"{re.sub('^at [0-9.]+ s: ', '', command)} >/dev/null; {shown}" for command in commands]
+    try:
+        done = subprocess.run(
+            ["unshare", "--net", "sh", "-ec", "; ".join([*links, *steps])],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError as missing:
+        pytest.skip(f"{missing.filename} is not there")
+    lacks = ("Operation not permitted", "qdisc kind is unknown", "Unknown device type", "not found")
+    if any(reason in done.stderr for reason in lacks):
+        pytest.skip(f"this machine cannot: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines() if line]
+
+
+def delays_and_losses(queues):
+    return [
+        (
+            queue["options"].get("delay", {}).get("delay", 0),
+            queue["options"].get("loss-random", {}).get("loss", 0),
+        )
+        for queue in queues
+        if queue["kind"] == "netem"
+    ]
+
+
+@pytest.mark.parametrize("place", INSTALLED.judging.places, ids=lambda place: place.name)
+def test_the_kernel_takes_the_commands_of_each_place(place):
+    commands = tc_commands(place, INSTALLED.judging.ports)
+    *_, last = queues_after_each([one for one in commands if not one.startswith("ip link add TUNNEL")])
+    # with reordering that of late packets only
+    nearest_s, _ = min(delays_and_losses(last))
+    assert nearest_s == pytest.approx((place.change or (0, place.rtt_s))[1] - place.rtt_s / 2)
+
+
+def test_losses_changes_and_outages_are_of_all_receivers_also_of_those_farther_away():
+    places = {place.name: place for place in INSTALLED.judging.places}
+    place = replace(places["own-far"], loss=0.01, change=(2.0, 0.08), outage=(6.0, 1.0))
+    commands = tc_commands(place, INSTALLED.judging.ports)
+    assert [one.partition(" s: ")[0] for one in commands if one.startswith("at")] == [
+        *("at 2", "at 2"),
+        *("at 6", "at 6"),
+        *("at 7", "at 7"),
+    ]
+    *_, begun, _, changed, _, down, _, up = map(delays_and_losses, queues_after_each(commands))
+    assert sorted(begun) == [(0.02, 0.01), (0.14, 0.01)]
+    assert sorted(changed) == [(0.06, 0.01), (0.18, 0.01)]
+    # nothing passes, and the delay stays
+    assert sorted(down) == [(0.06, 1), (0.18, 1)]
+    assert sorted(up) == sorted(changed)
 
 
 def test_a_folder_of_runs_must_be_named(run_in, tmp_path):

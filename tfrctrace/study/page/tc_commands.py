@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import math
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +19,15 @@ def tc_commands(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
     queue = f"{place.queue} limit {place.buffer_bytes if place.queue == 'bfifo' else packets}"
     if place.queue == "red":
         queue = f"red limit {place.buffer_bytes} avpkt 1000 bandwidth {rate} probability 0.1"
+    if place.ecn or place.queue == "fq_codel":  # which marks unless told not to
+        queue += " ecn" if place.ecn else " noecn"
     # netem lets packets that are not late pass without its delay
     back_ms = place.rtt_s * (1000 if place.reordering else 500)
     found = [
         "tc qdisc add dev IN root handle 1: htb default 1",
         f"tc class add dev IN parent 1: classid 1:1 htb rate {rate}",
-        f"tc qdisc add dev IN parent 1:1 {queue}{' ecn' if place.ecn else ''}",
+        f"tc qdisc add dev IN parent 1:1 {queue}",
+        *_bands(place, ports),
         *_towards_receivers(place, ports),
         f"tc qdisc add dev BACK root {_NETEM} {back_ms:g}ms",
     ]
@@ -35,44 +39,70 @@ def tc_commands(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
         found.append(f"tc filter add dev OUT egress protocol ip matchall action {clear}")
     if place.tunnel:
         found.append("ip link add TUNNEL type ipip local ROUTER remote NEXT, and the same back")
-    return [*found, *_changes(place)]
+    return [*found, *_changes(place, ports)]
 
 
 def _kbit(rate_bps: float) -> str:
     return f"{rate_bps / 1e3:g}kbit"
 
 
-def _towards_receivers(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the commands of the delay and what happens there; some receivers may be farther away."""
-    near = f"{_NETEM} {place.rtt_s * 500:g}ms"
-    near += f" loss random {place.loss:.3%}" if place.loss else ""
-    near += f" reorder {1 - place.reordering:.3%} 25%" if place.reordering else ""
+def _bands(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return the commands that give receivers which are farther away bands of their own."""
     far = place.far_ports(ports)
     if not far:
-        return [f"tc qdisc add dev OUT root {near}"]
+        return []
     # what no filter takes goes to the first band
-    found = ["tc qdisc add dev OUT root handle 1: prio bands 16 priomap" + " 0" * 16]
-    found.append(f"tc qdisc add dev OUT parent 1:1 {near}")
-    for number, (port, more_s) in enumerate(far, start=2):
-        delay_ms = (place.rtt_s / 2 + more_s) * 1e3
-        match = f"match ip dport {port} 0xffff flowid 1:{number:x}"
-        found.append(f"tc qdisc add dev OUT parent 1:{number:x} {_NETEM} {delay_ms:g}ms")
-        found.append(f"tc filter add dev OUT parent 1: protocol ip u32 {match}")
-    return found
+    return [
+        "tc qdisc add dev OUT root handle 1: prio bands 16 priomap" + " 0" * 16,
+        *(
+            f"tc filter add dev OUT parent 1: protocol ip u32 match ip dport {port} 0xffff flowid 1:{band:x}"
+            for band, (port, _) in enumerate(far, start=2)
+        ),
+    ]
 
 
-def _changes(place: Place) -> list[str]:
+def _towards_receivers(
+    place: Place,
+    ports: Mapping[str, Sequence[int]],
+    verb: Literal["add", "change"] = "add",
+    *,
+    rtt_s: float | None = None,
+    loss: float | None = None,
+) -> list[str]:
+    """Return the commands of the delay to all receivers, and of what happens there.
+
+    A change names all parameters: netem takes those that are left out for its defaults.
+    """
+    loss = place.loss if loss is None else loss
+    more = f" loss random {100 * loss:g}%" if loss else ""
+    more += f" reorder {100 * (1 - place.reordering):g}% 25%" if place.reordering else ""
+    way_s = max((place.rtt_s if rtt_s is None else rtt_s) - place.rtt_s / 2, 0.0)
+    far = place.far_ports(ports)
+    bands = enumerate((0.0, *(more_s for _, more_s in far)), start=1)
+    return [
+        f"tc qdisc {verb} dev OUT {f'parent 1:{band:x}' if far else 'root'} {_NETEM} "
+        f"{(way_s + more_s) * 1e3:g}ms{more}"
+        for band, more_s in bands
+    ]
+
+
+def _changes(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
     """Return the commands of what happens under way."""
     found = [
         f"at {at_s:g} s: tc class change dev IN parent 1: classid 1:1 htb rate {_kbit(rate_bps)}"
         for at_s, rate_bps in place.rates
     ]
+    changed_s, rtt_s = place.change or (math.inf, place.rtt_s)
     if place.change is not None:
-        at_s, rtt_s = place.change
-        delay_ms = max((rtt_s - place.rtt_s / 2) * 1e3, 0)
-        found.append(f"at {at_s:g} s: tc qdisc change dev OUT root {_NETEM} {delay_ms:g}ms")
+        found += _at(changed_s, _towards_receivers(place, ports, "change", rtt_s=rtt_s))
     if place.outage is not None:
-        at_s, lasts_s = place.outage
-        lose = "tc qdisc change dev OUT root netem loss 100%"
-        found.append(f"at {at_s:g} s: {lose}; {lasts_s:g} s later: back")
+        begins_s, lasts_s = place.outage
+        for at_s, loss in ((begins_s, 1.0), (begins_s + lasts_s, place.loss)):
+            is_changed = at_s >= changed_s
+            own_s = rtt_s if is_changed else place.rtt_s
+            found += _at(at_s, _towards_receivers(place, ports, "change", rtt_s=own_s, loss=loss))
     return found
+
+
+def _at(time_s: float, commands: Sequence[str]) -> list[str]:
+    return [f"at {time_s:g} s: {command}" for command in commands]
