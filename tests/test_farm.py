@@ -292,6 +292,17 @@ def test_another_congestion_control_is_predicted_from_the_run_with_one(tmp_path)
     assert predicted[0].rate < predicted[1].rate
 
 
+def test_windows_of_nv_are_predicted_as_the_kernel_had_them():
+    from judge_models import decisions
+
+    runs = FARM.parents[1] / "tests" / "data" / "congestion_controls"
+    judged = list(decisions(runs / "77-0008-bottleneck-nv"))
+    assert len(judged) > 200
+    assert sum(one.is_right for one in judged) > 0.95 * len(judged)
+    # it shrinks, too
+    assert sum(one.predicted < one.kernel[1] and one.event != "loss" for one in judged) > 0
+
+
 def test_swaps_are_told_by_path_with_what_is_answered_and_why_others_are_not(tmp_path):
     from judge_swaps import Refusal, Sent, Swap, summary, table
     from scenario import Sender, draw

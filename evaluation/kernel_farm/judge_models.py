@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 ALGORITHMS: Final = {
     "reno": "sack",
     **{name: name for name in ("cubic", "dctcp", "vegas", "westwood", "veno", "illinois", "htcp", "yeah")},
-    **{name: name for name in ("lp", "hybla", "bic", "scalable", "highspeed")},
+    **{name: name for name in ("lp", "hybla", "bic", "scalable", "highspeed", "nv")},
 }
-"""The algorithm of each controller that has a window; BBR, CDG and NV have none that could be predicted."""
+"""The algorithm of each controller that has a window; BBR and CDG have none that could be predicted."""
 
 
 @dataclass(frozen=True, slots=True)

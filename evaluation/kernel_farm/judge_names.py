@@ -53,7 +53,7 @@ class Named:
         return self.controller in self.names or (self.names == (OTHER,) and self.controller in UNKNOWN)
 
 
-UNKNOWN: Final = frozenset({"bbr", "cdg", "nv"})
+UNKNOWN: Final = frozenset({"bbr", "cdg"})
 """Controllers that are not among the candidates, or, as BBR in less than 10 s, may not show their sign."""
 
 

@@ -59,6 +59,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "hybla": "tfrctrace.replay.tcp.hybla:Hybla",
     "illinois": "tfrctrace.replay.tcp.illinois:Illinois",
     "lp": "tfrctrace.replay.tcp.low_priority:LowPriority",
+    "nv": "tfrctrace.replay.tcp.nv:Nv",
     "scalable": "tfrctrace.replay.tcp.scalable:Scalable",
     "yeah": "tfrctrace.replay.tcp.yeah:Yeah",
     "bbr": "tfrctrace.replay.tcp.bbr:Bbr",

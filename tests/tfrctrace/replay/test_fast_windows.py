@@ -21,6 +21,7 @@ from tfrctrace.replay.tcp.htcp import Htcp
 from tfrctrace.replay.tcp.hybla import Hybla
 from tfrctrace.replay.tcp.illinois import Illinois
 from tfrctrace.replay.tcp.low_priority import LowPriority
+from tfrctrace.replay.tcp.nv import Nv
 from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
 from tfrctrace.replay.tcp.veno import Veno
@@ -65,6 +66,7 @@ def grown(control: WindowControl, rounds: int = 1) -> float:
         *((LowPriority, before, left) for before, left in [(88, 44), (54, 27), (31, 15)]),
         *((Htcp, before, left) for before, left in [(19, 9), (21, 10), (12, 6)]),
         *((Cubic, before, left) for before, left in [(30, 21), (113, 79), (105, 73)]),
+        *((Nv, before, left) for before, left in [(20, 15), (25, 19), (30, 23), (50, 39), (12, 9)]),
     ],
 )
 def test_linux_leaves_the_same_after_a_loss(kind: type[WindowControl], before: float, left: float) -> None:
@@ -240,3 +242,50 @@ def test_losses_in_a_row_lower_the_window_of_the_last_loss_each_time() -> None:
         predicted += [one.predicted for one in predictions(copy.copy(control), [cut, rounds])]
     assert predicted[0] == pytest.approx(63, abs=1)
     assert predicted[1] > 80
+
+
+def nv_after(*rtts_s: float, cwnd: float = 100.0) -> Nv:
+    """Return NV after rounds of 100 segments, each with an acknowledgement, over a path of 0.1 s."""
+    control = Nv(START)
+    control.cwnd = control.ssthresh = cwnd
+    for number, rtt_s in enumerate(rtts_s):
+        control.measure(Report(time_s=number / 10, interval_s=rtt_s, rtt_s=rtt_s, p=0.0, x_recv=0.0))
+        control.avoid_congestion(1.0)
+    return control
+
+
+def test_nv_takes_three_tenths_of_what_waits_beyond_ten_segments_and_grows_no_more() -> None:
+    # nv_pad is 10, nv_cong_dec_mult 38/128: 100 segments in 150 ms are 66 in 100 ms, and of 101 (one is of
+    # this round) 25 wait beyond 76
+    control = nv_after(0.1)
+    control._begin_decision()
+    control.cwnd = 100.0
+    for _ in range(2):  # nv_rtt_min_cnt
+        control.measure(Report(time_s=1.0, interval_s=0.15, rtt_s=0.15, p=0.0, x_recv=0.0))
+        control.cwnd = 100.0
+        control.avoid_congestion(1.0)
+    assert control.cwnd == 101 - 7
+    assert grown(control) == 0
+
+
+def test_nv_grows_as_reno_until_eight_segments_wait() -> None:
+    control = nv_after(0.1, 0.1, 0.1)
+    assert control.cwnd == pytest.approx(103)
+    # 100 segments in 109 ms are 91 in 100 ms: within 2 (nv_pad_buffer) of 101
+    stays = nv_after(0.1)
+    stays.cwnd = 100.0
+    stays._begin_decision()
+    stays._may_grow = False
+    stays.measure(Report(time_s=1.0, interval_s=0.109, rtt_s=0.109, p=0.0, x_recv=0.0))
+    assert grown(stays) == 0
+
+
+def test_nv_grows_only_after_a_round_below_once_it_has_lost() -> None:
+    control = nv_after(0.1, 0.1)
+    control.cwnd = control.after_loss()
+    report = Report(time_s=1.0, interval_s=0.1, rtt_s=0.12, p=0.0, x_recv=0.0)
+    control.measure(report)
+    assert grown(control) == 0
+    # it measures the round-trip time anew: 120 ms are no queue any more
+    control.measure(report)
+    assert grown(control) == 1

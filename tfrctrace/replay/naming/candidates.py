@@ -15,6 +15,7 @@ from tfrctrace.replay.tcp.htcp import Htcp
 from tfrctrace.replay.tcp.hybla import Hybla
 from tfrctrace.replay.tcp.illinois import Illinois
 from tfrctrace.replay.tcp.low_priority import LowPriority
+from tfrctrace.replay.tcp.nv import Nv
 from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.scalable import Scalable
 from tfrctrace.replay.tcp.vegas import Vegas
@@ -72,6 +73,7 @@ CANDIDATES: Final = (
     Candidate("vegas", Vegas, {"samples": 3, "forgets_base_rtt": 1}),
     Candidate("westwood", Westwood, {"late": 1}),
     Candidate("veno", Veno, by_acks={"uncounted": 1.5}),
+    Candidate("nv", Nv, by_acks={"segments_per_ack": 1}),
     Candidate("illinois", Illinois),
     Candidate("htcp", Htcp, by_acks={"uncounted": 1.5}),
     Candidate("yeah", Yeah),
