@@ -15,6 +15,7 @@ from tfrctrace.reports.inputs import inputs_of
 from tfrctrace.reports.report_content import prepare
 from tfrctrace.reports.sections.burstiness import burstiness_section
 from tfrctrace.reports.sections.caveats import caveats
+from tfrctrace.reports.sections.closed_loop import closed_loop_section
 from tfrctrace.reports.sections.conformance import conformance_section
 from tfrctrace.reports.sections.definitions import definitions_section
 from tfrctrace.reports.sections.delivery import delivery_section
@@ -187,6 +188,7 @@ SECTIONS: Final[tuple[Callable[[ReportContent], Section], ...]] = (
     rtp_section,
     tfrc_section,
     replay_section,
+    closed_loop_section,
     conformance_section,
     fairness_section,
     burstiness_section,

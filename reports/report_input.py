@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.link import LinkTables
+    from tfrctrace.metrics.results.closed_loop import ClosedLoopReplays
     from tfrctrace.metrics.results.metrics import TraceMetrics
     from tfrctrace.parsers._native import Clock
 
@@ -51,6 +52,8 @@ class ReportInput:
     clock: Clock | None = None
     link: LinkTables | None = None
     """All flows together and their hosts over time; None if the inputs have no time in common."""
+    closed_loops: ClosedLoopReplays | None = None
+    """What algorithms would have done in place of flows, if that was asked for; it is not saved."""
     made_with: str = ""
     """Version and command of the program, for the footer; without paths."""
     window_ns: int | None = None

@@ -83,7 +83,8 @@ def _share(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _between(low: str, high: str) -> str:
+def between(low: str, high: str) -> str:
+    """Return an interval of formatted values."""
     return MISSING if low == MISSING else f"{low} to {high}"
 
 
@@ -91,12 +92,12 @@ def _cells(run: ClosedLoopRun) -> tuple[str, ...]:
     return (
         algorithm_name(run),
         format_rate_bps(run.received_mean_bps),
-        _between(format_rate_bps(run.received_low_bps), format_rate_bps(run.received_high_bps)),
+        between(format_rate_bps(run.received_low_bps), format_rate_bps(run.received_high_bps)),
         format_rate_bps(run.sent_mean_bps),
         counted(run.losses, "packet"),
         f"{run.p_end:.4g}",
         format_ms(run.rtt_mean_ms),
         format_ms(run.rtt_p95_ms),
-        _between(format_ms(run.rtt_p95_low_ms), format_ms(run.rtt_p95_high_ms)),
+        between(format_ms(run.rtt_p95_low_ms), format_ms(run.rtt_p95_high_ms)),
         modes_words(run.time_in_mode),
     )

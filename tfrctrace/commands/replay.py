@@ -13,6 +13,7 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.closed_loop_options import Bottleneck, Together
 from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 Loop = Literal["open", "closed"]
 
-closed_loop_option: Final = partial(typer.Option, rich_help_panel="Closed loop")
 stations_option: Final = partial(typer.Option, rich_help_panel="802.11 stations (mtfrc)")
 
 
@@ -80,19 +80,8 @@ def replay(
             "bottleneck (docs/models.md).",
         ),
     ] = "open",
-    bottleneck: Annotated[
-        list[str] | None,
-        closed_loop_option(
-            "--bottleneck",
-            metavar="NAME=VALUE",
-            help="Override a property of the path: capacity=3M, base_rtt=40ms, buffer=20000 (bytes), "
-            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows) or react, "
-            "queue=codel (or red, pie), ecn=1 (it marks).",
-        ),
-    ] = None,
-    together: Annotated[
-        bool, closed_loop_option("--together", help="Let the algorithms share the bottleneck.")
-    ] = False,
+    bottleneck: Bottleneck = None,
+    together: Together = False,
     profile: Annotated[Profile, typer.Option("--profile", help="TFRC variant to replay.")] = "rfc5348",
     setting: Annotated[
         list[str] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 from tfrctrace import __version__
@@ -11,6 +11,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import give_memory_back_at_once, trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.closed_loop_options import ReportedLoops
 from tfrctrace.commands.options.common import (
     ExecutorName,
     Force,
@@ -94,6 +95,7 @@ def report(
             help="Judge the objectives of a TOML file (docs/check.md), and show when they were violated.",
         ),
     ] = None,
+    loops: ReportedLoops,
     jobs: Jobs = None,
     executor: ExecutorName = None,
     reading: ReadingOptions,
@@ -110,10 +112,7 @@ def report(
 
     traces = traces or []
     zone = timezones.TimeZone.named(reading.timezone)
-    if raw and not csv:
-        raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
-    if csv and save_to is None:
-        raise UsageError("`--csv` needs `--results`", hint="name a directory with `--results`")
+    _check_csv(save_to, csv=csv, raw=raw)
     if pages is not None:
         others = {"--from": saved, "--join": reading.join, "--pair": reading.pair}
         _refuse_together(
@@ -125,6 +124,7 @@ def report(
     if limits is not None:
         others = {"--from": saved, "--results": save_to}
         _refuse_together(others, "--limits", "saved results hold no intervals to judge: read the trace")
+    loops.check({"--from": saved, "--results": save_to, "--pages": pages})
     path = output or default_name([] if anonymity.is_enabled else traces)
     suffix = os.path.splitext(path)[1].lower()
     if output is not None and suffix in _OTHER_SUFFIXES:
@@ -176,7 +176,8 @@ def report(
         return console.exit_status
     trace = reading.open(traces, console, anonymizer=anonymizer)
     objectives = [] if limits is None else trace.objectives(limits)
-    results, name = trace.results(), trace.name
+    closed_loops = loops.run(trace)
+    results, name = replace(trace.results(), closed_loops=closed_loops), trace.name
     # it may be large
     del trace
     trim_heap()
@@ -187,6 +188,13 @@ def report(
         save(results, save_to, title=title or name, version=__version__, csv=csv, raw=raw)
     _print_location(path, console)
     return console.exit_status
+
+
+def _check_csv(save_to: str | None, *, csv: bool, raw: bool) -> None:
+    if raw and not csv:
+        raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
+    if csv and save_to is None:
+        raise UsageError("`--csv` needs `--results`", hint="name a directory with `--results`")
 
 
 def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:

@@ -1,0 +1,72 @@
+"""Closed loops in a report: what ns-2's own agents received in the same place, and why others are missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "data"
+NS2 = DATA / "ns2"
+SAMPLES = Path(__file__).parents[3] / "sample_traces"
+
+
+def rows_of(page: str) -> dict[tuple[str, str], list[str]]:
+    """Return the cells of the table by flow and algorithm, in Markdown."""
+    section = page.partition("## Closed loops")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return {(cells[0], cells[2]): cells for cells in rows}
+
+
+def test_a_report_shows_what_other_agents_of_ns_2_received_in_place_of_the_flow(run, tmp_path):
+    done = run(
+        *("report", NS2 / "dumbbell-newreno.tr.xz", "--loop", "closed", "-a", "newreno,cubic,tfrc"),
+        *("-o", "page.md"),
+    )
+    assert done.status == 0, done.err
+    page = (tmp_path / "page.md").read_text()
+    assert "**Rate of tfrc, newreno and cubic in place of flow 1**" in page
+    assert (tmp_path / "page-figures" / "closed-loop-1-fwd.svg").exists()
+    runs = {one["algorithm"]: one for one in json.loads((NS2 / "dumbbells.json").read_text())
+            if one["dumbbell"] == "long"}  # fmt: skip
+    rows = rows_of(page)
+    for name, label in (("newreno", "newreno"), ("cubic", "cubic"), ("tfrc", "tfrc (rfc5348)")):
+        known = runs[name]
+        kbps = 8 * 1000 * known["received_packets"] / known["duration_s"] / 1e3
+        received, between = rows["1", label][3:5]
+        assert float(received.removesuffix(" kbit/s")) == pytest.approx(kbps, rel=0.15)
+        low, high = map(float, re.findall(r"[\d.]+", between))
+        assert low <= kbps <= high
+
+
+def test_a_flow_without_a_closed_loop_has_the_reason(run, tmp_path):
+    done = run("report", SAMPLES / "mixed.pcap.zst", "--loop", "closed", "-a", "vegas", "-o", "page.md")
+    assert done.status == 0, done.err
+    rows = rows_of((tmp_path / "page.md").read_text())
+    assert rows["6", "vegas"][3].endswith("bit/s")
+    assert "at the receiver, where round trips do not show" in rows["14", ""][-1]
+    # flows of a few packets have no row
+    assert ("1", "") not in rows
+
+
+def test_a_report_without_them_has_no_closed_loops(page_of_two_flows):
+    assert "Closed loops" not in page_of_two_flows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-a", "cubic"), "`--algorithm` needs `--loop closed`"),
+        (("--bottleneck", "loss=0"), "`--bottleneck` needs `--loop closed`"),
+        (("--loop", "closed", "-a", "cubi"), "unknown algorithm `cubi`"),
+        (("--loop", "closed", "--bottleneck", "los=0"), "a bottleneck has no `los`"),
+        (("--loop", "closed", "--results", "saved"), "`--results` cannot be used with `--loop`"),
+        (("--loop", "closed", "--pages", "pages"), "`--pages` cannot be used with `--loop`"),
+        (("--loop", "open"), "'open' is not one of 'closed'"),
+    ],
+)
+def test_options_without_effect_are_refused_before_the_trace_is_read(run, arguments, words):
+    done = run("report", SAMPLES / "two-flows.pcapng.gz", *arguments)
+    assert (done.status, words in done.err) == (2, True), done.err
