@@ -1,4 +1,4 @@
-"""Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `bcp133-scenarios.md`,
+"""Write what is made from the code: `columns.md`, `cli.md`, `all-metrics.md`, `*-scenarios.md`,
 `flows.schema.json`, `results.schema.json`, `why.schema.json`, `audit.schema.json`, the manual pages, the
 output in the README, and what a trace has in `python.md`.
 
@@ -223,26 +223,25 @@ def metrics_page() -> str:
     return METRICS_HEAD + "".join(rows)
 
 
-BCP133_HEAD = """\
-# Scenarios and criteria of `bcp133`
+SCENARIOS_HEAD = """\
+# Scenarios and criteria of `{study}`
 
 Made by `docs/generate.py` from the study that comes with the program;
-[a congestion control by RFC 9743](bcp133.md) says what they are for.
+[{title}]({study}.md) says what they are for.
 """
 
 
-def bcp133_page() -> str:
-    """Return the page of what the study `bcp133` measures, and where."""
+def scenarios_page(study: str, title: str) -> str:
+    """Return the page of what an installed study measures, and where."""
     from tfrctrace.study.file.study_file import find_study, read_study
     from tfrctrace.study.page import criteria_tables as tables
 
-    judging = read_study(find_study("bcp133")).judging
+    judging = read_study(find_study(study)).judging
     assert judging is not None
-    parts = [BCP133_HEAD, "\n## Scenarios\n\n", f"{tables.PLACE_LEGEND}\n\n"]
+    parts = [SCENARIOS_HEAD.format(study=study, title=title)]
+    parts.append(f"\n## Scenarios\n\n{tables.PLACE_LEGEND}\n\n")
     parts += _rows(tables.PLACE_HEADS, [tables.place_texts(place, judging) for place in judging.places])
-    parts.append(
-        "\n## Criteria\n\nHow much worse is worse is this study's choice: RFC 9743 names no numbers.\n\n"
-    )
+    parts.append("\n## Criteria\n\nHow much worse is worse is this study's choice.\n\n")
     parts += _rows(tables.CRITERION_HEADS, map(tables.criterion_texts, judging.criteria))
     return "".join(parts)
 
@@ -265,7 +264,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/why.schema.json": why_schema,
     "docs/audit.schema.json": audit_schema,
     "docs/all-metrics.md": metrics_page,
-    "docs/bcp133-scenarios.md": bcp133_page,
+    "docs/bcp133-scenarios.md": partial(scenarios_page, "bcp133", "a congestion control by RFC 9743"),
+    "docs/rfc8867-scenarios.md": partial(scenarios_page, "rfc8867", "a congestion control by RFC 8867"),
     "README.md": readme,
     "docs/python.md": python_page,
     "docs/man/tfrctrace.1": program_page,

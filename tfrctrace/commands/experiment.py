@@ -27,7 +27,7 @@ def experiment(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="The study: a TOML file, or `bcp133` for that of RFC 9743; "
+            help="The study: a TOML file, or `bcp133` or `rfc8867` for those of RFC 9743 and RFC 8867; "
             f"`{INIT}` writes one for the runs in FOLDER.",
             show_default=False,
         ),

@@ -57,6 +57,8 @@ class Place:
     """When packets begin to be lost, and for how long."""
     rates: tuple[tuple[float, float], ...]
     """From when on the bottleneck has another rate, and which."""
+    back_rates: tuple[tuple[float, float], ...]
+    """The same of the way back, which has no bottleneck if there are none."""
     flows: tuple[FlowOfPlace, ...]
 
     @property
@@ -92,6 +94,7 @@ class Place:
             f"{self.loss:.2%} lost".replace("%", " %") if self.loss else "",
             f"{self.reordering:.2%} reordered".replace("%", " %") if self.reordering else "",
             *(f"{rate_bps / 1e6:g} Mbit/s from {at_s:g} s on" for at_s, rate_bps in self.rates),
+            *(f"back {rate_bps / 1e6:g} Mbit/s from {at_s:g} s on" for at_s, rate_bps in self.back_rates),
             f"{self.change[1] * 1e3:g} ms after {self.change[0]:g} s" if self.change else "",
             f"no packet arrives from {self.outage[0]:g} s on for {self.outage[1]:g} s" if self.outage else "",
             f"{self.duration_s:g} s",
@@ -125,6 +128,8 @@ class Criterion:
 class Judging:
     """All that is judged, and against what."""
 
+    source: str
+    """The document whose sections the criteria are of, such as `RFC 9743`."""
     parameter: str
     """Its values are the algorithms."""
     scenario: str

@@ -329,9 +329,16 @@ def delays_and_losses(queues):
     ]
 
 
-@pytest.mark.parametrize("place", INSTALLED.judging.places, ids=lambda place: place.name)
-def test_the_kernel_takes_the_commands_of_each_place(place):
-    commands = tc_commands(place, INSTALLED.judging.ports)
+@pytest.mark.parametrize(
+    ("judging", "place"),
+    [
+        pytest.param(judging, place, id=place.name)
+        for judging in (INSTALLED.judging, read_study(find_study("rfc8867")).judging)
+        for place in judging.places
+    ],
+)
+def test_the_kernel_takes_the_commands_of_each_place(judging, place):
+    commands = tc_commands(place, judging.ports)
     *_, last = queues_after_each([one for one in commands if not one.startswith("ip link add TUNNEL")])
     # with reordering that of late packets only
     nearest_s, _ = min(delays_and_losses(last))

@@ -37,7 +37,7 @@ MOST_FAR_FLOWS: Final = 15
 _PATH: Final = (
     "rate", "rtt", "buffer", "queue", "ecn", "clears_marks", "tunnel", "loss", "reordering", "duration",
 )  # fmt: skip
-_TIMES: Final = ("change_at", "change_rtt", "outage_at", "outage", "rates")
+_TIMES: Final = ("change_at", "change_rtt", "outage_at", "outage", "rates", "back_rates")
 _OF_RUNS: Final = ("scenario", "quantity", "metric", "group", "worse", "margin", "slack", "limit", "alone")
 
 
@@ -48,14 +48,14 @@ def judging_of(content: Table, names: OutputNames, labels: Sequence[str]) -> Jud
             raise UsageError(f"`[[{wrong[0]}]]` needs `[judge]`")
         return None
     table = table_of(content["judge"], "`[judge]`")
-    refuse_unknown(table, {"parameter", "scenario", "references", "least_runs", "alone"}, "`[judge]`")
+    refuse_unknown(
+        table, {"source", "parameter", "scenario", "references", "least_runs", "alone"}, "`[judge]`"
+    )
     parameter, scenario = (text(table.get(key), key) for key in ("parameter", "scenario"))
     for name in (parameter, scenario):
         names.check_parameter("`[judge]`", name)
     names.refuse_repetition("`[judge]`", [parameter, scenario])
     references = texts(table.get("references"), "references")
-    if not references:
-        raise UsageError("`references` of `[judge]` names none")
     refuse_twice(references, "reference")
     ports = _ports(labels)
     places = tuple(
@@ -67,16 +67,20 @@ def judging_of(content: Table, names: OutputNames, labels: Sequence[str]) -> Jud
     alone = optional_text(table, "alone") or ""
     if alone and alone not in known:
         raise unknown("`alone` of `[judge]`: scenario", alone, known)
+    criteria = tuple(
+        _criterion(table_of(one, f"criterion {place}"), f"criterion {place}", names, known, labels)
+        for place, one in enumerate(listed(content.get("criterion", []), "criterion"), start=1)
+    )
+    if not references and any(one.place and one.limit is None for one in criteria):
+        raise UsageError("`references` of `[judge]` names none, and a criterion has no `limit`")
     return Judging(
+        source=text(table.get("source", "the study"), "source"),
         parameter=parameter,
         scenario=scenario,
         references=references,
         least_runs=max(whole(table.get("least_runs", 2), "least_runs"), 2),
         places=places,
-        criteria=tuple(
-            _criterion(table_of(one, f"criterion {place}"), f"criterion {place}", names, known, labels)
-            for place, one in enumerate(listed(content.get("criterion", []), "criterion"), start=1)
-        ),
+        criteria=criteria,
         ports=ports,
         alone_place=alone,
     )
@@ -128,7 +132,8 @@ def _place(table: Table, called: str, ports: dict[str, tuple[int, ...]]) -> Plac
         duration_s=_seconds(table, "duration"),
         change=_together(table, "change_at", "change_rtt"),
         outage=_together(table, "outage_at", "outage"),
-        rates=tuple(_rate(table_of(one, called), called) for one in listed(table.get("rates", []), "rates")),
+        rates=_rates(table, "rates", called),
+        back_rates=_rates(table, "back_rates", called),
         flows=flows,
     )
 
@@ -143,9 +148,17 @@ def _together(table: Table, one: str, other: str) -> tuple[float, float] | None:
     return _seconds(table, one), _seconds(table, other)
 
 
-def _rate(table: Table, called: str) -> tuple[float, float]:
-    refuse_unknown(table, {"at", "rate"}, f"`rates` of {called}")
-    return _seconds(table, "at"), parse_capacity_bps(text(table.get("rate"), "rate"))
+def _rates(table: Table, key: str, called: str) -> tuple[tuple[float, float], ...]:
+    changes = [table_of(one, called) for one in listed(table.get(key, []), key)]
+    for change in changes:
+        refuse_unknown(change, {"at", "rate"}, f"`{key}` of {called}")
+    return tuple(
+        (
+            parse_offset_ns(text(change.get("at"), "at")) / 1e9,
+            parse_capacity_bps(text(change.get("rate"), "rate")),
+        )
+        for change in changes
+    )
 
 
 def _flow(table: Table, called: str) -> FlowOfPlace:

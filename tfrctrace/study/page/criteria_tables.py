@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.charts import REST, Chart, Series
-from tfrctrace.reports.printers.means_table import estimate_text, text_latex, text_markdown
+from tfrctrace.reports.printers.means_table import Estimate, estimate_text, text_latex, text_markdown
 from tfrctrace.study.page.tc_commands import tc_commands
 from tfrctrace.study.results.judge import VERDICTS, algorithms, by_criterion
 from tfrctrace.study.results.paper_rows import estimate_of
@@ -51,7 +51,7 @@ def _against_text(one: Judgement) -> str:
     if one.cell is None:
         return ""
     if one.criterion.limit is not None:
-        return f"threshold {one.criterion.limit:g}"
+        return f"threshold {estimate_text(Estimate(value=one.criterion.limit), one.cell.unit)}"
     return ", ".join(
         f"{name} {estimate_text(estimate_of(cell), cell.unit)}" for name, cell in one.references.items()
     )
@@ -107,18 +107,24 @@ def criteria_sections(results: StudyResults) -> Iterator[Section]:
     if judging is None:
         return
     level = f"{results.study.confidence:.0%}"
-    references = " and ".join(judging.references)
+    beyond = "More harm, or worse, is beyond the threshold"
+    if judging.references:
+        beyond = (
+            f"More harm, or worse, is beyond the worse of {' and '.join(judging.references)} in the same "
+            "place by more than the margin"
+        )
     caption = (
-        f"More harm, or worse, is beyond the worse of {references} in the same place by more than the "
-        f"margin, by Welch's test at {level}, with p values corrected over the criteria of an algorithm "
-        "(Benjamini and Hochberg). Margins and thresholds are this study's, as RFC 9743 gives none. A "
-        "reference is judged against the others."
+        f"{beyond}, by Welch's test at {level}, with p values corrected over the criteria of an algorithm "
+        "(Benjamini and Hochberg). Margins and thresholds are this study's where its criteria do not name "
+        "their source."
     )
+    if judging.references:
+        caption += " A reference is judged against the others."
     yield Section(
         "verdicts",
         "Verdicts",
         charts=(profile_chart(results),),
-        tables=(_matrix(results.judgements, caption),),
+        tables=(_matrix(results.judgements, judging.source, caption),),
     )
     yield Section("evidence", "What verdicts rest on", tables=(_evidence(results),))
     yield Section("places", "Scenarios", paragraphs=((_LAYOUT,),), tables=(_places(judging),))
@@ -130,8 +136,8 @@ _LAYOUT: Final = (
 )
 
 
-def _matrix(judgements: Sequence[Judgement], caption: str) -> TableView:
-    heads = [Heading("RFC 9743", numeric=False), Heading("Criterion", numeric=False, is_prose=True)]
+def _matrix(judgements: Sequence[Judgement], source: str, caption: str) -> TableView:
+    heads = [Heading(source, numeric=False), Heading("Criterion", numeric=False, is_prose=True)]
     heads += [Heading(name, numeric=False) for name in algorithms(judgements)]
     rows = []
     for number, members in enumerate(by_criterion(judgements), start=1):
@@ -243,7 +249,7 @@ def criterion_texts(criterion: Criterion) -> tuple[str, ...]:
     if criterion.reason:
         return criterion.section, criterion.title, "", "", f"not judged: {criterion.reason}"
     worse = "" if criterion.worse is None else {">": "higher", "<": "lower"}[criterion.worse.sign]
-    beyond = f"than {criterion.limit:g}" if criterion.limit is not None else _margin_text(criterion)
+    beyond = f"than {criterion.limit:,.10g}" if criterion.limit is not None else _margin_text(criterion)
     return criterion.section, criterion.title, criterion.place, criterion.metric, f"{worse} {beyond}".strip()
 
 

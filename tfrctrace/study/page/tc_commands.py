@@ -21,15 +21,13 @@ def tc_commands(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
         queue = f"red limit {place.buffer_bytes} avpkt 1000 bandwidth {rate} probability 0.1"
     if place.ecn or place.queue == "fq_codel":  # which marks unless told not to
         queue += " ecn" if place.ecn else " noecn"
-    # netem lets packets that are not late pass without its delay
-    back_ms = place.rtt_s * (1000 if place.reordering else 500)
     found = [
         "tc qdisc add dev IN root handle 1: htb default 1",
         f"tc class add dev IN parent 1: classid 1:1 htb rate {rate}",
         f"tc qdisc add dev IN parent 1:1 {queue}",
         *_bands(place, ports),
         *_towards_receivers(place, ports),
-        f"tc qdisc add dev BACK root {_NETEM} {back_ms:g}ms",
+        *_back(place),
     ]
     if place.ecn:
         found.append("sysctl -w net.ipv4.tcp_ecn=1")
@@ -86,12 +84,30 @@ def _towards_receivers(
     ]
 
 
+def _back(place: Place) -> list[str]:
+    """Return the commands of the way back: its delay, and after it the first of its rates."""
+    # netem lets packets that are not late pass without its delay
+    delay_ms = place.rtt_s * (1000 if place.reordering else 500)
+    handle = "handle 1: " if place.back_rates else ""
+    return [
+        f"tc qdisc add dev BACK root {handle}{_NETEM} {delay_ms:g}ms",
+        *(_back_rate("add", place, rate_bps) for _, rate_bps in place.back_rates[:1]),
+    ]
+
+
+def _back_rate(verb: Literal["add", "change"], place: Place, rate_bps: float) -> str:
+    limit = f"burst 3028 limit {place.buffer_bytes}"
+    return f"tc qdisc {verb} dev BACK parent 1:1 handle 2: tbf rate {_kbit(rate_bps)} {limit}"
+
+
 def _changes(place: Place, ports: Mapping[str, Sequence[int]]) -> list[str]:
     """Return the commands of what happens under way."""
     found = [
         f"at {at_s:g} s: tc class change dev IN parent 1: classid 1:1 htb rate {_kbit(rate_bps)}"
         for at_s, rate_bps in place.rates
     ]
+    for at_s, rate_bps in place.back_rates[1:]:
+        found += _at(at_s, [_back_rate("change", place, rate_bps)])
     changed_s, rtt_s = place.change or (math.inf, place.rtt_s)
     if place.change is not None:
         found += _at(changed_s, _towards_receivers(place, ports, "change", rtt_s=rtt_s))
