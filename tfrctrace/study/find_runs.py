@@ -106,14 +106,19 @@ def _fitting(study: Study, patterns: Iterable[str], problems: list[Problem]) -> 
     names: dict[str, None] = {}
     for pattern in patterns:
         found = matching_files(pattern, study.folder)
-        failed = matching_files(pattern + FAILED, study.folder)
+        # a pattern that ends in `*` fits the reasons, too
+        failed = [*matching_files(pattern + FAILED, study.folder), *filter(_is_reason, found)]
         if not found and not failed:
             hint = how_to_make(study)
             problems.append(input_problem(pattern, "no_runs", "fits no run", severity="warning", hint=hint))
-        names.update(dict.fromkeys(found))
+        names.update(dict.fromkeys(name for name in found if not _is_reason(name)))
         # a run that was made after all counts
         names.update(dict.fromkeys(name.removesuffix(FAILED) for name in failed))
     return list(names)
+
+
+def _is_reason(name: str) -> bool:
+    return name.endswith(FAILED)
 
 
 def _left_out(name: str, why: str, so: str = "so it is left out") -> Problem:

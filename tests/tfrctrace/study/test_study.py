@@ -596,8 +596,12 @@ def test_a_label_has_one_colour_in_all_figures(paper_study):
     assert {one.label: one.colour for one in curves.series} == {"tfrc": 0, "sack": 1}
 
 
-def test_a_run_that_was_not_made_is_one_failed_run(perform_study, paper_study, tmp_path):
+@pytest.mark.parametrize("ending", ["xz", "xz*"])
+def test_a_run_that_was_not_made_is_one_failed_run(perform_study, paper_study, tmp_path, ending):
     folder = paper_study.parent
+    text = paper_study.read_text()
+    paper_study.write_text(text.replace("-*.xz", f"-*.{ending}").replace(".tr.xz", ".tr.*"))
+    assert f"-*.{ending}" in paper_study.read_text()
     (folder / "runs" / "droptail-n2-2.tr.xz").unlink()
     (folder / "runs" / "droptail-n2-2.tr.xz.failed").write_text("ns: no such queue\n")
     # one that was made after all counts
