@@ -109,7 +109,8 @@ impl NumberingDetector {
         match &mut self.state {
             State::Counting(count) => count.on_datagram(&seen, follow),
             State::Watching(first) => {
-                if agreed_layout(first).is_some_and(|layout| layout.is_beside(&head)) {
+                // which one it is, is not decided: the first packets of SRT may be of iperf 2
+                if agreed_layouts(first).any(|layout| layout.is_beside(&head)) {
                     return;
                 }
                 first.push(seen);
@@ -175,9 +176,13 @@ impl NumberingDetector {
     }
 }
 
-/// The layout that all these datagrams may have.
+/// The first layout that all these datagrams may have.
 fn agreed_layout(seen: &[TimedDatagram]) -> Option<ProbeLayout> {
-    ProbeLayout::ALL.into_iter().find(|&layout| agree(layout, seen))
+    agreed_layouts(seen).next()
+}
+
+fn agreed_layouts(seen: &[TimedDatagram]) -> impl Iterator<Item = ProbeLayout> {
+    ProbeLayout::ALL.into_iter().filter(|&layout| agree(layout, seen))
 }
 
 fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
@@ -277,7 +282,7 @@ impl Count {
         let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
         let restarts = self.sequences.stretch();
         let echo = self.layout.echo(&seen.head);
-        if let Some(ProbeEcho { is_reply: true, number: of }) = echo {
+        if let Some(ProbeEcho { is_reply: true, number: of, .. }) = echo {
             self.repeats_numbers = u64::from(of) == number && (self.first.is_none() || self.repeats_numbers);
         }
         self.clock = self.clock.max(stamp.clock);
@@ -456,6 +461,20 @@ mod tests {
             }
             assert!(probing.finish().is_none());
         }
+    }
+
+    #[test]
+    fn test_acknowledgements_in_the_first_second_of_srt_are_beside_its_numbers() {
+        // draft-sharabayko-srt-01 section 3.1, every 20 ms. Microseconds of the first second fit iperf 2, too.
+        let mut probing = NumberingDetector::default();
+        for number in (0..60_u32).filter(|number| number % 10 != 5) {
+            let (sent_us, time_ns) = (number * 20_000, i64::from(number) * 20 * MS);
+            take(&mut probing, &[7_000 + number, 0xe000_0001 + number, sent_us, 9], time_ns, None);
+            take(&mut probing, &[0x8006_0000, number, sent_us + 100, 9], time_ns + MS / 10, None);
+        }
+        let found = probing.finish().unwrap();
+        assert_eq!(found.counted.unwrap().by, Numbers::Payload(ProbeLayout::Srt));
+        assert_eq!((found.received, found.lost), (54, 6));
     }
 
     #[test]

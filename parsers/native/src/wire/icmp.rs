@@ -13,6 +13,8 @@ pub struct Echo {
     pub is_reply: bool,
     pub identifier: u16,
     pub sequence: u16,
+    /// The beginning of the data, which a reply returns: most programs write the time there. None if there is less.
+    pub data: Option<u64>,
 }
 
 impl Echo {
@@ -24,7 +26,8 @@ impl Echo {
             (1, 0, 0) | (58, 129, 0) => true,
             _ => return None,
         };
-        Some(Self { is_reply, identifier: u16_at(header, 4), sequence: u16_at(header, 6) })
+        let data = message[HEADER..].first_chunk().map(|data| u64::from_be_bytes(*data));
+        Some(Self { is_reply, identifier: u16_at(header, 4), sequence: u16_at(header, 6), data })
     }
 }
 

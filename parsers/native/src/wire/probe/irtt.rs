@@ -9,6 +9,7 @@ const REPLY: u8 = 2;
 const CLOSE: u8 = 4;
 const HMAC: u8 = 8;
 const HMAC_BYTES: usize = 16;
+const TOKEN_BYTES: usize = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Option<Stamp> {
     let number = echo(bytes)?.number.into();
@@ -24,7 +25,9 @@ pub(super) fn echo(bytes: &[u8]) -> Option<ProbeEcho> {
     let flags = flags(bytes).filter(|flags| flags & (OPEN | CLOSE) == 0)?;
     let at = if flags & HMAC != 0 { 12 + HMAC_BYTES } else { 12 };
     let number = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    Some(ProbeEcho { is_reply: flags & REPLY != 0, number })
+    let token = bytes.get(at - TOKEN_BYTES..)?.first_chunk()?;
+    let repeated = Some(u64::from_le_bytes(*token));
+    Some(ProbeEcho { is_reply: flags & REPLY != 0, number, repeated })
 }
 
 fn flags(bytes: &[u8]) -> Option<u8> {
@@ -43,8 +46,9 @@ mod tests {
     fn test_probes_and_replies_have_numbers() {
         let mut reply = PROBE;
         reply[3] = REPLY;
-        assert_eq!(echo(&PROBE), Some(ProbeEcho { is_reply: false, number: 260 }));
-        assert_eq!(echo(&reply), Some(ProbeEcho { is_reply: true, number: 260 }));
+        let repeated = Some(0xadbe_4a22_82f0_852d);
+        assert_eq!(echo(&PROBE), Some(ProbeEcho { is_reply: false, number: 260, repeated }));
+        assert_eq!(echo(&reply), Some(ProbeEcho { is_reply: true, number: 260, repeated }));
         assert_eq!((echo(&OPENING), echo(&PROBE[..15]), read(&[])), (None, None, None));
         assert!(is_control(&OPENING) && !is_control(&PROBE));
     }

@@ -102,6 +102,8 @@ pub struct ProbeEcho {
     pub is_reply: bool,
     /// The number of the probe.
     pub number: u32,
+    /// What an answer repeats of the probe besides; None if it was not captured.
+    pub repeated: Option<u64>,
 }
 
 /// Number and time of a datagram as its sender wrote them.
@@ -211,9 +213,10 @@ impl ProbeLayout {
 
     /// Whether a datagram among the numbered ones counts for nothing: one of control, or sent again.
     pub fn is_beside(self, head: &PayloadHead) -> bool {
+        let bytes = head.bytes();
         match self {
-            Self::Irtt | Self::Srt if Self::is_control(head) => true,
-            Self::Srt => srt::is_retransmission(head.bytes()),
+            Self::Irtt => irtt::is_control(bytes),
+            Self::Srt => srt::is_control(bytes) || srt::is_retransmission(bytes),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use crate::wire::{u16_at, u32_at};
 
 /// Number, timestamp and error estimate.
 const FIRST_FIELDS: usize = 14;
-/// What a reflector sends up to the number that it answers.
+/// What a reflector sends up to the number that it answers, behind which is the time of the probe.
 const REFLECTED: usize = 28;
 /// From 1900, where NTP's seconds begin, to 1970 (RFC 5905 section 6).
 const NTP_EPOCH_S: i64 = 2_208_988_800;
@@ -25,15 +25,20 @@ pub(super) fn read(bytes: &[u8]) -> Option<Stamp> {
 }
 
 /// Which probe a packet is, or answers: one that was reflected has the time at which it arrived there, and the
-/// number of the sender.
+/// number and the time of the sender.
 pub(super) fn echo(bytes: &[u8]) -> Option<ProbeEcho> {
-    let number = u32_at(bytes.first_chunk::<FIRST_FIELDS>()?, 0);
-    let Some(fields) = bytes.first_chunk::<REFLECTED>() else {
-        return Some(ProbeEcho { is_reply: false, number });
-    };
-    let turn_s = u32_at(fields, 4).wrapping_sub(u32_at(fields, 16));
-    let is_reply = turn_s <= LONGEST_TURN_S;
-    Some(ProbeEcho { is_reply, number: if is_reply { u32_at(fields, 24) } else { number } })
+    let fields = bytes.first_chunk::<FIRST_FIELDS>()?;
+    let (number, seconds) = (u32_at(fields, 0), u32_at(fields, 4));
+    let reflected = bytes.first_chunk::<REFLECTED>();
+    let reflected = reflected.filter(|fields| seconds.wrapping_sub(u32_at(*fields, 16)) <= LONGEST_TURN_S);
+    Some(match reflected {
+        None => ProbeEcho { is_reply: false, number, repeated: Some(seconds.into()) },
+        Some(fields) => {
+            let sent = bytes.get(REFLECTED..).and_then(|rest| rest.first_chunk::<4>());
+            let repeated = sent.map(|sent| u32::from_be_bytes(*sent).into());
+            ProbeEcho { is_reply: true, number: u32_at(fields, 24), repeated }
+        }
+    })
 }
 
 /// What an error estimate says; None if it has a multiplier of 0, with which a packet is corrupt.
@@ -63,9 +68,9 @@ mod tests {
 
     /// A probe of twampy 1.3.2 and what its responder answered, both as tshark shows them.
     const PROBE: [u8; 14] = [0, 0, 1, 0x29, 0xee, 0xb3, 0x20, 0x92, 0xea, 0xaa, 0x9f, 0xff, 0x3f, 0xff];
-    const ANSWER: [u8; 28] = [
+    const ANSWER: [u8; 32] = [
         0, 0, 1, 0x1c, 0xee, 0xb3, 0x20, 0x92, 0xea, 0xb5, 0xaf, 0xff, 0, 1, 0, 0, 0xee, 0xb3, 0x20, 0x92,
-        0xea, 0xb5, 0xaf, 0xff, 0, 0, 1, 0x29,
+        0xea, 0xb5, 0xaf, 0xff, 0, 0, 1, 0x29, 0xee, 0xb3, 0x20, 0x92,
     ];
 
     #[test]
@@ -73,9 +78,11 @@ mod tests {
         let sent = read(&PROBE).unwrap();
         assert_eq!((sent.number, sent.sent_ns / 1_000), (297, 1_795_727_890_916_666));
         assert_eq!(sent.clock, SenderClock::Free);
-        assert_eq!(echo(&PROBE), Some(ProbeEcho { is_reply: false, number: 297 }));
+        let repeated = Some(0xeeb3_2092);
+        assert_eq!(echo(&PROBE), Some(ProbeEcho { is_reply: false, number: 297, repeated }));
         assert_eq!(read(&ANSWER).unwrap().number, 284);
-        assert_eq!(echo(&ANSWER), Some(ProbeEcho { is_reply: true, number: 297 }));
+        assert_eq!(echo(&ANSWER), Some(ProbeEcho { is_reply: true, number: 297, repeated }));
+        assert_eq!(echo(&ANSWER[..28]), Some(ProbeEcho { is_reply: true, number: 297, repeated: None }));
     }
 
     #[test]
