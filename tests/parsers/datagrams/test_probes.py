@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tests.helpers.ip_packets import ethernet, udp
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
 CLIENT, SERVER = "10.9.1.2", "10.9.2.2"
@@ -129,3 +130,23 @@ def test_an_unsynchronised_clock_gives_no_delay_and_a_synchronised_one_states_it
     assert isinstance(stated["delay_mean_ms"], float)
     assert 0 < stated["delay_mean_ms"] < 5
     assert "its clock is right within 1.953125 ms" in str(stated["notes"])
+
+
+def test_what_proves_to_have_no_numbers_has_lost_none(write_capture: Callable[..., Path]) -> None:
+    """Three seconds look like a test of iperf 2 that lost every tenth datagram, then like nothing."""
+    looks_numbered = [
+        struct.pack("!III", number, 100 + number // 100, number % 100 * 10_000)
+        for number in range(330)
+        if number % 10 != 3
+    ]
+    nothing = [struct.pack("!III", number * 2_654_435_761 % 2**31, 7, 7) for number in range(300)]
+
+    def rows(payloads: list[bytes]) -> pl.DataFrame:
+        frames = (ethernet(udp((CLIENT, 40_000), (SERVER, 40_001), payload)) for payload in payloads)
+        return received(write_capture("numbers.pcap", frames), SERVER, "1s").sort("start_ns")
+
+    assert rows(looks_numbered)["lost_before_capture"].to_list()[:3] == [11, 11, 11]
+    proven = rows(looks_numbered + nothing)
+    assert proven["packets"].sum() == 297 + 300
+    assert proven["numbered_packets"].to_list() == [0] * len(proven)
+    assert proven["lost_before_capture"].to_list() == [None] * len(proven)

@@ -109,8 +109,9 @@ impl NumberingDetector {
         match &mut self.state {
             State::Counting(count) => count.on_datagram(&seen, follow),
             State::Watching(first) => {
-                // which one it is, is not decided: the first packets of SRT may be of iperf 2
-                if agreed_layouts(first).any(|layout| layout.is_beside(&head)) {
+                // the first packets of SRT may be of iperf 2, too, which has no control packets
+                let is_beside = |layout: ProbeLayout| layout.is_beside(&head);
+                if ProbeLayout::is_control(&head) || agreed_layout(first).is_some_and(is_beside) {
                     return;
                 }
                 first.push(seen);
@@ -167,6 +168,12 @@ impl NumberingDetector {
         count.shows_losses().then(|| count.sequences.arrivals())
     }
 
+    /// The same if they prove to be numbers of the sender.
+    pub fn supposed_arrivals(&self) -> Option<NumberedArrivals> {
+        let State::Counting(count) = &self.state else { return None };
+        Some(count.sequences.arrivals())
+    }
+
     /// Delivery of the datagrams, if they were numbered to the end.
     pub fn finish(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.state) {
@@ -176,13 +183,9 @@ impl NumberingDetector {
     }
 }
 
-/// The first layout that all these datagrams may have.
+/// The layout that all these datagrams may have.
 fn agreed_layout(seen: &[TimedDatagram]) -> Option<ProbeLayout> {
-    agreed_layouts(seen).next()
-}
-
-fn agreed_layouts(seen: &[TimedDatagram]) -> impl Iterator<Item = ProbeLayout> {
-    ProbeLayout::ALL.into_iter().filter(|&layout| agree(layout, seen))
+    ProbeLayout::ALL.into_iter().find(|&layout| agree(layout, seen))
 }
 
 fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {

@@ -156,6 +156,18 @@ impl Transport {
         }
     }
 
+    /// The same of numbers in payloads that may still prove to be none.
+    pub fn supposed_arrivals(&self, side: Side) -> Option<NumberedArrivals> {
+        let supposed = || self.non_tcp()?.probing.as_deref()?[side as usize].supposed_arrivals();
+        self.numbered_arrivals(side).or_else(supposed)
+    }
+
+    /// Whether payloads of either side may have numbers.
+    pub fn may_be_numbered(&self) -> bool {
+        let probing = self.non_tcp().and_then(|state| state.probing.as_deref());
+        probing.is_some_and(|both| both.iter().any(|one| one.supposed_arrivals().is_some()))
+    }
+
     /// What the packets of both sides tell of the place of the capture: signs of a connection, and the TTLs of others.
     pub fn signs_of_place(&self) -> (VantageEvidence, [u8; 2]) {
         let of_connection = self.tcp.as_deref().map(Connection::signs_of_place);

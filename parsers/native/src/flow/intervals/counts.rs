@@ -123,7 +123,7 @@ impl Counts {
             None => {
                 counts.add(Count::GoodputBytes, direction.payload_bytes);
                 counts.add_marks(flow.transport.ecn(side));
-                if let Some(numbered) = flow.transport.numbered_arrivals(side) {
+                if let Some(numbered) = flow.transport.supposed_arrivals(side) {
                     counts.add(Count::NumberedPackets, numbered.received);
                     counts.add(Count::LostBefore, numbered.lost);
                     counts.add(Count::ReorderedPackets, numbered.reordered);

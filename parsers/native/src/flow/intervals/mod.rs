@@ -116,8 +116,11 @@ struct Reported {
 
 /// Intervals with data whose losses wait for the place of the capture: its signs add up.
 const MOST_UNJUDGED: usize = 32;
+/// The same for payloads that may prove to have no numbers.
+const MOST_UNPROVEN: usize = 1024;
 
-/// Segments of an interval that count only if they are visible where the flow was captured.
+/// Segments of an interval that count only if they are visible where the flow was captured, and packets that count only
+/// if their numbers are some.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Unjudged {
     start_ns: i64,
@@ -143,8 +146,8 @@ impl Unjudged {
         };
         let (lost_before, lost_behind) = (take(Count::LostBefore), take(Count::LostBehind));
         let (reordered_packets, by_class) = (take(Count::ReorderedPackets), BY_CLASS.map(&mut take));
+        let numbered = take(Count::NumberedPackets);
         let (start_ns, side, segments) = (piece.start_ns, piece.side, piece.counts.tcp_data_segments());
-        let numbered = piece.counts.get(Count::NumberedPackets);
         let has_any = [segments, numbered, lost_before, lost_behind, reordered_packets] != [0; 5]
             || by_class != [0; BY_CLASS.len()];
         has_any.then_some(Self {
@@ -166,6 +169,7 @@ impl Unjudged {
     /// What counts of them in the flow at `index`, as far as it is known where it was captured.
     fn seen_from(self, index: u8, vantage: Option<Vantage>) -> Piece {
         let mut counts = Counts::default();
+        counts.change(Count::NumberedPackets, self.numbered);
         if vantage != Some(Vantage::Sender) {
             counts.change(Count::LostBefore, self.lost_before);
             counts.change(Count::ReorderedPackets, self.reordered_packets);
@@ -413,18 +417,22 @@ impl Cutter<'_> {
     /// known or must be.
     fn judge(&mut self, cut_before: usize, flow: &Flow, given: Option<Vantage>, is_final: bool) {
         let Reported { unjudged, is_firm, is_judged, .. } = &mut *self.reported;
-        // what was judged and proves to be no number is taken back likewise
-        *is_judged |= flow.transport.has_vantage() || flow.shows_path();
+        let transport = &flow.transport;
+        let may_be_numbered = transport.may_be_numbered();
+        *is_judged |= may_be_numbered || transport.has_vantage() || flow.shows_path();
         if !*is_judged {
             return;
         }
         unjudged.extend(self.into[cut_before..].iter_mut().filter_map(Unjudged::take));
-        *is_firm |= unjudged.len() >= MOST_UNJUDGED;
+        *is_firm |= unjudged.len() >= if may_be_numbered { MOST_UNPROVEN } else { MOST_UNJUDGED };
         if *is_firm || is_final {
-            let known = [Side::Low, Side::High].map(|side| believed(flow.vantage(side, given)));
+            let known = [Side::Low, Side::High].map(|side| {
+                let is_counted = transport.tcp.is_some() || transport.numbered_arrivals(side).is_some();
+                is_counted.then(|| believed(flow.vantage(side, given)))
+            });
             let index = self.index as u8;
-            let judged = |one: Unjudged| one.seen_from(index, known[one.side as usize]);
-            self.into.extend(std::mem::take(unjudged).into_iter().map(judged));
+            let judged = |one: Unjudged| Some(one.seen_from(index, known[one.side as usize]?));
+            self.into.extend(std::mem::take(unjudged).into_iter().filter_map(judged));
         }
     }
 
