@@ -23,6 +23,8 @@ MEASURES: Final[Mapping[str, str]] = {
     "dns": "times from a query of DNS to its answer",
     "delay": "one-way delays of packets, where the trace shows both ends",
     "echo": "times from an ICMP echo request to its reply",
+    "oneway_delay": "delays of test packets from a sender with a synchronised clock to the capture",
+    "oneway_variation": "the same above the least one, by any clock",
 }
 """Durations of groups, and what they are."""
 

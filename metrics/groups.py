@@ -40,6 +40,10 @@ PERCENTILES: Final = {
     "delay_p95_ms": ("delay", 0.95),
     "echo_p50_ms": ("echo", 0.5),
     "echo_p95_ms": ("echo", 0.95),
+    "oneway_delay_p50_ms": ("oneway_delay", 0.5),
+    "oneway_delay_p95_ms": ("oneway_delay", 0.95),
+    "oneway_variation_p50_ms": ("oneway_variation", 0.5),
+    "oneway_variation_p95_ms": ("oneway_variation", 0.95),
 }
 """Columns that are read from buckets: the measure, and the share of samples at or below the value."""
 

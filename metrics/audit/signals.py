@@ -206,6 +206,7 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
     ("wifi_", "radio"),
     ("rtt", "delay"),
     ("delay", "delay"),
+    ("oneway_", "delay"),
     ("echo_unanswered", "ping"),
     ("echo", "delay"),
     ("lost", "loss"),

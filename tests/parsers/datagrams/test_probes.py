@@ -10,12 +10,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from ip_packets import ethernet, udp
 
 import tfrctrace
-from tests.helpers.ip_packets import ethernet, udp
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
 CLIENT, SERVER = "10.9.1.2", "10.9.2.2"
+NTP_EPOCH_S = 2_208_988_800
+"""From 1900 to 1970 (RFC 5905 figure 4)."""
 
 
 def received(path: Path, host: str, every: str | None = None) -> pl.DataFrame:
@@ -111,6 +113,16 @@ def test_probes_that_nobody_answers_by_design_are_not_unanswered(of_client: Call
     assert (row["numbered_packets"], row["lost_before_capture"]) == (292, 8)
 
 
+def state_clock(path: Path, estimate: bytes) -> None:
+    """Give each test packet of a capture this error estimate (RFC 4656 section 4.1.2).
+
+    0x9602 is S, and a multiplier of 2 scaled by 22: 2 * 2^22 / 2^32 s, 1.95 ms; 0x8c01 is 2^12 / 2^32 s.
+    """
+    data = path.read_bytes()
+    stated = (record[: 16 + 42 + 12] + estimate + record[16 + 42 + 14 :] for record in records(data))
+    path.write_bytes(data[:24] + b"".join(stated))
+
+
 def test_an_unsynchronised_clock_gives_no_delay_and_a_synchronised_one_states_its_error(
     of_client: Callable[[str], Path],
 ) -> None:
@@ -122,10 +134,7 @@ def test_an_unsynchronised_clock_gives_no_delay_and_a_synchronised_one_states_it
     free = row()
     assert free["delay_mean_ms"] is None
     assert "no delay, because the sender's clock is not the capture's" in str(free["notes"])
-    # RFC 4656 section 4.1.2: S, and a multiplier of 2 scaled by 22: 2 * 2^22 / 2^32 s
-    data = path.read_bytes()
-    synchronised = (record[: 16 + 42 + 12] + b"\x96\x02" + record[16 + 42 + 14 :] for record in records(data))
-    path.write_bytes(data[:24] + b"".join(synchronised))
+    state_clock(path, b"\x96\x02")
     stated = row()
     assert isinstance(stated["delay_mean_ms"], float)
     assert 0 < stated["delay_mean_ms"] < 5
@@ -150,3 +159,50 @@ def test_what_proves_to_have_no_numbers_has_lost_none(write_capture: Callable[..
     assert proven["packets"].sum() == 297 + 300
     assert proven["numbered_packets"].to_list() == [0] * len(proven)
     assert proven["lost_before_capture"].to_list() == [None] * len(proven)
+
+
+@pytest.mark.parametrize(
+    ("host", "p50_ms", "p95_ms"),
+    [(SERVER, 0.0289, 0.0855), (CLIENT, 0.0073, 0.0595)],
+    ids=["probes", "replies"],
+)
+def test_the_variation_of_one_way_delays_is_that_of_the_times_that_tshark_shows(
+    host: str, p50_ms: float, p95_ms: float
+) -> None:
+    """`frame.time_epoch` less `twamp.test.timestamp`, less the least of them, with the drift of 30 s."""
+    row = received(CAPTURES / "linux-twamp-rtr.pcap.gz", host).row(0, named=True)
+    assert row["oneway_variation_samples"] == row["packets"]
+    assert row["oneway_variation_p50_ms"] == pytest.approx(p50_ms, abs=0.003)
+    assert row["oneway_variation_p95_ms"] == pytest.approx(p95_ms, abs=0.003)
+    assert (row["oneway_delay_samples"], row["oneway_delay_p50_ms"]) == (0, None)
+
+
+def test_one_way_delays_are_known_where_the_stated_error_is_less(of_client: Callable[[str], Path]) -> None:
+    path = of_client("linux-twamp")
+    state_clock(path, b"\x96\x02")
+    assert received(path, SERVER).row(0, named=True)["oneway_delay_samples"] == 0
+    state_clock(path, b"\x8c\x01")
+    row = received(path, SERVER).row(0, named=True)
+    assert row["oneway_delay_samples"] == 292
+    # by tshark, as above
+    assert row["oneway_delay_p50_ms"] == pytest.approx(0.1124, rel=0.01)
+    assert row["oneway_delay_p95_ms"] == pytest.approx(0.1690, rel=0.01)
+
+
+@pytest.mark.parametrize("set_by_s", [0, 3600], ids=["drifting", "drifting and set"])
+def test_neither_drift_nor_a_clock_that_is_set_is_a_variation_of_delays(
+    write_capture: Callable[..., Path], set_by_s: int
+) -> None:
+    """STAMP (RFC 8762 section 4.2.1): every tenth packet waits for 8 ms; the clock gains 200 µs a second."""
+
+    def packet(number: int) -> bytes:
+        waited_s = 0.008 if number % 10 == 5 else 0.0
+        sent_s = number / 100 * 1.0002 - waited_s + (set_by_s if number >= 1000 else 0)
+        ntp = int((1_700_000_000 + NTP_EPOCH_S - 7 + sent_s) * 2**32)
+        return ethernet(udp((CLIENT, 40_000), (SERVER, 862), struct.pack("!IQH30x", number, ntp, 0x3FFF)))
+
+    path = write_capture("stamp.pcap", map(packet, range(2000)))
+    row = received(path, SERVER).row(0, named=True)
+    assert row["oneway_variation_samples"] == 2000
+    assert row["oneway_variation_p50_ms"] == pytest.approx(0, abs=0.01)
+    assert row["oneway_variation_p95_ms"] == pytest.approx(8, rel=0.01)

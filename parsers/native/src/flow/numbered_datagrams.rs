@@ -68,6 +68,9 @@ pub struct NumberedDatagram {
     /// Number of these bits.
     pub bits: u32,
     pub time_ns: i64,
+    /// When it was sent by the clock of the sender, and what that states of it.
+    pub sent_ns: i64,
+    pub clock: SenderClock,
     /// Its number in the source.
     pub packet: u64,
     pub payload_bytes: u32,
@@ -293,6 +296,8 @@ impl Count {
             number,
             bits,
             time_ns,
+            sent_ns: stamp.sent_ns,
+            clock: stamp.clock,
             packet,
             payload_bytes,
             is_marked,

@@ -20,7 +20,7 @@ use super::routes::Routes;
 
 /// Largest drift that a clock discipline could follow (RFC 5905 section 11.3, MAXFREQ: 500 ppm);
 /// more is a growing queue.
-const LARGEST_DRIFT: f64 = 500e-6;
+pub const LARGEST_DRIFT: f64 = 500e-6;
 
 /// Halvings in the search for the ends of an interval of slopes: to 1e-19.
 const HALVINGS: u32 = 52;

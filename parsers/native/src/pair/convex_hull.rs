@@ -1,7 +1,9 @@
 //! Convex hulls of points in time, and the lines that touch them.
 
+use serde::{Deserialize, Serialize};
+
 /// A time and the value measured at it, both in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     pub time_ns: i64,
     pub value_ns: i64,
@@ -9,7 +11,7 @@ pub struct Point {
 
 /// The lower convex hull of points: every line below all points is below the hull, and touches it
 /// if it is as high as its slope allows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LowerHull(Vec<Point>);
 
 impl LowerHull {
@@ -32,6 +34,10 @@ impl LowerHull {
             hull.push(point);
         }
         Self(hull)
+    }
+
+    pub fn points(&self) -> &[Point] {
+        &self.0
     }
 
     /// How high a line of `slope` below all points can be, at time 0. None without points.

@@ -16,7 +16,7 @@
 
 pub mod by_side;
 pub mod clock;
-mod convex_hull;
+pub mod convex_hull;
 pub mod first_reading;
 pub mod hash_sampling;
 pub mod hops;

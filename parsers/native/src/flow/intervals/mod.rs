@@ -94,6 +94,10 @@ named_enum! {
         Echo = "echo",
         /// From one end of a path to the other.
         Delay = "delay",
+        /// From the sender of a test packet to the capture, by the sender's clock.
+        OnewayDelay = "oneway_delay",
+        /// The same above the least one.
+        OnewayVariation = "oneway_variation",
     }
 }
 

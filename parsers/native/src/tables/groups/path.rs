@@ -49,6 +49,34 @@ impl<'a> GroupTableRow<'a> {
         column("echo_p95_ms", "ms", "their 95th percentile, likewise")
             .null_when("no sample")
             .f64(|row| row.percentile_ms(Duration::Echo, 0.95)),
+        column(
+            "oneway_delay_samples",
+            "",
+            "test packets of OWAMP, TWAMP and STAMP (probes and replies) with the delay from their sender to the capture: \
+             the sender states a synchronised clock, and an error below the delays (RFC 4656 section 4.1.2)",
+        )
+        .null_when("as connect_samples")
+        .u64(|row| row.samples(Duration::OnewayDelay)),
+        column("oneway_delay_p50_ms", "ms", "median of these delays, within 0.8 %")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::OnewayDelay, 0.50)),
+        column("oneway_delay_p95_ms", "ms", "their 95th percentile, likewise")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::OnewayDelay, 0.95)),
+        column(
+            "oneway_variation_samples",
+            "",
+            "such test packets, whatever the sender's clock, with the delay variation (RFC 5481 section 4.2): the delay \
+             above the least one of the sender, without the drift of its clock",
+        )
+        .null_when("as connect_samples")
+        .u64(|row| row.samples(Duration::OnewayVariation)),
+        column("oneway_variation_p50_ms", "ms", "median of it, within 0.8 %")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::OnewayVariation, 0.50)),
+        column("oneway_variation_p95_ms", "ms", "its 95th percentile, likewise")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(Duration::OnewayVariation, 0.95)),
     ];
 
     /// A share of a count; None if that is 0.

@@ -25,7 +25,7 @@ const MOST_REPLYING: usize = 1 << 14;
 
 /// Who exchanges requests and replies: protocol, and the one that asks and the other, each with its port or the
 /// identifier of ICMP.
-type Exchange = (u8, (Address, u16), (Address, u16));
+pub(super) type Exchange = (u8, (Address, u16), (Address, u16));
 
 /// A request by its exchange, its number, and what its reply repeats besides: programs use a number again.
 type EchoKey = (Exchange, u32, Option<u64>);

@@ -2,6 +2,7 @@
 
 mod dns_queries;
 mod echo_requests;
+mod oneway_delays;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::packet::event::{Network, Packet};
 use crate::packet::extras::PacketExtras;
 use dns_queries::DnsQueries;
 use echo_requests::EchoRequests;
+use oneway_delays::OnewayDelays;
 
 /// Groups by interval, and what waits to be counted with them.
 #[derive(Serialize, Deserialize)]
@@ -21,6 +23,7 @@ pub struct GroupStage {
     pub groups: Groups,
     dns_queries: DnsQueries,
     echo_requests: EchoRequests,
+    oneway_delays: OnewayDelays,
 }
 
 impl GroupStage {
@@ -29,6 +32,7 @@ impl GroupStage {
             groups: Groups::new(grouping),
             dns_queries: DnsQueries::default(),
             echo_requests: EchoRequests::default(),
+            oneway_delays: OnewayDelays::default(),
         }
     }
 
@@ -68,12 +72,14 @@ impl GroupStage {
             self.groups.on_piece(&piece, (flow, flows.get(flow)));
         }
         self.echo_requests.finish(&mut self.groups);
+        self.oneway_delays.settle_all(&mut self.groups);
     }
 
     /// Count nothing of what waits for an answer: how long is not known.
     pub fn forget_waiting(&mut self) {
         self.dns_queries = DnsQueries::default();
         self.echo_requests = EchoRequests::default();
+        std::mem::take(&mut self.oneway_delays).settle_all(&mut self.groups);
     }
 
     /// Group what became of packets between their ends, by the time at which they were sent.
@@ -113,6 +119,7 @@ impl GroupStage {
     /// Look for a probe or what answers it in a numbered datagram.
     pub fn on_numbered(&mut self, numbered: &NumberedDatagram, network: &Network, source: u32) {
         self.echo_requests.on_numbered(numbered, network, source, &mut self.groups);
+        self.oneway_delays.on_numbered(numbered, network, source, &mut self.groups);
     }
 
     /// Count queries of flows that are over, which waited for longer than these, as unanswered.
