@@ -82,6 +82,8 @@ class Reason:
     """Those of other places that did not."""
     silence: SilenceFacts | None = None
     """What a silence was."""
+    dropped: int | None = None
+    """Where the capture missed data: packets that it counted as dropped, in the files of the incident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +275,9 @@ def _of_one_host(
 
 def _silence(words: str, facts: SilenceFacts | None) -> Attribution:
     kind = "unknown" if facts is None else facts.kind
-    place: Place = "link" if kind == "link dead" else "capture"
-    confidence: Confidence = "low" if facts is None or kind == "unknown" else "medium"
-    if facts is not None and SURE_PROOFS.intersection(facts.proofs):
+    place: Place = "link" if kind == "link dead" else "unknown" if kind == "nobody there" else "capture"
+    confidence: Confidence = "low" if kind in {"unknown", "nobody there"} else "medium"
+    if facts is not None and place != "unknown" and SURE_PROOFS.intersection(facts.proofs):
         confidence = "high"
     reason = Reason("silence", silence=facts)
     return Attribution(place, "all hosts", (), False, confidence, reason, words, ())

@@ -10,20 +10,53 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SilenceKind = Literal["link dead", "capture stopped", "unknown"]
+SilenceKind = Literal["link dead", "nobody there", "capture stopped", "unknown"]
 SilenceProof = Literal[
-    "empty files", "other packets", "missing files", "all links silent", "other links", "one file"
+    "empty files",
+    "other packets",
+    "capture running",
+    "nothing received",
+    "filtered packets",
+    "missing files",
+    "capture ended",
+    "dropped packets",
+    "all links silent",
+    "other links",
+    "one file",
 ]
 
 _TOLERANCE: Final = 1.1
 """Usual lengths of files between the first packets of two files, for each file from one to the other, if none
 is missing."""
 
-_RAN: Final[frozenset[SilenceProof]] = frozenset({"empty files", "other packets"})
+_LITTLE: Final = 0.1
+_MUCH: Final = 0.5
+"""Shares of a silence in which no capture ran, up to which it did, and from which it did not."""
+
+_RAN: Final[frozenset[SilenceProof]] = frozenset(
+    {"empty files", "other packets", "capture running", "nothing received", "filtered packets"}
+)
 """What shows that the capture ran, whatever else was silent."""
-_STOPPED: Final[frozenset[SilenceProof]] = frozenset({"missing files", "all links silent"})
-SURE_PROOFS: Final[frozenset[SilenceProof]] = frozenset({"empty files", "other packets", "missing files"})
+_STOPPED: Final[frozenset[SilenceProof]] = frozenset(
+    {"missing files", "capture ended", "dropped packets", "all links silent"}
+)
+SURE_PROOFS: Final = _RAN | _STOPPED - {"all links silent"}
 """Those by the capture itself: another link may be silent by chance, and a program stand still."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStatistics:
+    """What the capturing program says of a file: from when to when it captured, and what it counted."""
+
+    start_ns: int
+    end_ns: int
+    received: int | None
+    """Packets that the interfaces received."""
+    accepted: int | None
+    """Those of them that the filter let through."""
+    dropped: int | None
+    recorded: int
+    """Packets in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +68,8 @@ class FileExtent:
     start_ns: int | None
     """None of a file without packets."""
     end_ns: int | None
+    statistics: CaptureStatistics | None = None
+    """None where the file has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +88,14 @@ def silence_facts(
     `files` are those of its capture in the order of their names, `others` says of each other
     link of the same capture point whether it had packets meanwhile.
     """
-    proofs = list(_proofs_of_files(begin_ns, end_ns, files))
+    proofs = [*_proofs_of_files(begin_ns, end_ns, files), *_proofs_of_statistics(begin_ns, end_ns, files)]
     if others:
         proofs.append("other links" if any(others) else "all links silent")
+    if "dropped packets" in proofs:
+        return SilenceFacts("capture stopped", tuple(proof for proof in proofs if proof not in _RAN))
     if _RAN.intersection(proofs):
-        return SilenceFacts("link dead", tuple(proof for proof in proofs if proof not in _STOPPED))
+        kind: SilenceKind = "nobody there" if "filtered packets" in proofs else "link dead"
+        return SilenceFacts(kind, tuple(proof for proof in proofs if proof not in _STOPPED))
     if _STOPPED.intersection(proofs):
         return SilenceFacts("capture stopped", tuple(proofs))
     return SilenceFacts("link dead" if "one file" in proofs else "unknown", tuple(proofs))
@@ -126,6 +164,45 @@ def _proofs_of_files(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) ->
     if numbers[0] is not None and numbers[1] is not None and numbers[1] - numbers[0] > after - before:
         proofs.append("missing files")
     return proofs
+
+
+def _proofs_of_statistics(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> list[SilenceProof]:
+    runs = sorted(
+        (file.statistics for file in files if file.statistics is not None), key=lambda run: run.start_ns
+    )
+    reached_ns, missing_ns = begin_ns, 0
+    for run in runs:
+        missing_ns += max(min(run.start_ns, end_ns) - reached_ns, 0)
+        reached_ns = max(reached_ns, min(run.end_ns, end_ns))
+    missing_ns += end_ns - reached_ns
+    proofs: list[SilenceProof] = []
+    if missing_ns <= _LITTLE * (end_ns - begin_ns):
+        proofs.append("capture running")
+    elif missing_ns >= _MUCH * (end_ns - begin_ns) and _are_told_around(begin_ns, end_ns, files):
+        proofs.append("capture ended")
+    # counters are of the whole of a run
+    within = [run for run in runs if _is_mostly_within(run, begin_ns, end_ns)]
+    if within:
+        dropped = sum(run.dropped or 0 for run in within)
+        if dropped > sum(run.recorded for run in within):
+            proofs.append("dropped packets")
+        elif not any(run.received is None or run.received for run in within):
+            proofs.append("nothing received")
+        elif any((run.received or 0) > (run.accepted or 0) for run in within if run.accepted is not None):
+            proofs.append("filtered packets")
+    return proofs
+
+
+def _are_told_around(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> bool:
+    """Return whether both files next to a silence say when they were captured."""
+    before = [file for file in files if _is_before(file, begin_ns)]
+    after = [file for file in files if _is_after(file, end_ns)]
+    return bool(before and after) and None not in (before[-1].statistics, after[0].statistics)
+
+
+def _is_mostly_within(run: CaptureStatistics, begin_ns: int, end_ns: int) -> bool:
+    shared_ns = min(run.end_ns, end_ns) - max(run.start_ns, begin_ns)
+    return shared_ns > 0 and shared_ns >= _MUCH * (run.end_ns - run.start_ns)
 
 
 def _between_ns(before: FileExtent, after: FileExtent) -> int:

@@ -19,6 +19,14 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
     snap_length_bytes: Count | None
     packets: Count
     dropped_packets: Annotated[Count | None, Meta(description="by the capture; null if not recorded")]
+    received_packets: Annotated[
+        Count | None, Meta(description="by the interface while it was captured; null if not recorded")
+    ]
+    accepted_packets: Annotated[
+        Count | None, Meta(description="of these, by the capture's filter; null if not recorded")
+    ]
+    capture_start_ns: Annotated[TimeNs | None, Meta(description="when the capture began, if recorded")]
+    capture_end_ns: Annotated[TimeNs | None, Meta(description="when the capture ended, if recorded")]
 
 
 class DecodeStop(Struct, frozen=True, forbid_unknown_fields=True):

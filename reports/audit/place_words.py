@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.reports.units import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,8 +58,8 @@ LIMITS_OF_PLACES: Final[Mapping[str, str]] = {
     ),
     "Limits": (
         "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
-        "capture that stood still or a dead link: only empty files, other packets, missing files, or "
-        "other links of the same capture point tell which"
+        "capture that stood still or a dead link: only empty files, other packets, missing files, "
+        "statistics of the capturing program, or other links of the same capture point tell which"
     ),
 }
 """How places and causes are found, for the page."""
@@ -66,6 +68,11 @@ LIMITS_OF_PLACES: Final[Mapping[str, str]] = {
 _PROOFS: Final[Mapping[SilenceProof, str]] = {
     "empty files": "the capture ran, and wrote files without packets",
     "other packets": "the capture ran, and has packets of no host, such as ARP",
+    "capture running": "the capture ran all the time, by its own statistics",
+    "nothing received": "the interface received nothing, by the statistics of the capture",
+    "filtered packets": "the interface received packets that the capture's filter refused, by its statistics",
+    "capture ended": "no capture ran most of the time, by the statistics of the files before and after",
+    "dropped packets": "the capture dropped more packets than it kept, by its statistics",
     "missing files": "files of the capture are missing by their numbers",
     "all links silent": "all other links of this capture point were silent, too",
     "other links": "other links of this capture point had packets",
@@ -87,7 +94,8 @@ def reason_text(reason: Reason) -> str:
                 ", ".join(SIGNAL_NAMES[signal.key] for signal in signals)
                 for signals in (reason.worse, reason.unchanged)
             )
-            return f"{worse} got worse" + (f", and {unchanged} did not" if unchanged else "")
+            others = f", and {unchanged} did not" if unchanged else ""
+            return f"{worse} got worse{others}{_drop_words(reason.dropped)}"
         case "several places":
             places = " and ".join(sorted({signal.place for signal in reason.worse}))
             return f"it got worse at several places: {places}"
@@ -97,6 +105,15 @@ def reason_text(reason: Reason) -> str:
             return "there is no time without incidents to compare with"
         case "silence":
             return _silence_text(reason.silence)
+
+
+def _drop_words(dropped: int | None) -> str:
+    """Return what the capture says that it dropped; nothing if it does not say."""
+    if dropped is None:
+        return ""
+    if dropped == 0:
+        return "; the capture counted no dropped packet in these files, so they did not reach it"
+    return f"; the capture counted {counted(dropped, 'dropped packet')} in these files"
 
 
 def _silence_text(facts: SilenceFacts | None) -> str:

@@ -42,6 +42,7 @@ _WHERE: Final[Mapping[Place, str]] = {
 
 _SILENCES: Final[Mapping[SilenceKind, str]] = {
     "link dead": "the link was dead, while the capture ran",
+    "nobody there": "the link had packets, but none that the capture's filter lets through",
     "capture stopped": "the capture had stopped",
     "unknown": "the capture or the link stood still",
 }

@@ -315,14 +315,28 @@ class LinkDays:
                 number,
                 part.captured(extent.first_ns, extent.last_ns),
                 course,
-                where,
+                self._with_drops(where, files),
                 held,
-                self._files_of(part),
+                files,
             )
-            for number, ((part, where, held), course) in enumerate(
-                zip(parts, went, strict=True), first_number
+            for number, ((part, where, held), course, files) in enumerate(
+                zip(parts, went, (self._files_of(part) for part, _, _ in parts), strict=True), first_number
             )
         )
+
+    def _with_drops(self, where: Attribution, files: Sequence[str]) -> Attribution:
+        """Return where an incident was, with what the capture says that it dropped if it missed data."""
+        if where.place != "capture" or where.reason.kind == "silence":
+            return where
+        counts = [
+            interface["dropped_packets"]
+            for piece in self.pieces
+            for source in piece.sources
+            if source["source"] in files
+            for interface in source["interfaces"]
+        ]
+        known = [count for count in counts if count is not None]
+        return replace(where, reason=replace(where.reason, dropped=sum(known) if known else None))
 
     def _around(self, incident: Incident) -> pl.DataFrame:
         """Return the evidence of an incident: of the day before and after it, and of its hours for a week."""

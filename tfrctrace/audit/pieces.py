@@ -13,7 +13,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
 from tfrctrace.batch.results_folder import ResultsFolder
 from tfrctrace.metrics.audit.flow_events import FLOW_COLUMNS
-from tfrctrace.metrics.audit.silence_proofs import FileExtent
+from tfrctrace.metrics.audit.silence_proofs import CaptureStatistics, FileExtent
 from tfrctrace.metrics.objectives import Extent
 from tfrctrace.parsers.frames import joined_frame
 from tfrctrace.parsers.rotated_names import file_numbers
@@ -254,17 +254,47 @@ def extent_of(pieces: Iterable[Piece]) -> Extent:
 def file_extents(pieces: Sequence[Piece]) -> list[FileExtent]:
     """Return the files of a link in the order of their names, with the times of their packets.
 
-    Where names are replaced, it is not known when files without packets were written: they are left out.
+    Where names are replaced, files without packets are left out, unless they say when they were captured.
     """
     sources = {source["source"]: source for piece in pieces for source in piece.sources}
+    if any(piece.is_anonymous for piece in pieces):
+        extents = [_file_extent(None, source) for source in sources.values()]
+        timed = [(_first_ns(one), one) for one in extents]
+        known = [(first_ns, one) for first_ns, one in timed if first_ns is not None]
+        return [one for _, one in sorted(known, key=lambda pair: pair[0])]
     names = sorted(sources, key=natural_key)
     numbers: Sequence[int | None] = file_numbers(names) or [None] * len(names)
-    if any(piece.is_anonymous for piece in pieces):
-        timed = [source for source in sources.values() if source["start_ns"] is not None]
-        names = [source["source"] for source in sorted(timed, key=lambda source: source["start_ns"])]
-        numbers = [None] * len(names)
-    times = [(sources[name]["start_ns"], sources[name]["end_ns"]) for name in names]
-    return [FileExtent(number, *extent) for number, extent in zip(numbers, times, strict=True)]
+    return [_file_extent(number, sources[name]) for number, name in zip(numbers, names, strict=True)]
+
+
+def _first_ns(file: FileExtent) -> int | None:
+    if file.start_ns is None and file.statistics is not None:
+        return file.statistics.start_ns
+    return file.start_ns
+
+
+def _file_extent(number: int | None, source: Mapping[str, Any]) -> FileExtent:
+    return FileExtent(number, source["start_ns"], source["end_ns"], _statistics(source))
+
+
+def _statistics(source: Mapping[str, Any]) -> CaptureStatistics | None:
+    """Return what the capturing program says of a file; None if it says nothing of an interface."""
+    interfaces = source["interfaces"]
+    if not interfaces or any(None in (one["capture_start_ns"], one["capture_end_ns"]) for one in interfaces):
+        return None
+
+    def total(count: str) -> int | None:
+        counts = [one[count] for one in interfaces]
+        return None if None in counts else sum(counts)
+
+    return CaptureStatistics(
+        min(one["capture_start_ns"] for one in interfaces),
+        max(one["capture_end_ns"] for one in interfaces),
+        received=total("received_packets"),
+        accepted=total("accepted_packets"),
+        dropped=total("dropped_packets"),
+        recorded=source["packets"] + source["filtered_packets"] + source["outside_packets"],
+    )
 
 
 def clock_steps_ns(pieces: Iterable[Piece]) -> list[tuple[int, int, int]]:

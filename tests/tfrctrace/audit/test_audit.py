@@ -10,6 +10,7 @@ import shutil
 import struct
 import sys
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import jsonschema
@@ -18,6 +19,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.audit.audit_folder import AuditFolder
+from tfrctrace.audit.link_days import LinkDays
 from tfrctrace.audit.pieces import BatchResults, Piece, named_links
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.grouping import parse_grouping
@@ -25,12 +27,14 @@ from tfrctrace.base.inventory import Inventory
 from tfrctrace.batch import chains
 from tfrctrace.batch.capture_files import find_captures
 from tfrctrace.gate.limits_file import read_objectives
+from tfrctrace.metrics.audit.attribution import Attribution, Reason
 from tfrctrace.metrics.audit.courses import Course
 from tfrctrace.metrics.audit.incidents import Incident, raised_stretches
 from tfrctrace.metrics.results.audit import AuditDocument, FoundIncident
 from tfrctrace.metrics.results.schemas import schema_of
 from tfrctrace.reports.audit import audit_json
 from tfrctrace.reports.audit.incident_tables import command
+from tfrctrace.reports.audit.place_words import reason_text
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = """
@@ -109,19 +113,115 @@ def test_an_incident_lasts_no_longer_than_the_capture(run, tmp_path):
     assert "(9.38 s in all)" in (tmp_path / "audit" / "summary.md").read_text()
 
 
+COUNTERS = {
+    "statistics of an idle interface": {4: 0, 5: 0},
+    "statistics of a filter": {4: 500, 5: 0, 6: 0},
+    "statistics of losses": {4: 500, 5: 400, 7: 100},
+}
+"""Of an Interface Statistics Block (pcapng section 4.6): received, dropped, accepted, dropped by system."""
+
+
+def pcapng(capture: bytes, times_s: tuple[int, int], counters: dict[int, int]) -> bytes:
+    """Return a capture in pcapng, with the block that dumpcap writes at its end."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        length = struct.pack("<I", len(body) + 12)
+        return struct.pack("<I", kind) + length + body + length
+
+    def time(time_us: int) -> bytes:
+        return struct.pack("<II", time_us >> 32, time_us & 0xFFFF_FFFF)
+
+    start, end = (time(time_s * 1_000_000) for time_s in times_s)
+    options = [(2, start), (3, end), *((code, struct.pack("<Q", count)) for code, count in counters.items())]
+    statistics = b"".join(struct.pack("<HH", code, len(value)) + value for code, value in options)
+    packets, at = [], 24
+    while at < len(capture):
+        seconds, ns, size, on_wire = struct.unpack_from("<IIII", capture, at)
+        head = (
+            struct.pack("<I", 0) + time(seconds * 1_000_000 + ns // 1000) + struct.pack("<II", size, on_wire)
+        )
+        packets.append(block(6, head + capture[at + 16 : at + 16 + size] + bytes(-size % 4)))
+        at += 16 + size
+    return b"".join(
+        [
+            block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
+            block(1, struct.pack("<HHI", struct.unpack_from("<I", capture, 20)[0], 0, 65_535)),
+            *packets,
+            block(5, struct.pack("<I", 0) + end + statistics),
+        ]
+    )
+
+
+def with_statistics(captures: Path, into: Path, silent: dict[int, int]) -> None:
+    """Write the captures with statistics; `silent` are the counters of three hours without packets."""
+    into.mkdir()
+    for path in captures.iterdir():
+        start_s = int(datetime.strptime(path.stem + "+0000", "link-%Y%m%d%H%M%z").timestamp())
+        is_silent = bool(silent) and path.stem[-12:-2] in {"2026010518", "2026010519", "2026010520"}
+        data = path.read_bytes()[: 24 if is_silent else None]
+        counters = silent if is_silent else {4: 100_000, 5: 0}
+        (into / path.name).write_bytes(pcapng(data, (start_s, start_s + 3_600), counters))
+
+
+def test_files_that_say_when_they_were_captured_show_that_no_capture_ran(captures, run, tmp_path):
+    own = tmp_path / "captures"
+    with_statistics(captures, own, {})
+    for hour in (18, 19, 20):
+        (own / f"link-20260105{hour}00.pcap").unlink()
+    assert run("audit", own, "-o", "audit").status == 0
+    found = document(tmp_path)
+    (silence,) = found["links"][0]["silent"]
+    assert (silence["kind"], silence["proofs"]) == ("capture stopped", ["capture ended"])
+    (incident,) = [one for one in found["incidents"] if not one["stretches"]]
+    assert (incident["place"], incident["confidence"]) == ("capture", "high")
+
+
+@pytest.mark.parametrize(
+    ("dropped", "words"),
+    [
+        (70, "the capture counted 70 dropped packets in these files"),
+        (0, "the capture counted no dropped packet in these files, so they did not reach it"),
+        (None, ""),
+    ],
+)
+def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_missed(dropped, words):
+    interface = {"dropped_packets": dropped}
+    sources = ({"source": "a", "interfaces": [interface]}, {"source": "b", "interfaces": [{**interface}]})
+    piece = Piece("k", "a", "a", ("a", "b"), 0, sources, (), False, {}, None, False, False, ())
+    link = LinkDays("a", (piece,), parse_grouping("host", "5min"), (), None, ())  # type: ignore[arg-type]
+    reason = Reason("worse", worse=())
+    missed = Attribution("capture", "all hosts", (), False, "high", reason, "", ())
+    told = reason_text(link._with_drops(missed, ["a"]).reason)
+    assert told.partition("; ")[2] == words
+    elsewhere = replace(missed, place="client side")
+    assert link._with_drops(elsewhere, ["a"]) == elsewhere
+
+
 @pytest.mark.parametrize(
     ("left", "facts"),
     [
         ("headers", ("link dead", ["empty files"], "link")),
         ("requests of ARP", ("link dead", ["other packets"], "link")),
         ("nothing", ("unknown", [], "capture")),
+        (
+            "statistics of an idle interface",
+            ("link dead", ["empty files", "capture running", "nothing received"], "link"),
+        ),
+        (
+            "statistics of a filter",
+            ("nobody there", ["empty files", "capture running", "filtered packets"], "unknown"),
+        ),
+        ("statistics of losses", ("capture stopped", ["dropped packets"], "capture")),
     ],
 )
 def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run, tmp_path):
     kind, proofs, place = facts
     own = tmp_path / "captures"
-    shutil.copytree(captures, own)
-    for hour in (18, 19, 20):
+    if left in COUNTERS:
+        with_statistics(captures, own, COUNTERS[left])
+    else:
+        shutil.copytree(captures, own)
+    for hour in () if left in COUNTERS else (18, 19, 20):
         path = own / f"link-20260105{hour}00.pcap"
         if left == "nothing":
             path.unlink()
@@ -139,7 +239,8 @@ def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run,
     assert silence["end_ns"] - silence["begin_ns"] == pytest.approx(3 * 3_600 * 10**9, rel=0.01)
     (incident,) = [one for one in found["incidents"] if not one["stretches"]]
     assert incident["place"] == place
-    assert ("the capture ran" in (tmp_path / "audit" / "index.html").read_text()) == (place == "link")
+    shown = (tmp_path / "audit" / "index.html").read_text()
+    assert ("the capture ran" in shown) == (kind in {"link dead", "nobody there"})
     # where names are replaced, nobody knows when files without packets were written
     (tmp_path / "key").write_bytes(b"0123456789abcdef")
     assert run("audit", own, "-o", "hidden", "--anonymize-key", "key").status == 0

@@ -30,7 +30,12 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
         entry.set_item("link_type", &link_type)?;
         entry.set_item("snap_length_bytes", interface.snap_length)?;
         entry.set_item("packets", packets)?;
-        entry.set_item("dropped_packets", interface.dropped)?;
+        let counters = &interface.counters;
+        entry.set_item("dropped_packets", counters.dropped)?;
+        entry.set_item("received_packets", counters.received)?;
+        entry.set_item("accepted_packets", counters.accepted)?;
+        entry.set_item("capture_start_ns", counters.start_ns)?;
+        entry.set_item("capture_end_ns", counters.end_ns)?;
         interfaces.append(entry)?;
         if interface.link_type != LinkType::None && !link_types.contains(&link_type) {
             link_types.push(link_type);

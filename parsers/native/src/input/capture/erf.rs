@@ -1,6 +1,6 @@
 //! Endace's extensible record format: records without a file header, which name their link type each.
 
-use super::{Interface, Records, Resolution};
+use super::{Counters, Interface, Records, Resolution};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
@@ -84,8 +84,13 @@ pub fn is_likely(mut bytes: &[u8]) -> bool {
 impl ErfReader {
     pub fn open(input: Input) -> Self {
         let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
-        let interface =
-            Interface { name: None, link_type: LinkType::Erf, snap_length: 0, dropped: None, time };
+        let interface = Interface {
+            name: None,
+            link_type: LinkType::Erf,
+            snap_length: 0,
+            counters: Counters::default(),
+            time,
+        };
         Self { input, interface: [interface], current: 0 }
     }
 

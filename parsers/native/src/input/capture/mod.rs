@@ -27,9 +27,21 @@ pub struct Interface {
     pub link_type: LinkType,
     /// Bytes kept of each packet; 0 means no limit.
     pub snap_length: u32,
-    /// Packets lost, as counted by the capturing program.
-    pub dropped: Option<u64>,
+    pub counters: Counters,
     time: Resolution,
+}
+
+/// What the capturing program counted at an interface, if it says so.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// From when to when it captured.
+    pub start_ns: Option<i64>,
+    pub end_ns: Option<i64>,
+    /// Packets that the interface received, and those of them that the filter of the capture let through.
+    pub received: Option<u64>,
+    pub accepted: Option<u64>,
+    /// Packets lost.
+    pub dropped: Option<u64>,
 }
 
 /// The finest unit of time that an interface can have without a nanosecond's.
@@ -39,7 +51,7 @@ impl Interface {
     /// A node or interface of a text trace.
     pub fn named(name: &str, link_type: LinkType) -> Self {
         let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
-        Self { name: Some(name.to_owned()), link_type, snap_length: 0, dropped: None, time }
+        Self { name: Some(name.to_owned()), link_type, snap_length: 0, counters: Counters::default(), time }
     }
 
     /// Whether its times are whole microseconds.

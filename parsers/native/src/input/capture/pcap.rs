@@ -1,6 +1,6 @@
 //! The classic pcap format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records.
 
-use super::{Interface, MAX_RECORD, Records, Resolution, u32_at};
+use super::{Counters, Interface, MAX_RECORD, Records, Resolution, u32_at};
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
@@ -103,7 +103,7 @@ impl PcapReader {
             name: None,
             link_type,
             snap_length: field(16),
-            dropped: None,
+            counters: Counters::default(),
             time: Resolution { per_second: u64::from(1_000_000_000 / variant.unit_ns), offset_s: 0 },
         };
         if let LinkType::Unknown(number) = link_type {

@@ -1,7 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section in its own byte
 //! order, each interface with its own link type, snap length and time resolution.
 
-use super::{Interface, MAX_RECORD, Records, Resolution, u32_at};
+use super::{Counters, Interface, MAX_RECORD, Records, Resolution, u32_at};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
@@ -28,7 +28,11 @@ const END_OF_OPTIONS: u16 = 0;
 pub const IF_NAME: u16 = 2;
 pub const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
+const ISB_STARTTIME: u16 = 2;
+const ISB_ENDTIME: u16 = 3;
+const ISB_IFRECV: u16 = 4;
 pub const ISB_IFDROP: u16 = 5;
+const ISB_FILTERACCEPT: u16 = 6;
 const ISB_OSDROP: u16 = 7;
 
 /// Reads blocks in order and returns packets.
@@ -397,7 +401,7 @@ impl PcapngReader {
             name: None,
             link_type: LinkType::from_number(if big_endian { link >> 16 } else { link & 0xffff }),
             snap_length: u32_at(header, 12, big_endian),
-            dropped: None,
+            counters: Counters::default(),
             time: Resolution { per_second: 1_000_000, offset_s: 0 },
         };
         for (code, value) in options(&block[16..length as usize - 4], big_endian) {
@@ -434,13 +438,33 @@ impl PcapngReader {
             return Err(self.short_block("statistics", length, 24));
         };
         let interface = section_base + u32_at(header, 8, big_endian) as usize;
-        let dropped = options(&block[20..length as usize - 4], big_endian)
-            .filter(|(code, _)| matches!(*code, ISB_IFDROP | ISB_OSDROP))
-            .filter_map(|(_, value)| value.first_chunk::<8>().copied())
-            .map(|bytes| if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
-            .reduce(u64::saturating_add);
-        if let (Some(interface), Some(dropped)) = (self.interfaces.get_mut(interface), dropped) {
-            interface.dropped = Some(dropped);
+        let mut told = Counters::default();
+        // a time is two words, the higher one first, in ticks of its interface
+        let (mut start, mut end) = (None, None);
+        for (code, value) in options(&block[20..length as usize - 4], big_endian) {
+            let Some(value) = value.first_chunk::<8>() else { continue };
+            let ticks =
+                u64::from(u32_at(value, 0, big_endian)) << 32 | u64::from(u32_at(value, 4, big_endian));
+            let count = if big_endian { u64::from_be_bytes(*value) } else { u64::from_le_bytes(*value) };
+            match code {
+                ISB_STARTTIME => start = Some(ticks),
+                ISB_ENDTIME => end = Some(ticks),
+                ISB_IFRECV => told.received = Some(count),
+                ISB_FILTERACCEPT => told.accepted = Some(count),
+                ISB_IFDROP | ISB_OSDROP => {
+                    told.dropped = Some(told.dropped.unwrap_or(0).saturating_add(count));
+                }
+                _ => {}
+            }
+        }
+        if let Some(Interface { counters, time, .. }) = self.interfaces.get_mut(interface) {
+            *counters = Counters {
+                start_ns: start.map(|ticks| time.to_ns(ticks)).or(counters.start_ns),
+                end_ns: end.map(|ticks| time.to_ns(ticks)).or(counters.end_ns),
+                received: told.received.or(counters.received),
+                accepted: told.accepted.or(counters.accepted),
+                dropped: told.dropped.or(counters.dropped),
+            };
         }
         Ok(())
     }
@@ -603,7 +627,26 @@ mod tests {
         let mut reader = open(file).unwrap();
         assert!(reader.next_record().unwrap().is_none());
         assert_eq!(reader.interfaces()[0].name.as_deref(), Some("eth0"));
-        assert_eq!(reader.interfaces()[0].dropped, Some(7));
+        assert_eq!(reader.interfaces()[0].counters.dropped, Some(7));
+    }
+
+    #[test]
+    fn test_statistics_of_dumpcap_say_when_it_captured_and_what_came() {
+        // of dumpcap 4.0.17, which said "Packets captured: 6"; by its times it ran for 4.96 s
+        let of_dumpcap = [
+            0, 0, 0, 0, 0x37, 0x61, 6, 0, 0x1c, 0x50, 0xf2, 0xe1, 1, 0, 0x1c, 0, 0x43, 0x6f, 0x75, 0x6e,
+            0x74, 0x65, 0x72, 0x73, 0x20, 0x70, 0x72, 0x6f, 0x76, 0x69, 0x64, 0x65, 0x64, 0x20, 0x62, 0x79,
+            0x20, 0x64, 0x75, 0x6d, 0x70, 0x63, 0x61, 0x70, 2, 0, 8, 0, 0x37, 0x61, 6, 0, 0xff, 0x9c, 0xa6,
+            0xe1, 3, 0, 8, 0, 0x37, 0x61, 6, 0, 0xd8, 0x4f, 0xf2, 0xe1, 4, 0, 8, 0, 6, 0, 0, 0, 0, 0, 0, 0,
+            5, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        let file =
+            [section(), interface(&[9, 0, 1, 0, 6, 0, 0, 0]), block(INTERFACE_STATISTICS, &of_dumpcap)];
+        let mut reader = open(file.concat()).unwrap();
+        assert!(reader.next_record().unwrap().is_none());
+        let Counters { start_ns, end_ns, received, accepted, dropped } = reader.interfaces()[0].counters;
+        assert_eq!((start_ns, end_ns), (Some(1_795_742_497_152_255_000), Some(1_795_742_502_113_240_000)));
+        assert_eq!((received, accepted, dropped), (Some(6), None, Some(0)));
     }
 
     #[test]
@@ -615,6 +658,6 @@ mod tests {
         let file = [section(), interface(&[]), block(INTERFACE_STATISTICS, &statistics)].concat();
         let mut reader = open(file).unwrap();
         assert!(reader.next_record().unwrap().is_none());
-        assert_eq!(reader.interfaces()[0].dropped, Some(10));
+        assert_eq!(reader.interfaces()[0].counters.dropped, Some(10));
     }
 }

@@ -1,6 +1,6 @@
 //! Snoop files of Solaris (RFC 1761): a header of 16 bytes, then records, all big-endian.
 
-use super::{Interface, MAX_RECORD, Records, Resolution, u32_at};
+use super::{Counters, Interface, MAX_RECORD, Records, Resolution, u32_at};
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
@@ -45,7 +45,8 @@ impl SnoopReader {
         };
         input.consume(FILE_HEADER);
         let time = Resolution { per_second: 1_000_000, offset_s: 0 };
-        let interface = Interface { name: None, link_type, snap_length: 0, dropped: None, time };
+        let interface =
+            Interface { name: None, link_type, snap_length: 0, counters: Counters::default(), time };
         Ok(Self { input, interface: [interface], current: 0 })
     }
 
@@ -77,7 +78,7 @@ impl Records for SnoopReader {
         if have < data_end as usize {
             return Err(self.input.cut("record", need));
         }
-        self.interface[0].dropped = Some(dropped.into());
+        self.interface[0].counters.dropped = Some(dropped.into());
         self.current = need.min(have);
         Ok(Some(Record {
             time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(microseconds) * 1_000,

@@ -186,7 +186,7 @@ impl CaptureWriter {
         }
         if self.form == CaptureForm::Pcapng && !self.is_verbatim {
             for (number, interface) in interfaces.iter().enumerate().take(self.interfaces.len()) {
-                if let Some(dropped) = interface.dropped {
+                if let Some(dropped) = interface.counters.dropped {
                     let ticks =
                         if interface.has_microseconds() { self.latest_ns / 1_000 } else { self.latest_ns };
                     self.file.write(&interface_statistics(number as u32, ticks, dropped))?;

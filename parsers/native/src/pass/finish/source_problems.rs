@@ -41,7 +41,7 @@ pub(super) fn source_problems(
     let mut found = Vec::new();
     for (at, source) in sources.iter().enumerate() {
         for (interface, _) in &source.interfaces {
-            if let Some(dropped) = interface.dropped.filter(|&dropped| dropped > 0) {
+            if let Some(dropped) = interface.counters.dropped.filter(|&dropped| dropped > 0) {
                 found.push(placed(source, capture_drops(dropped, interface.name.as_deref()), None));
             }
         }
