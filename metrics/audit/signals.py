@@ -34,6 +34,8 @@ SignalKey = Literal[
     "incomplete",
     "near_stalls",
     "far_stalls",
+    "near_holes",
+    "far_holes",
     "unserved",
     "dns_unanswered",
     "dns_failures",
@@ -70,6 +72,7 @@ EVIDENCE_SUMS: Final = (
     "requests_unanswered",
     "stalls",
     "large_stalls",
+    "large_holes",
     "dns_queries",
     "dns_failures",
     "dns_unanswered",
@@ -183,6 +186,8 @@ SHARES: Final = (
     _Share("incomplete", _CLIENT, ("connections",), "incomplete", "attempts", 0.05),
     _Share("near_stalls", _CLIENT, ("requests",), "near_stalls", "requests", 0.05),
     _Share("far_stalls", _SERVER, ("requests",), "far_stalls", "requests", 0.05),
+    _Share("near_holes", _CLIENT, ("requests",), "near_holes", "requests", 0.05),
+    _Share("far_holes", _SERVER, ("requests",), "far_holes", "requests", 0.05),
     _Share("unserved", "server", ("requests",), "unserved", "requests", 0.05),
     _Share("dns_unanswered", _SERVER, ("names",), "dns_unanswered", "dns_queries", 0.05),
     _Share("dns_failures", "server", ("names",), "dns_failures", "dns_queries", 0.05),
@@ -220,6 +225,7 @@ _TROUBLES: Final[tuple[tuple[str, Trouble], ...]] = (
     ("requests", "requests"),
     ("stalls", "requests"),
     ("large_stalls", "requests"),
+    ("large_holes", "requests"),
     ("response", "answers"),
     ("dns", "names"),
 )
@@ -283,12 +289,14 @@ def by_place(evidence: pl.DataFrame, near: Iterable[str] | None) -> pl.DataFrame
         "shown": known_sum("losses_shown_in", "arrivals_shown"),
         "rtt_ms": pl.col("rtt_p50_ms_in"),
         "stalls": pl.col("stalls_in"),
+        "holes": pl.col("large_holes"),
     }
     other = {
         "lost": known_sum("lost_before_capture_in", "lost_behind_capture"),
         "shown": known_sum("arrivals_shown_in", "losses_shown"),
         "rtt_ms": pl.col("rtt_p50_ms"),
         "stalls": pl.col("stalls"),
+        "holes": pl.col("large_holes_in"),
     }
 
     def asked(name: str) -> pl.Expr:

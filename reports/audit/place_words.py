@@ -22,6 +22,8 @@ SIGNAL_NAMES: Final[Mapping[SignalKey, str]] = {
     "incomplete": "handshakes not completed",
     "near_stalls": "data to clients that stalled",
     "far_stalls": "data to servers that stalled",
+    "near_holes": "large segments of clients that vanished",
+    "far_holes": "large segments of servers that vanished",
     "unserved": "requests that servers did not answer",
     "dns_unanswered": "DNS queries without an answer",
     "dns_failures": "DNS queries that failed",

@@ -1,6 +1,7 @@
 """Requests without answers between namespaces, captured at the router: `make.py FOLDER` (root, Linux).
 
-Writes `hangs.pcap.gz` and `truth.json`: how long clients waited, and what netfilter dropped.
+Writes `hangs.pcap.gz`, `vanished.pcap.gz` (the same behind netfilter), and `truth.json`: how long clients
+waited, and what netfilter dropped.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ async def clients() -> None:
 
 def main(folder: Path) -> None:
     """Make the namespaces, ask, and write what was captured."""
-    capture = folder / "hangs.pcap"
+    captures = {"w2": folder / "hangs.pcap", "w1": folder / "vanished.pcap"}
     for name in ("hanga", "hangm", "hangb"):
         sh(f"ip netns add {name}")
     for number, (end, addresses) in enumerate((("hanga", (CLIENT, FAR_CLIENT)), ("hangb", (SERVER,))), 1):
@@ -105,8 +106,10 @@ def main(folder: Path) -> None:
     sh("ip netns exec hangm sysctl -q net.ipv4.ip_forward=1")
     for rule in (*CHAIN, f"add rule ip t f ip daddr {FAR_CLIENT} ip length > 1000 counter drop"):
         subprocess.run(["ip", "netns", "exec", "hangm", "nft", rule], check=True)
-    into = ("tcpdump", "-Z", "root", "-i", "w2", "-s", "80", "-w", str(capture), "tcp")
-    seeing = subprocess.Popen(["ip", "netns", "exec", "hangm", *into])
+    capturing = ("ip", "netns", "exec", "hangm", "tcpdump", "-Z", "root", "-s", "80", "tcp")
+    seeing = [
+        subprocess.Popen([*capturing, "-i", device, "-w", str(path)]) for device, path in captures.items()
+    ]
     serving = subprocess.Popen(["ip", "netns", "exec", "hangb", sys.executable, __file__, "serve"])
     time.sleep(1)
     asking = ["ip", "netns", "exec", "hanga", sys.executable, __file__, "clients"]
@@ -122,7 +125,7 @@ def main(folder: Path) -> None:
             else:
                 asked = json.loads(line)
     time.sleep(14)
-    for one in (serving, seeing):
+    for one in (serving, *seeing):
         one.terminate()
         one.wait()
     for name in ("hanga", "hangm", "hangb"):
@@ -130,9 +133,10 @@ def main(folder: Path) -> None:
     dropped = [int(number) for number in re.findall(r"counter packets (\d+)", rules)]
     truth = {"waited_s": asked, "dropped_large": dropped[0], "dropped_of_all": dropped[1]}
     (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n")
-    with gzip.GzipFile(f"{capture}.gz", "wb", mtime=0) as file:
-        file.write(capture.read_bytes())
-    capture.unlink()
+    for capture in captures.values():
+        with gzip.GzipFile(f"{capture}.gz", "wb", mtime=0) as file:
+            file.write(capture.read_bytes())
+        capture.unlink()
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ GROUPS = {
     "connections_unanswered": "connection_attempts",
     "requests_unanswered": "requests",
     "large_stalls": "stalls",
+    "large_holes": "tcp_packets",
     "dns_failures": "dns_queries",
     "dns_unanswered": "dns_queries",
     "echo_unanswered": "echo_requests",

@@ -63,6 +63,8 @@ named_enum! {
         Stalls = "stalls",
         /// Those of segments larger than all that the connection had carried in this direction.
         LargeStalls = "large_stalls",
+        /// Holes of segments larger than all that came, which nothing fills.
+        LargeHoles = "large_holes",
         DnsQueries = "dns_queries",
         DnsFailures = "dns_failures",
         DnsUnanswered = "dns_unanswered",

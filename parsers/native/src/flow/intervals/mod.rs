@@ -17,7 +17,7 @@ use super::tcp::{Connection, ConnectionState};
 use crate::packet::key::Side;
 use counts::BY_CLASS;
 pub use counts::{Count, Counts};
-use requests::{Answers, Request, Stalls};
+use requests::{Answers, Request, Stalls, large_hole_ns};
 
 /// Width of the intervals, which begin at multiples of it since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -377,6 +377,9 @@ impl Intervals {
             cutter.cut(flow, side, rtt);
             for (opened_ns, segments) in half.into_iter().flat_map(|half| half.never_repaired()) {
                 cutter.change(side, opened_ns, |counts| counts.add(Count::LostBefore, segments));
+            }
+            if let Some(opened_ns) = large_hole_ns(flow, side) {
+                cutter.change(side, opened_ns, |counts| counts.add(Count::LargeHoles, 1_u64));
             }
         }
         cutter.cut_handshake(flow, true);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Count, Counts};
+use crate::flow::Flow;
 use crate::flow::rtt_statistics::LogHistogram;
 use crate::flow::tcp::Connection;
 use crate::packet::key::Side;
@@ -13,6 +14,15 @@ pub const HANGS_NS: i64 = 10_000_000_000;
 /// Payload of segments that are not small: any path carries 1,280 bytes (RFC 8200 section 5), of which tunnels
 /// and headers take less than this leaves.
 const LARGE_BYTES: u32 = 1_000;
+
+/// When large segments of `side` began to vanish before the capture, smaller ones behind them passed, and the side still
+/// spoke when they had been missing for long: as behind a tunnel whose "packet too big" messages are dropped (RFC 2923).
+pub fn large_hole_ns(flow: &Flow, side: Side) -> Option<i64> {
+    let connection = flow.transport.tcp.as_deref().filter(|tcp| tcp.has_handshake())?;
+    let direction = flow.direction(side);
+    let opened_ns = connection.half(side).hole_of_full_segments(direction.largest_payload)?;
+    (direction.end_ns.saturating_sub(opened_ns) >= HANGS_NS).then_some(opened_ns)
+}
 
 /// What one side has said since the other one spoke.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -437,6 +437,15 @@ impl<'a> GroupTableRow<'a> {
         .null_when("as tcp_data_packets")
         .u64(|row| row.of_tcp(Count::LargeStalls)),
         column(
+            "large_holes",
+            "",
+            "connections on which full segments of data that went this way are missing from the interval on: nothing \
+             filled or acknowledged them, no segment as large came, and smaller ones behind them did; the sender \
+             still spoke 10 s later. Large segments vanish before the capture",
+        )
+        .null_when("as tcp_data_packets")
+        .u64(|row| row.of_tcp(Count::LargeHoles)),
+        column(
             "dns_queries",
             "",
             "queries of DNS over UDP that went this way in the interval, repeated ones once; what became of \

@@ -40,12 +40,21 @@ impl HalfConnection {
 
     /// Those of them that were not, so far: when the hole opened, and its segments.
     pub fn never_repaired(&self) -> impl Iterator<Item = (i64, u32)> {
+        self.never_filled().map(|(opened_ns, bytes)| (opened_ns, self.on_wire.packets_of(bytes)))
+    }
+
+    /// When the first hole of full segments opened that nothing filled so far, if no segment of `seen` bytes, the
+    /// largest one, is full.
+    pub fn hole_of_full_segments(&self, seen: u32) -> Option<i64> {
+        let full = self.on_wire.known_longest().filter(|full| seen < full.get())?;
+        self.never_filled().find(|&(_, bytes)| bytes >= full.get()).map(|(opened_ns, _)| opened_ns)
+    }
+
+    /// Holes that were neither filled nor acknowledged so far: when they opened, and their bytes.
+    fn never_filled(&self) -> impl Iterator<Item = (i64, u32)> {
         let holes =
             self.upstream_loss().into_iter().flat_map(|upstream_loss| upstream_loss.holes.never_filled());
-        holes.map(|(bytes, opening)| {
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            (opening.time_ns, self.on_wire.packets_of(bytes))
-        })
+        holes.map(|(bytes, opening)| (opening.time_ns, u32::try_from(bytes).unwrap_or(u32::MAX)))
     }
 
     /// Losses downstream of the capture point: retransmissions not known to be spurious.
