@@ -5,6 +5,7 @@
 const Plots = (() => {
   const TICKS_PER_UNIT = 1e6;
   const CLOSER = 0.35; // of the whole width: from here on the curves with more points are drawn
+  const FINEST = 1e-11; // of the whole width: the address has 12 digits
   const SOLID = 1e-3; // of the whole width: closer up, dashes of lines from far outside would take a second
   const PAN = 0.25;
   const ZOOM = 2;
@@ -302,12 +303,13 @@ const Plots = (() => {
     });
   }
 
-  // The plots on one axis and the range that they show, which stands in the address.
-  function linkedBy(name) {
+  // The plots on one axis and the range that they show, which stands in the address: what of that is on the axis.
+  function linkedBy(name, whole) {
     if (!linked.has(name)) {
-      const range = (Address.get(name) || "").split(",").map(Number);
-      const isRange = range.length === 2 && range.every(Number.isFinite) && range[0] < range[1];
-      linked.set(name, { name, views: [], range: isRange ? range : null });
+      const given = (Address.get(name) || "").split(",").map(Number);
+      const [low, high] = [Math.max(given[0], whole[0]), Math.min(given[1], whole[1])];
+      const isRange = given.length === 2 && high - low >= FINEST * (whole[1] - whole[0]);
+      linked.set(name, { name, views: [], range: isRange ? [low, high] : null });
     }
     return linked.get(name);
   }
@@ -320,7 +322,7 @@ const Plots = (() => {
 
   // What part of the x axis is shown, in this plot and in those on the same time axis.
   function viewOf({ figure, whole, name, across, draw }) {
-    const group = name ? linkedBy(name) : { name: "", views: [], range: null };
+    const group = name ? linkedBy(name, whole) : { name: "", views: [], range: null };
     const view = {
       range: () => group.range || whole,
       apply() {
@@ -328,7 +330,10 @@ const Plots = (() => {
         figure.classList.toggle("zoomed", group.range !== null);
         for (const button of figure.querySelectorAll(".tools .all")) button.disabled = group.range === null;
       },
-      show(range) { showRange(group, range && range[1] - range[0] < whole[1] - whole[0] ? range : null); },
+      show(range) {
+        if (range && !(range[1] - range[0] >= FINEST * (whole[1] - whole[0]))) return;
+        showRange(group, range && range[1] - range[0] < whole[1] - whole[0] ? range : null);
+      },
       across,
       zoom(factor) { this.show(this.clamped(this.across(0.5 - 0.5 / factor), this.across(0.5 + 0.5 / factor))); },
       move(share) { this.show(this.clamped(this.across(share), this.across(1 + share))); },

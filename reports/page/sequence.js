@@ -19,6 +19,7 @@ const Sequence = (() => {
   const FAR = 4000; // px outside of the view that nothing is drawn beyond
   const ZOOM = 2;
   const PAN = 0.25;
+  const HIGHEST = 2 ** 52; // up to here doubles tell whole numbers apart, which the steps of an axis need
   const COLOURS = { data: "--c1", classified: "--c2", acknowledged: "--c3", window: "--other", sacked: "--c4", flight: "--c1", rtt: "--c4" };
   const OF_CLASSES = ["--c2", "--c2", "--bad", "--c5", "--c6"]; // fast, SACK, timeout, tail loss probe, unexplained
   const BYTES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
@@ -801,14 +802,17 @@ const Sequence = (() => {
     return canvas;
   }
 
+  const canBeDrawn = ([low, high]) => high - low >= 1 && -HIGHEST <= low && high <= HIGHEST;
+
   // What of the height was chosen, which stands in the address; else it fits what is in view.
   function heightChosen(figure) {
     const name = `${figure.id}.s`;
     const given = (Address.get(name) || "").split(",").map(Number);
-    let range = given.length === 2 && given.every(Number.isFinite) && given[0] < given[1] ? given : null;
+    let range = given.length === 2 && canBeDrawn(given) ? given : null;
     return {
       get: () => range,
       set(wanted) {
+        if (wanted && !canBeDrawn(wanted)) return;
         range = wanted;
         Address.set(name, wanted && wanted.map(Math.round).join(","));
       },

@@ -136,6 +136,26 @@ def test_a_rectangle_zooms_and_its_address_opens_the_same_view(graph, written):
 
 
 @pytest.mark.parametrize("graph", [{"has_touch": True}], indirect=True)
+@pytest.mark.parametrize(
+    "ends",
+    ["-1e308,1e308", "NaN,5", "-Infinity,Infinity", "9,1", "7,7", "1e15,1000000000000000.1", "1e300,2e300"],
+)
+@pytest.mark.parametrize("axis", ["sequence-1.s", "time-1"])
+def test_an_address_that_no_view_has_shows_all(graph, written, axis, ends):
+    whole = seen(graph)
+    graph.goto("about:blank")
+    opened(graph, f"{written[0].as_uri()}#?{axis}={ends}")
+    assert seen(graph) == whole
+
+
+def test_what_is_beyond_the_end_of_the_axis_is_not_shown(graph, written):
+    whole = seen(graph)
+    graph.goto("about:blank")
+    middle_s = (whole["low"] + whole["high"]) / 2
+    opened(graph, f"{written[0].as_uri()}#?time-1={middle_s},1e9")
+    assert (seen(graph)["low"], seen(graph)["high"]) == (pytest.approx(middle_s), whole["high"])
+
+
 def test_a_finger_moves_and_two_zoom(graph):
     near = closer(graph, 2)
     box = graph.locator("#sequence-1 .plot").bounding_box()
