@@ -126,6 +126,8 @@ class _Columns:
 
     def raw(self, count: int) -> bytes:
         self._at += count
+        if self._at > len(self._content):
+            raise IndexError
         return self._content[self._at - count : self._at]
 
     def numbers(self, count: int) -> list[int]:
@@ -174,13 +176,25 @@ def check_tiles(sequence: pl.DataFrame) -> None:
     for own in sequence.partition_by("flow", "direction"):
         tiles = tiles_of(own)
         try:
+            # a page unpacks each level as it comes into view
             for tile in tiles:
-                _Columns(tile)
-            numbers = [number for mark in overview(tiles) for number in (mark.time_ns, mark.bytes)]
+                _check_tile(tile)
+            overview(tiles)
         except (IndexError, binascii.Error, zlib.error) as error:
             raise ValueError("the content of a tile is damaged") from error
-        if any(abs(number) >> (_NUMBER_BITS - 1) for number in numbers):
+
+
+def _check_tile(tile: Tile) -> None:
+    for one in _content(tile):
+        if isinstance(one, Point) and one.class_number > len(SEGMENT_CLASSES):
+            raise ValueError("a segment of a tile is of an unknown class")
+        marks = _marks_of_point(one) if isinstance(one, Point) else _marks_of_summary(one)
+        if any(abs(number) >> (_NUMBER_BITS - 1) for mark in marks for number in (mark.time_ns, mark.bytes)):
             raise ValueError("a number of a tile is too large")
+
+
+def _content(tile: Tile) -> Iterator[Point] | Iterator[Summary]:
+    return points(tile) if tile.level == 0 else summaries(tile)
 
 
 def points(tile: Tile) -> Iterator[Point]:
@@ -209,6 +223,8 @@ def points(tile: Tile) -> Iterator[Point]:
             edge = position + window - 1 if window else None
             placed = tuple((position + start, position + start + size) for start, size in sacked)
             rtt_ns = next(elsewhere_ns) if back == _ELSEWHERE else None
+            if back - _ELSEWHERE > place:
+                raise IndexError
             if back > _ELSEWHERE:
                 rtt_ns = time_ns - times_ns[place - (back - _ELSEWHERE)]
             yield Point(time_ns, packet, kind, position, edge, flight_bytes, placed, rtt_ns)

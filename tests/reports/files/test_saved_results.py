@@ -282,6 +282,21 @@ def test_graphs_that_anybody_has_changed_are_refused_and_not_drawn(graphed, tmp_
         load(str(folder))
 
 
+@pytest.mark.parametrize("name", GRAPHS_SPOILED)
+def test_a_tile_below_the_overview_is_checked_as_that_is(graphed, tmp_path, name):
+    folder = shutil.copytree(graphed, tmp_path / "results")
+    column, words = GRAPHS_SPOILED[name]
+    column = column.alias("tile") if column.meta.output_name() in {"literal", "tile"} else column
+    sequence = pl.read_parquet(folder / "sequence.parquet").with_row_index("place")
+    points = sequence.filter(level=0)
+    assert len(points) > 1, "the overview is a level above the points"
+    spoiled = sequence.filter(place=points["place"][-1]).with_columns(column)
+    changed = pl.concat([sequence.filter(pl.col("place") != points["place"][-1]), spoiled]).drop("place")
+    changed_table(folder, "sequence", frame_bytes(changed))
+    with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
 def test_a_graph_needs_a_level_that_is_one_tile(graphed, tmp_path):
     folder = shutil.copytree(graphed, tmp_path / "results")
     sequence = pl.read_parquet(folder / "sequence.parquet")
