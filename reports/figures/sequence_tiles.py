@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from dataclasses import dataclass, fields
 from itertools import accumulate
@@ -131,7 +132,27 @@ class _Columns:
         return self._content[self._at - count : self._at]
 
     def numbers(self, count: int) -> list[int]:
-        return [self._number() for _ in range(count)]
+        content, at, values = self._content, self._at, list[int]()
+        for _ in range(count):
+            value = shift = 0
+            while (byte := content[at]) & 0x80:
+                value |= (byte & 0x7F) << shift
+                shift += 7
+                if shift > _NUMBER_BITS:
+                    raise ValueError("a number of a tile is too long")
+                at += 1
+            at += 1
+            values.append(value | byte << shift)
+        self._at = at
+        return values
+
+    def skip(self, count: int) -> None:
+        if count > len(self._content):
+            raise IndexError
+        found = re.compile(rb"(?:[\x80-\xff]{0,9}+[\x00-\x7f]){%d}+" % count).match(self._content, self._at)
+        if found is None:
+            raise IndexError
+        self._at = found.end()
 
     def signed(self, count: int) -> list[int]:
         return [(value >> 1) ^ -(value & 1) for value in self.numbers(count)]
@@ -145,17 +166,6 @@ class _Columns:
     def times_ns(self, count: int, start_ns: int | None = None) -> list[int]:
         start_ns = self._start_ns if start_ns is None else start_ns
         return [start_ns + value * self._ns_per_tick for value in self.steps(count)]
-
-    def _number(self) -> int:
-        value = shift = 0
-        while (byte := self._content[self._at]) & 0x80:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if shift > _NUMBER_BITS:
-                raise ValueError("a number of a tile is too long")
-            self._at += 1
-        self._at += 1
-        return value | byte << shift
 
 
 def tiles_of(sequence: pl.DataFrame) -> tuple[Tile, ...]:
@@ -178,23 +188,34 @@ def check_tiles(sequence: pl.DataFrame) -> None:
         try:
             # a page unpacks each level as it comes into view
             for tile in tiles:
-                _check_tile(tile)
-            overview(tiles)
+                if tile.level == 0:
+                    _check_points(tile)
+                else:
+                    _check_marks(mark for one in summaries(tile) for mark in _marks_of_summary(one))
+            _check_marks(overview(tiles))
         except (IndexError, binascii.Error, zlib.error) as error:
             raise ValueError("the content of a tile is damaged") from error
 
 
-def _check_tile(tile: Tile) -> None:
-    for one in _content(tile):
-        if isinstance(one, Point) and one.class_number > len(SEGMENT_CLASSES):
-            raise ValueError("a segment of a tile is of an unknown class")
-        marks = _marks_of_point(one) if isinstance(one, Point) else _marks_of_summary(one)
-        if any(abs(number) >> (_NUMBER_BITS - 1) for mark in marks for number in (mark.time_ns, mark.bytes)):
-            raise ValueError("a number of a tile is too large")
+def _check_points(tile: Tile) -> None:
+    """Raise unless a tile of level 0 has all that its points need; most numbers are only counted."""
+    columns = _Columns(tile)
+    kinds = columns.raw(tile.count)
+    if max(kind & _CLASS for kind in set(kinds)) > len(SEGMENT_CLASSES):
+        raise ValueError("a segment of a tile is of an unknown class")
+    places = [place for place, kind in enumerate(kinds) if kind & _ACKNOWLEDGEMENT]
+    columns.skip(2 * tile.count + 2 * (tile.count - len(places)) + 2 * len(places))
+    columns.skip(2 * sum(columns.numbers(len(places))))
+    columns.skip(tile.count)
+    answered = columns.numbers(len(places))
+    if any(back - _ELSEWHERE > place for back, place in zip(answered, places, strict=True)):
+        raise IndexError
+    columns.skip(answered.count(_ELSEWHERE))
 
 
-def _content(tile: Tile) -> Iterator[Point] | Iterator[Summary]:
-    return points(tile) if tile.level == 0 else summaries(tile)
+def _check_marks(marks: Iterable[Mark]) -> None:
+    if any(abs(number) >> (_NUMBER_BITS - 1) for mark in marks for number in (mark.time_ns, mark.bytes)):
+        raise ValueError("a number of a tile is too large")
 
 
 def points(tile: Tile) -> Iterator[Point]:

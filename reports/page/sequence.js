@@ -654,7 +654,7 @@ const Sequence = (() => {
 
     function paint(surface, size) {
       const known = layer === "bytes" ? heightOf(seen, seen.low, seen.high) : heightOfValues(seen, seen.low, seen.high);
-      const range = height.get() || known || [0, 1];
+      const range = height.get() || (known || [0, 1]).map((end) => Math.min(Math.max(end, -HIGHEST), HIGHEST));
       const y = (value) => Math.min(Math.max(size.top + size.height - ((value - range[0]) / (range[1] - range[0])) * size.height, -FAR), FAR);
       const inView = seen.level ? Infinity : seen.contents.reduce((sum, { time }) => sum + time.reduce((n, at) => n + (at >= seen.low && at <= seen.high ? 1 : 0), 0), 0);
       Object.assign(seen, { range, y, box: size, single: inView <= SINGLE * size.width, points: inView });

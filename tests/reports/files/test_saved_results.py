@@ -257,7 +257,7 @@ GRAPHS_SPOILED = {
     "no value": (pl.lit(None, dtype=pl.String), "lacks a value"),
     "a cut end": (pl.lit(packed(b"\0\0")), "is damaged"),
     "gigabytes": (pl.lit(packed(bytes(50_000_000))), "cut off or too large"),
-    "a number without end": (pl.lit(packed(b"\xff" * 100_000)), "too long"),
+    "a number without end": (pl.lit(packed(b"\xff" * 100_000)), "too long|of an unknown class"),
     "many points": (pl.lit(2**32 - 1, dtype=pl.UInt32).alias("count"), "too large"),
     "no points": (pl.lit(0, dtype=pl.UInt32).alias("count"), "lacks a value"),
     "an end of time": (pl.lit(2**63 - 1).alias("start_ns"), "lacks a value"),
@@ -294,6 +294,19 @@ def test_a_tile_below_the_overview_is_checked_as_that_is(graphed, tmp_path, name
     changed = pl.concat([sequence.filter(pl.col("place") != points["place"][-1]), spoiled]).drop("place")
     changed_table(folder, "sequence", frame_bytes(changed))
     with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
+def test_each_class_of_a_segment_has_a_name(graphed, tmp_path):
+    folder = shutil.copytree(graphed, tmp_path / "results")
+    sequence = pl.read_parquet(folder / "sequence.parquet")
+    points = pl.col("level") == 0
+    one, tile = pl.lit(1, dtype=pl.UInt32), pl.lit(packed(b"\0\x0f" + bytes(20)))
+    spoiled = sequence.with_columns(
+        count=pl.when(points).then(one).otherwise("count"), tile=pl.when(points).then(tile).otherwise("tile")
+    )
+    changed_table(folder, "sequence", frame_bytes(spoiled))
+    with pytest.raises(InputError, match="of an unknown class"):
         load(str(folder))
 
 
