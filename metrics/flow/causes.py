@@ -34,6 +34,10 @@ _MOST_BINS: Final = 1_000
 """Bins of a flow in a figure, at most."""
 
 _OF_DIRECTION: Final = ("flow", "direction")
+
+CAUSE_COURSE: Final = (*_OF_DIRECTION, "start_ns", "end_ns", "cause")
+"""Columns of the table of causes that say which one held when, all that is drawn."""
+
 _OF_FLOWS: Final = ("src", "src_port", "dst", "dst_port", "payload_bytes", "goodput_bps", "rtt_p95_ms")
 
 OF_TOLD: Final = (*_OF_DIRECTION, *_OF_FLOWS)
@@ -195,7 +199,7 @@ def _bins_of_stretches(causes: pl.DataFrame, widths: pl.DataFrame) -> pl.DataFra
     from_ns, until_ns = (begin + (pl.col("place") + step) * width for step in (0, 1))
     held_ns = pl.min_horizontal("end_ns", until_ns) - pl.max_horizontal("start_ns", from_ns)
     return (
-        causes.select(*_OF_DIRECTION, "start_ns", "end_ns", "cause")
+        causes.select(CAUSE_COURSE)
         .join(widths, on="flow")
         .with_columns(places.alias("place"))
         .explode("place")

@@ -1,7 +1,7 @@
 """Results of a report in a directory, and back: `results.json` with the facts, a Parquet file for each table.
 
 The page made of saved results is that of the trace, byte for byte. `docs/results.schema.json` describes the
-JSON; the tables have the columns of `docs/columns.md`.
+JSON; the tables have the columns of `docs/columns.md`, `causes` those that are drawn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from tfrctrace.base.digests import sha256_of
 from tfrctrace.base.errors import InputError, describe, input_problem
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
+from tfrctrace.metrics.flow.causes import CAUSE_COURSE
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
 from tfrctrace.metrics.flow.first_losses import FIRST_LOSSES
 from tfrctrace.metrics.flow.wifi_links import LINK_BINS
@@ -277,7 +278,7 @@ def _frame(folder: str, name: str, digest: str | None) -> pl.DataFrame:
         frame = pl.read_parquet(path)
     except (OSError, PolarsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
-    columns = TABLES.get(name, ())
+    columns = [one for one in TABLES.get(name, ()) if name != "causes" or one.name in CAUSE_COURSE]
     expected = {column.name: column.type for column in columns} or _COLUMNS[name]
     if {column: str(kind).lower() for column, kind in frame.schema.items()} != expected:
         raise _refused(

@@ -15,6 +15,7 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.base.version import VERSION
+from tfrctrace.metrics.flow.causes import CAUSE_COURSE
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.report_data.shared_names import without_folders
 from tfrctrace.reports.display_filters import inputs_with_frames
@@ -113,7 +114,8 @@ def gather_results(trace: Tables, flow: int | None = None, window_ns: int | None
     tables["variables"] = with_flows(tables["variables"], flows)
     tables["rounds"] = _drawn_rounds(flows, sampled)
     for name in _OF_CAUSES:
-        tables[name] = _rows_of_flow(sampled.table(name).small_frame(), flow)
+        columns = CAUSE_COURSE if name == "causes" else None
+        tables[name] = _rows_of_flow(sampled.table(name).small_frame(columns), flow)
     senders = _senders(flows, tables["cause_sums"], sampled)
     tables["findings"] = tables["findings"].vstack(senders.findings)
     drawn = _drawn_samples(trace, flows, sampled) if may_sample else _DrawnSamples()

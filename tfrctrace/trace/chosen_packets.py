@@ -126,7 +126,9 @@ def _causes(trace: Passes, direction: str) -> pl.DataFrame:
     """Return what held one direction of each flow back, in the order of the begins."""
     import polars as pl
 
-    frame = trace.table("causes").frame(["flow", "direction", "start_ns", "end_ns", "cause"])
+    from tfrctrace.metrics.flow.causes import CAUSE_COURSE
+
+    frame = trace.table("causes").frame(CAUSE_COURSE)
     of_direction = frame.filter(pl.col("direction") == direction).sort("start_ns")
     return of_direction.select("flow", "start_ns", "end_ns", pl.col("cause").alias(f"cause_{direction}"))
 

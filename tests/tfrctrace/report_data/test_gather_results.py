@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import tfrctrace
+from tfrctrace.metrics.flow.causes import CAUSE_COURSE
+from tfrctrace.reports.files.saved_results import load, save
 
 TWO_FLOWS = str(Path(__file__).resolve().parents[3] / "sample_traces" / "two-flows.pcapng.gz")
 
@@ -41,3 +43,11 @@ def test_rounds_beyond_the_limit_are_named_on_the_page() -> None:
     words = [str(problem["message"]) for problem in results.problems]
     assert any("rounds left out" in text for text in words)
     assert results.table("rounds").height <= 20
+
+
+def test_causes_are_kept_as_they_are_drawn_without_what_decided_for_them(tmp_path: Path) -> None:
+    trace = tfrctrace.open(TWO_FLOWS)
+    results = trace.results()
+    assert results.tables["causes"].equals(trace.causes.select(CAUSE_COURSE))
+    save(results, str(tmp_path), title="t", version="1")
+    assert load(str(tmp_path))[0].tables["causes"].equals(results.tables["causes"])
