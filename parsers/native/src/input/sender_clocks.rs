@@ -3,7 +3,8 @@
 //! A clock that is set leaves a silence, or times that go back; afterwards the timestamps of both ends of a
 //! connection say that another time has passed than the clock says. One end alone may have slept, or its
 //! packets may have waited in a queue; and any sender whose timestamps agree with the clock shows that it was
-//! a silence. A clock that drifts has another rate than the timestamps of both ends.
+//! a silence. A clock that drifts has another rate than the timestamps of both ends. While a step is suspected,
+//! packets are looked at only of directions whose clock is known and that have not judged it yet.
 
 use std::collections::VecDeque;
 
@@ -111,16 +112,21 @@ struct Track {
 }
 
 impl Track {
-    fn learn_tick(&mut self) {
+    /// Learn how long a tick is; returns whether this became known.
+    fn learn_tick(&mut self) -> bool {
+        if self.tick_ns.is_some() {
+            return false;
+        }
         let passed_ns = self.last.time_ns.saturating_sub(self.first.time_ns);
         let ticks = self.last.ticks_since(self.first);
-        if self.tick_ns.is_some() || passed_ns < TELLING_NS || ticks < TELLING_TICKS {
-            return;
+        if passed_ns < TELLING_NS || ticks < TELLING_TICKS {
+            return false;
         }
         let shown_ns = passed_ns / ticks;
         let tick_ns = nearest_tick_ns(shown_ns);
         self.tick_ns =
             (shown_ns.abs_diff(tick_ns) <= tick_ns.unsigned_abs() / TICK_DOUBT as u64).then_some(tick_ns);
+        self.tick_ns.is_some()
     }
 
     /// The rate of the capture's clock beside this sender's, less 1, in parts per million.
@@ -167,6 +173,11 @@ struct Suspect {
 }
 
 impl Suspect {
+    /// Whether a later packet of this direction may confirm what it says.
+    fn awaits(&self, direction: u64) -> bool {
+        self.votes.iter().any(|vote| vote.ends.1 == direction && !vote.is_firm)
+    }
+
     /// The step, if both ends of a connection agree on it.
     fn proven(&self) -> Option<ProvenStep> {
         let firm = || self.votes.iter().filter(|vote| vote.is_firm);
@@ -184,6 +195,8 @@ impl Suspect {
 /// Watches the clock of one source.
 pub struct SenderClocks {
     tracks: Vec<Track>,
+    /// Tracks whose tick is known: two at least judge a step.
+    known: usize,
     suspects: VecDeque<Suspect>,
     /// Of both directions of connections that last long: how long, and parts per million.
     rates: HashMap<u64, HashMap<u64, (i64, f64)>>,
@@ -196,6 +209,7 @@ impl Default for SenderClocks {
     fn default() -> Self {
         Self {
             tracks: vec![Track::default(); SLOTS],
+            known: 0,
             suspects: VecDeque::new(),
             rates: HashMap::new(),
             found: ClockFindings::default(),
@@ -219,13 +233,18 @@ impl SenderClocks {
             let time_ns = item.time_ns();
             let previous_ns = self.previous_ns.replace(time_ns).unwrap_or(time_ns);
             let moved_ns = time_ns.abs_diff(previous_ns);
-            if moved_ns >= SMALLEST_STEP_NS as u64 {
+            if moved_ns >= SMALLEST_STEP_NS as u64 && self.known > 1 {
                 self.suspect(previous_ns, time_ns, item, numbered_after);
             }
-            if self.suspects.is_empty() && moved_ns < BUSY_NS && !self.position.is_multiple_of(EVERY) {
+            let is_due = moved_ns >= BUSY_NS || self.position.is_multiple_of(EVERY);
+            if !is_due && self.suspects.is_empty() {
                 continue;
             }
+            if self.suspects.front().is_some_and(|oldest| self.position - oldest.position >= PATIENCE) {
+                self.suspects.pop_front();
+            }
             if let Some((ends, stamp)) = stamp_of(item)
+                && (is_due || self.may_judge(ends.direction))
                 && let Some(position) = self.take(ends, stamp)
             {
                 steps.extend(position.checked_sub(first + 1).map(|index| index as usize));
@@ -262,6 +281,15 @@ impl SenderClocks {
         std::mem::take(&mut self.found)
     }
 
+    /// Whether a direction may say more of a suspected step than it has said.
+    fn may_judge(&self, direction: u64) -> bool {
+        let track = &self.tracks[Ends::slot(direction)];
+        track.direction == direction
+            && track.tick_ns.is_some()
+            && (self.suspects.back().is_some_and(|newest| newest.position > track.position)
+                || self.suspects.iter().any(|suspect| suspect.awaits(direction)))
+    }
+
     #[cold]
     fn suspect(&mut self, before_ns: i64, after_ns: i64, item: Item<'_>, numbered_after: u64) {
         if self.suspects.len() >= SUSPECTS {
@@ -293,20 +321,22 @@ impl SenderClocks {
                 tick_ns: None,
             };
             let old = std::mem::replace(track, fresh);
+            self.known -= usize::from(old.tick_ns.is_some());
             self.keep_rate(&old);
             return None;
         }
         if stamp.ticks_since(track.last) < 0 {
             return None;
         }
-        track.learn_tick();
         let before = *track;
-        (track.last, track.position) = (stamp, self.position);
         let is_odd = self.vote(&before, stamp);
+        let track = &mut self.tracks[Ends::slot(ends.direction)];
+        (track.last, track.position) = (stamp, self.position);
         if is_odd {
             // what it shows of the rate is of no use
-            self.tracks[Ends::slot(ends.direction)].first = stamp;
+            track.first = stamp;
         }
+        self.known += usize::from(track.learn_tick());
         self.decide()
     }
 
@@ -315,7 +345,6 @@ impl SenderClocks {
         if self.suspects.is_empty() {
             return false;
         }
-        let now = self.position;
         let is_spanned = |suspect: &Suspect| suspect.position > before.position;
         for vote in self.suspects.iter_mut().filter(|one| !is_spanned(one)).flat_map(|one| &mut one.votes) {
             if vote.ends.1 == before.direction && stamp.time_ns.saturating_sub(vote.since.time_ns) >= LATER_NS
@@ -343,7 +372,7 @@ impl SenderClocks {
                 }
             }
         }
-        self.suspects.retain(|one| !(acquitted && is_spanned(one)) && now - one.position < PATIENCE);
+        self.suspects.retain(|one| !(acquitted && is_spanned(one)));
         is_odd
     }
 
@@ -363,8 +392,11 @@ impl SenderClocks {
     }
 
     fn forget_tracks(&mut self) {
-        let tracks = std::mem::replace(&mut self.tracks, vec![Track::default(); SLOTS]);
+        let mut tracks = std::mem::take(&mut self.tracks);
         tracks.iter().for_each(|track| self.keep_rate(track));
+        tracks.fill(Track::default());
+        self.tracks = tracks;
+        self.known = 0;
     }
 
     /// Keep the rate of a direction that was followed for long.
@@ -437,6 +469,10 @@ mod tests {
     }
 
     fn findings(packets: &[Packet]) -> ClockFindings {
+        watched(packets).finish()
+    }
+
+    fn watched(packets: &[Packet]) -> SenderClocks {
         let (mut clocks, mut counted) = (SenderClocks::default(), SourceSummary::new("capture"));
         let mut batch = Batch::new(100);
         for (first, packets) in packets.chunks(100).enumerate() {
@@ -448,7 +484,7 @@ mod tests {
             let longest_ns = counted.count(&batch, 0);
             clocks.watch(&mut batch, longest_ns, 0);
         }
-        clocks.finish()
+        clocks
     }
 
     /// What both directions of three connections say every `every_ns`; `clock` changes times after the middle.
@@ -497,6 +533,43 @@ mod tests {
             segment(port - 5_000, is_back, slept(ns), if is_back { ns } else { slept(ns) })
         });
         assert_eq!(findings(&one_slept.collect::<Vec<_>>()).steps, []);
+    }
+
+    #[test]
+    fn test_a_silence_is_suspected_only_where_a_clock_is_known() {
+        // 150 ms of packets are too few to tell how long a tick is
+        let after_silence = |rounds: i64| {
+            let mut packets = spoken(S / 200, rounds, |ns| ns);
+            // others speak first, whose packets have no timestamp
+            let time_ns = rounds * S / 200 + 10 * S;
+            let mut other = segment(9, false, time_ns, time_ns);
+            other.network.tcp.options.timestamp = None;
+            packets.push(other);
+            watched(&packets).suspects.len()
+        };
+        assert_eq!([30, 100].map(after_silence), [0, 1]);
+    }
+
+    #[test]
+    fn test_a_suspected_step_costs_only_packets_of_clocks_that_may_judge_it() {
+        let mut packets = spoken(S / 200, 100, |ns| ns);
+        let silent_ns = 100 * S / 200 + 10 * S;
+        // a connection that nobody knows speaks after the silence, its packets less than 1 ms apart
+        let fresh = |one: i64| segment(9, false, silent_ns + one * S / 10_000, silent_ns + one * S / 10_000);
+        packets.extend((0..1_000).map(fresh));
+        let mut clocks = watched(&packets);
+        let taken = clocks.tracks.iter().find(|track| track.last.time_ns > silent_ns).unwrap();
+        assert_eq!((clocks.suspects.len(), taken.tick_ns), (1, None));
+        assert!(!clocks.may_judge(taken.direction));
+        // one that is known acquits the clock
+        let time_ns = silent_ns + S;
+        let known = segment(0, false, time_ns, time_ns);
+        let (ends, stamp) = stamp_of(Item::Other(&known)).unwrap();
+        assert!(clocks.may_judge(ends.direction));
+        assert!(clocks.take(ends, stamp).is_none() && clocks.suspects.is_empty());
+        // and a suspected step that nobody judges is given up
+        packets.extend((1_000..3_000).map(fresh));
+        assert_eq!(watched(&packets).suspects.len(), 0);
     }
 
     #[test]
