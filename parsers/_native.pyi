@@ -210,7 +210,7 @@ def analyse(
     *,
     collect: Set[str] = ...,
     bin_ns: int | None = None,
-    spool: SpoolFile | None = None,
+    into: SpoolFile | Callable[[Table, list[bool]], None] | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Read `sources` as one trace and analyse their flows.
@@ -219,9 +219,10 @@ def analyse(
 
     Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
     memory for each packet or sample, which are empty otherwise; bins are `bin_ns` wide, by default from 1 ms
-    up, so that the table stays small. What a replay needs of each direction goes to `spool`; a file that
-    cannot be written raises OSError. A setting that cannot be raises ValueError; an exception that the filter
-    raises passes through.
+    up, so that the table stays small. What a replay needs of each direction goes `into` a spool; a file
+    that cannot be written raises OSError. A callable takes rows of groups as soon as their interval is over,
+    and whether each replaces one that it had. A setting that cannot be raises ValueError; an exception that
+    the filter raises passes through.
     """
 
 def analyse_chain(

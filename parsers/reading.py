@@ -222,12 +222,14 @@ class Pass:
         bin_ns: int | None = None,
         grouping: Grouping | None = None,
         is_spooled: bool = False,
+        release: Callable[[Table, list[bool]], None] | None = None,
     ) -> None:
         self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings if grouping is None else replace(settings, grouping=grouping.for_core)
         self._collect = collect
         self._bin_ns = bin_ns
+        self._release = release
         is_one = settings.join or settings.pair is not None
         self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
         most_buffered = _SPOOL_BUFFER_BYTES // len(self._traces)
@@ -332,7 +334,7 @@ class Pass:
                 with_ends(sources, replace(self._settings_of(index), format=form), self._progress[index]),
                 collect=self._collect,
                 bin_ns=self._bin_ns,
-                spool=self._spool,
+                into=self._spool or self._release,
                 progress=self._progress[index],
             )
         except OSError as error:

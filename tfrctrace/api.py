@@ -62,6 +62,7 @@ _FOR_THE_PROGRAM: Final = frozenset(
             "read_groups",
             "read_of_flows",
             "read_spooled",
+            "released_groups",
             "report_parts",
             "settings",
             "table",

@@ -17,7 +17,7 @@ from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import BinaryIO, Literal, TextIO
 
     import polars as pl
@@ -201,6 +201,10 @@ def groups(
     def gather() -> Groups:
         return gather_groups(trace, grouping, labels, causes=causes)
 
+    is_one = trace.is_joined or len(trace.names) == 1
+    if chosen == "ndjson" and every and is_one and not (causes or grouping.kind.made_of or trace.is_pair):
+        result.write_text({"ndjson": lambda file: _write_released(file, trace.released_groups(grouping))})
+        return console.exit_status
     if result.write_text({form: partial(_write_of_rows, form, gather) for form in _OF_ROWS}):
         return console.exit_status
     result.write(
@@ -226,6 +230,15 @@ def _check_form(
         raise UsageError("`--sort`, `--buckets` and `--causes` do not apply to `--under-load`")
     if under_load and chosen in _OF_ROWS:
         raise UsageError(f"`--under-load` is not written as {chosen}")
+
+
+def _write_released(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
+    import json
+
+    encode = json.JSONEncoder(allow_nan=False).encode
+    for row in rows:
+        file.write(f"{encode(row)}\n")
+        file.flush()
 
 
 def _write_of_rows(form: str, gather: Callable[[], Groups], file: TextIO) -> None:

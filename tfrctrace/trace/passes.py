@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tfrctrace.base.errors import STANDARD_INPUT, InputError, ReadOnceError, TfrctraceWarning, UsageError
 from tfrctrace.base.interruptible import STEP_S
@@ -13,13 +14,13 @@ from tfrctrace.base.nearest import proposal_or_all
 from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     import polars as pl
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.grouping import Grouping
-    from tfrctrace.parsers._native import Clock, SourceSummary
+    from tfrctrace.parsers._native import Clock, SourceSummary, Table
     from tfrctrace.parsers.copying import CopiedPackets, Wanted
     from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
     from tfrctrace.parsers.reading_settings import ReadSettings
@@ -275,6 +276,38 @@ class Passes:
                 self._readings.append((wanted, reading))
         return reading
 
+    def released_groups(self, grouping: Grouping) -> Iterator[dict[str, Any]]:
+        """Give rows of groups once their interval is over, and `revised` ones in place of earlier ones."""
+        from queue import Empty, Full, Queue
+
+        from tfrctrace.parsers.reading import Pass, StackedTable
+
+        self._refuse_second_reading(f"the table of groups by {grouping.text}")
+        released: Queue[tuple[Table, list[bool]]] = Queue(1)
+        is_over = False
+
+        def release(table: Table, revised: list[bool]) -> None:
+            while not is_over:
+                with suppress(Full):
+                    released.put((table, revised), timeout=STEP_S)
+                    break
+
+        running = Pass(self._inputs.names, self._settings, frozenset(), grouping=grouping, release=release)
+        try:
+            while not running.wait(0) or not released.empty():
+                try:
+                    table, revised = released.get(timeout=STEP_S)
+                except Empty:
+                    continue
+                rows = StackedTable([table], self._settings.anonymizer).rows()
+                for row, is_revised in zip(rows, revised, strict=True):
+                    yield row | {"revised": True} if is_revised else row
+        finally:
+            is_over = True
+            if not running.wait(0):
+                running.cancel()
+        self._readings.append((frozenset({"flows"}), self._ended(running)))
+
     def forget(self, reading: PassResult) -> None:
         """Let go of the tables of a reading, which are read again if asked for; keep its problems."""
         self._readings = [kept for kept in self._readings if kept[1] is not reading]
@@ -355,6 +388,9 @@ class Passes:
             is_spooled=is_spooled,
         )
         self._watch(running)
+        return self._ended(running)
+
+    def _ended(self, running: Pass) -> PassResult:
         reading = running.result()
         if reading.read_nothing:
             raise InputError(self._inputs.problems + reading.problems)

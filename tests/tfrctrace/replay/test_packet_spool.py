@@ -36,7 +36,7 @@ COLUMNS = ["time_ns", "payload_bytes", "sequence", "seq_rel", "ecn", "uid", "eve
 
 def spooled(path: str, folder: Path, most_buffered: int) -> _native.DirectionSpool:
     file = _native.SpoolFile(str(folder), most_buffered)
-    spool = _native.analyse([path], ReadSettings(), spool=file).spool
+    spool = _native.analyse([path], ReadSettings(), into=file).spool
     assert spool is not None
     return spool
 

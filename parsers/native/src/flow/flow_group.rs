@@ -131,6 +131,17 @@ impl FlowGroup {
         }
     }
 
+    /// Cut the flows whose interval ended after `ended.0`, and at `ended.1` at the latest. They stay in it: what
+    /// becomes known before their next packet counts there.
+    pub fn cut_ended(&mut self, ended: (i64, i64)) {
+        let Some(intervals) = &mut self.intervals else { return };
+        for index in
+            self.flows.indices().filter(|&index| intervals.has_ended(index, ended)).collect::<Vec<_>>()
+        {
+            intervals.cut(index, self.flows.at_mut(index));
+        }
+    }
+
     /// What the flows counted in intervals that ended.
     pub fn take_pieces(&mut self) -> Vec<Piece> {
         self.intervals.as_mut().map_or_else(Vec::new, |intervals| std::mem::take(&mut intervals.pieces))

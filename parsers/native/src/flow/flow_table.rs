@@ -274,6 +274,12 @@ impl FlowTable {
         self.group_mut(found.flow).note_data(index_in_group(found.flow), found.side, time_ns, data);
     }
 
+    /// Cut the flows whose interval ended after `ended.0`, and at `ended.1` at the latest.
+    pub fn cut_ended(&mut self, ended: (i64, i64)) {
+        self.groups.iter_mut().for_each(|group| group.cut_ended(ended));
+        self.count_packed();
+    }
+
     /// The first flow of each group of neighbours.
     pub fn neighbourhoods(&self) -> impl Iterator<Item = u32> + use<> {
         (self.before.len()..groups_of(self.length)).map(|group| flow_at(group, 0))

@@ -39,6 +39,10 @@ pub struct GroupRow {
     pub counts: Counts,
     /// Round-trip times between the capture and the receiver.
     pub rtt: LogHistogram,
+    /// Whether it was released before.
+    pub is_released: bool,
+    /// Whether it is new or changed since.
+    is_changed: bool,
     /// Other durations.
     durations: Option<Box<[LogHistogram; Duration::ALL.len()]>>,
 }
@@ -54,6 +58,12 @@ pub struct Groups {
     lanes: Vec<[Lane; 2]>,
     chunks: Vec<Vec<GroupRow>>,
     rows: usize,
+    /// Rows that are new or changed since they were released.
+    changed: Vec<u32>,
+    /// Rows that begin before it left.
+    left_before_ns: i64,
+    /// Changes of rows that had left.
+    pub late: u64,
     /// Packets that fell into no row because of the limit.
     pub left_out: u64,
 }
@@ -67,6 +77,9 @@ impl Groups {
             lanes: Vec::new(),
             chunks: Vec::new(),
             rows: 0,
+            changed: Vec::new(),
+            left_before_ns: i64::MIN,
+            late: 0,
             left_out: 0,
         }
     }
@@ -182,6 +195,10 @@ impl Groups {
     }
 
     fn row_mut(&mut self, key: GroupKey, way: GroupDirection, start_ns: i64) -> Option<&mut GroupRow> {
+        if start_ns < self.left_before_ns {
+            self.late += 1;
+            return None;
+        }
         let group = match self.indices.get(&key) {
             Some(&group) => group,
             None if self.rows >= self.grouping.max_rows => return None,
@@ -214,7 +231,56 @@ impl Groups {
                 number
             }
         };
-        self.chunks.get_mut(number as usize / CHUNK)?.get_mut(number as usize % CHUNK)
+        let row = self.chunks.get_mut(number as usize / CHUNK)?.get_mut(number as usize % CHUNK)?;
+        if !std::mem::replace(&mut row.is_changed, true) {
+            self.changed.push(number);
+        }
+        Some(row)
+    }
+
+    /// The rows that begin before `before_ns` and are new or changed since they were released, by interval,
+    /// group and direction. Those that remain are released once they change.
+    pub fn released(&mut self, before_ns: i64) -> Vec<u32> {
+        let changed = std::mem::take(&mut self.changed);
+        let is_before = |&number: &u32| self.row(number).is_some_and(|row| row.start_ns < before_ns);
+        let (mut released, changed): (Vec<u32>, Vec<u32>) = changed.into_iter().partition(is_before);
+        self.changed = changed;
+        released.sort_by_key(|&number| self.row(number).map(|row| (row.start_ns, self.key(row), row.is_in)));
+        released
+    }
+
+    /// Note that these rows were released.
+    pub fn note_released(&mut self, numbers: &[u32]) {
+        for &number in numbers {
+            let chunk = self.chunks.get_mut(number as usize / CHUNK);
+            if let Some(row) = chunk.and_then(|chunk| chunk.get_mut(number as usize % CHUNK)) {
+                (row.is_released, row.is_changed) = (true, false);
+            }
+        }
+    }
+
+    /// If there are more than twice `most` rows, let the oldest go that begin before `before_ns` and were released,
+    /// interval by interval, until `most` are left.
+    pub fn leave(&mut self, before_ns: i64, most: usize) {
+        if self.rows <= most.saturating_mul(2) {
+            return;
+        }
+        let mut starts: Vec<i64> = self.chunks.iter().flatten().map(|row| row.start_ns).collect();
+        starts.sort_unstable();
+        let kept_from_ns = starts[starts.len() - most.max(1)].min(before_ns);
+        let old = std::mem::replace(self, Self::new(self.grouping));
+        (self.late, self.left_out) = (old.late, old.left_out);
+        for row in old.chunks.into_iter().flatten().filter(|row| row.start_ns >= kept_from_ns) {
+            let key = old.keys[row.group as usize];
+            let way = if row.is_in { GroupDirection::In } else { GroupDirection::Out };
+            if let Some(kept) = self.row_mut(key, way, row.start_ns) {
+                *kept = GroupRow { group: kept.group, ..row };
+            }
+        }
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.retain(|&number| self.row(number).is_some_and(|row| row.is_changed));
+        self.changed = changed;
+        self.left_before_ns = kept_from_ns;
     }
 
     fn open(&mut self, key: GroupKey) -> u32 {

@@ -67,6 +67,8 @@ pub struct Reading {
     first_bytes: FirstBytes,
     /// Leaves out packets by their time, if any are to be.
     clipper: Option<Clipper>,
+    /// Whether packets are passed on before their source is waited for.
+    is_prompt: bool,
 }
 
 impl Reading {
@@ -115,6 +117,7 @@ impl Reading {
             tunnel_ports: TunnelPorts::default(),
             first_bytes: FirstBytes::default(),
             clipper: None,
+            is_prompt: false,
         }
     }
 
@@ -148,6 +151,11 @@ impl Reading {
     /// Leave out what is outside of `stretch`. To be called before the first is read.
     pub fn keep_to(&mut self, stretch: Option<Stretch>) {
         self.clipper = stretch.map(Clipper::new);
+    }
+
+    /// Pass packets on whenever the source has to be waited for. To be called before the first is read.
+    pub fn be_prompt(&mut self) {
+        self.is_prompt = true;
     }
 
     fn outside_packets(&self) -> u64 {
@@ -205,7 +213,7 @@ impl Reading {
         self.for_some_batches(compiler, 1, |batches| batches.iter().for_each(&mut work))
     }
 
-    /// The same for so many batches at a time; only the last ones are fewer.
+    /// The same for so many batches at a time; fewer at the end, and where the source has to be waited for.
     pub fn for_some_batches(
         &mut self,
         compiler: Option<&dyn Compiler>,
@@ -214,7 +222,7 @@ impl Reading {
     ) -> Result<(), String> {
         let mut first = Batch::new(BATCH);
         self.fill(&mut first, compiler)?;
-        let is_last = !first.is_full();
+        let (is_last, is_prompt) = (first.is_last(), self.is_prompt);
         work(&[first]);
         if is_last {
             return Ok(());
@@ -226,7 +234,7 @@ impl Reading {
                 .name("reading".into())
                 .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
             match reader {
-                Ok(_) => consume(&filled, &spent, together, &mut work),
+                Ok(_) => consume(&filled, &spent, (together, is_prompt), &mut work),
                 Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         })
@@ -242,14 +250,14 @@ impl Reading {
         loop {
             let mut batch = returned.try_recv().unwrap_or_else(|_| Batch::new(BATCH));
             let outcome = self.fill(&mut batch, compiler);
-            let last = outcome.is_err() || !batch.is_full();
+            let last = outcome.is_err() || batch.is_last();
             if filled.send(outcome.map(|()| batch)).is_err() || last {
                 return;
             }
         }
     }
 
-    /// Decode and count packets into `batch`, as many as fit: fewer only at the end of the source.
+    /// Decode and count packets into `batch`, as many as fit: fewer at the end of the source, or before a wait for it.
     pub fn fill(&mut self, batch: &mut Batch, compiler: Option<&dyn Compiler>) -> Result<(), String> {
         batch.clear();
         let before = self.number;
@@ -287,7 +295,7 @@ impl Reading {
         batch: &mut Batch,
         compiler: Option<&dyn Compiler>,
     ) -> Result<(), String> {
-        let is_selective = self.clipper.is_some() || compiler.is_some();
+        let (is_selective, is_prompt) = (self.clipper.is_some() || compiler.is_some(), self.is_prompt);
         while let Some((segment, extras)) = batch.next_plain() {
             let record = match reader.next_record() {
                 Ok(Some(record)) => record,
@@ -316,6 +324,10 @@ impl Reading {
                     self.find_opening(packet, extras, record.data);
                 }
                 batch.add_other();
+            }
+            if is_prompt && !reader.is_at_hand() {
+                batch.is_early = !batch.is_full();
+                break;
             }
         }
         Ok(())
@@ -469,16 +481,18 @@ type NextBatch = Result<Batch, String>;
 fn consume(
     filled: &Receiver<NextBatch>,
     spent: &Sender<Batch>,
-    together: usize,
+    (together, is_prompt): (usize, bool),
     work: &mut impl FnMut(&[Batch]),
 ) -> Result<(), String> {
     let mut batches = Vec::with_capacity(together);
     loop {
-        for batch in filled.iter().take(together) {
+        let Ok(first) = filled.recv() else { return Ok(()) };
+        batches.push(first?);
+        let further = || if is_prompt { filled.try_recv().ok() } else { filled.recv().ok() };
+        while batches.len() < together
+            && let Some(batch) = further()
+        {
             batches.push(batch?);
-        }
-        if batches.is_empty() {
-            return Ok(());
         }
         work(&batches);
         // After its last batch the reader accepts no buffer.

@@ -36,6 +36,8 @@ pub struct Batch {
     /// One for each packet. Of others it holds a [`PLACEHOLDER`].
     segments: Vec<PlainSegment>,
     length: usize,
+    /// Whether it was passed on before it was full, as its source had no more for now.
+    pub is_early: bool,
     /// The others; used up to `others_length`.
     others: Vec<Packet>,
     others_length: usize,
@@ -57,6 +59,7 @@ impl Batch {
         Self {
             segments: vec![PlainSegment::default(); capacity],
             length: 0,
+            is_early: false,
             others: Vec::new(),
             others_length: 0,
             extras: PacketExtras::default(),
@@ -72,6 +75,7 @@ impl Batch {
             self.others.shrink_to_fit();
         }
         (self.length, self.others_length) = (0, 0);
+        self.is_early = false;
         self.latest_before_step_back_ns = None;
         self.clock_steps.clear();
         self.extras.clear();
@@ -88,6 +92,11 @@ impl Batch {
 
     pub fn is_full(&self) -> bool {
         self.length >= self.segments.len()
+    }
+
+    /// Whether its source ended.
+    pub fn is_last(&self) -> bool {
+        !self.is_full() && !self.is_early
     }
 
     /// Latest time before this batch, if times go back in it; `i64::MIN` at the start of a source.

@@ -9,6 +9,7 @@ pub mod joined;
 pub mod log_owners;
 mod options;
 mod pair;
+pub mod release;
 pub mod spool;
 mod stages;
 mod state;
@@ -33,8 +34,8 @@ use pair::two_readings::read_captures;
 pub use pair::{CapturePair, PairOutcome, Transit};
 use spool::Spool;
 use stages::batches::BATCHES;
-use state::Working;
-pub use state::{Analysis, Carried, Results};
+pub use state::{Analysis, Carried, Results, TakeRows};
+use state::{Release, Working};
 
 impl Analysis {
     pub fn new(options: Options) -> Self {
@@ -79,7 +80,16 @@ impl Analysis {
             reading.skip_forwarded();
         }
         reading.await_first_bytes(std::mem::take(&mut self.carried.first_bytes));
-        reading.for_some_batches(compiler, BATCHES, |batches| self.take_batches(batches, &mut summary))?;
+        let is_released = release::begin_release(self, reading.source()) && reading.is_capture();
+        if is_released {
+            reading.be_prompt();
+        }
+        reading.for_some_batches(compiler, BATCHES, |batches| {
+            self.take_batches(batches, &mut summary);
+            if is_released {
+                release::release_ended(self);
+            }
+        })?;
         self.working.settle_backlog(&mut self.carried.flows);
         self.working.group_settled(&mut self.carried);
         self.working.threads.stop();
@@ -87,6 +97,17 @@ impl Analysis {
         let packets = reading.packets();
         self.close(reading, summary);
         Ok(packets)
+    }
+
+    /// Give rows of groups to `take` when their interval is over. To be called before the first packet.
+    pub fn release_groups(&mut self, take: TakeRows) {
+        self.results.release = Some(Release { take, to_ns: i64::MIN, source: String::new() });
+    }
+
+    /// The first source of the trace.
+    pub fn first_source(&self) -> Option<&str> {
+        let read = self.carried.sources.first().map(|summary| summary.source.as_str());
+        read.or_else(|| self.results.release.as_ref().map(|release| release.source.as_str()))
     }
 
     /// Add the counts and problems of a source that was read.

@@ -156,6 +156,18 @@ impl Working {
     }
 }
 
+/// Takes rows of groups by their numbers.
+pub type TakeRows = Box<dyn Fn(&Analysis, &[u32]) + Send + Sync>;
+
+/// How rows of groups are given away while a trace is read.
+pub struct Release {
+    pub take: TakeRows,
+    /// Rows that begin before it were given.
+    pub to_ns: i64,
+    /// The source that is read.
+    pub source: String,
+}
+
 /// What is collected beside the flows, and what is found at the end.
 pub struct Results {
     /// Whether any table is collected of what packets do to their flows.
@@ -188,6 +200,8 @@ pub struct Results {
     pub(super) end_ns: i64,
     /// Whether the packets' times differ: if not, durations and RTTs are unknown.
     pub has_times: bool,
+    /// Who takes rows of groups meanwhile, if anybody.
+    pub release: Option<Release>,
 }
 
 impl Results {
@@ -218,6 +232,7 @@ impl Results {
             cut_flows: CutFlows::default(),
             end_ns: i64::MIN,
             has_times: true,
+            release: None,
         }
     }
 

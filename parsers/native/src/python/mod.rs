@@ -18,6 +18,7 @@ mod table;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,15 +30,16 @@ use crate::error::{Problem, ProblemKind};
 use crate::input::bytes;
 use crate::input::filter::Compiler;
 use crate::input::source::Source;
-use crate::pass::{Analysis as Core, Options};
-use crate::tables::{Description, TABLES, Table as CoreTable, sequence_tiles};
+use crate::pass::release::release_rest;
+use crate::pass::{Analysis as Core, Options, TakeRows};
+use crate::tables::{Description, TABLES, Table as CoreTable, group_rows, sequence_tiles};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use capture_writer::CaptureWriter;
 use packets::PacketReader;
 use settings::Settings;
 use spool::{DirectionSpool, FilledSpool, SpoolFile};
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
-use table::Table;
+use table::{Table, arrow_error};
 
 /// The result of one pass.
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
@@ -95,22 +97,35 @@ impl Analysis {
     }
 }
 
+/// Where what a pass does not keep goes.
+#[derive(FromPyObject)]
+enum Destination {
+    /// What a replay needs of each direction.
+    Spool(Py<SpoolFile>),
+    /// Rows of groups, to a callable.
+    Rows(Py<PyAny>),
+}
+
 #[pyfunction]
-#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, spool = None, progress = None))]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, into = None, progress = None))]
 fn analyse(
     py: Python<'_>,
     sources: Vec<SourceArgument>,
     settings: Settings,
     collect: HashSet<String>,
     bin_ns: Option<i64>,
-    spool: Option<Py<SpoolFile>>,
+    into: Option<Destination>,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
     let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     let read_options = options.clone();
     run(py, options, filter, progress, |core, compiler, progress| {
-        if let Some(file) = spool {
-            core.spool_into(file.get().spool());
+        match into {
+            Some(Destination::Spool(file)) => core.spool_into(file.get().spool()),
+            Some(Destination::Rows(callable)) => {
+                core.release_groups(released_to(callable, Arc::clone(progress)));
+            }
+            None => {}
         }
         let sources = Sources::new(sources, &read_options, Arc::clone(progress));
         let plan = sources.plan(compiler, read_options.max_flows)?;
@@ -192,6 +207,7 @@ fn run(
         let mut core = Core::new(options);
         read(&mut core, filter.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
         core.finish();
+        release_rest(&mut core);
         Ok((FilledSpool::of(&mut core), core))
     });
     let (spool, core) = outcome.map_err(|words: String| match &filter {
@@ -200,6 +216,23 @@ fn run(
     })?;
     check_cancelled(&core.carried.problems)?;
     Ok(Analysis { core: Arc::new(core), spool: spool?.map(Arc::new), first_flow: 1 })
+}
+
+/// Calls `callable` with rows of groups, and whether each replaces one that was given before; if that raises, the
+/// pass is cancelled.
+fn released_to(callable: Py<PyAny>, progress: Arc<bytes::Progress>) -> TakeRows {
+    Box::new(move |core, numbers| {
+        let rows = group_rows(core, numbers);
+        let row = |&number: &u32| core.carried.groups().and_then(|groups| groups.row(number));
+        let revised: Vec<bool> = numbers.iter().filter_map(row).map(|row| row.is_released).collect();
+        let called = Python::attach(|py| {
+            let table = Table::of(Box::new(rows.map_err(arrow_error)?));
+            callable.call1(py, (table, revised)).map(drop)
+        });
+        if called.is_err() {
+            progress.cancelled.store(true, Ordering::Relaxed);
+        }
+    })
 }
 
 /// Whether a file's content is of a known format, even if it is damaged.

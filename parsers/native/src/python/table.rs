@@ -19,7 +19,7 @@ use crate::tables::{RowRange, Rows, SelectedColumns};
 /// length passes in little memory.
 const BATCH_ROWS: usize = 16_384;
 
-fn arrow_error(error: ArrowError) -> PyErr {
+pub(super) fn arrow_error(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 

@@ -37,6 +37,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use crate::flow::tfrc::LossEventSample;
@@ -46,6 +47,7 @@ use crate::pass::{Analysis, Options, RttSample, Transit};
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
 pub use column::{ChosenColumns, Column, Description, Filled, Row};
+pub use groups::group_rows;
 use samples::{SampleRow, Samples};
 use shown::Shown;
 
@@ -303,6 +305,19 @@ impl<R: Row<'static> + Send + Sync> Rows for Vec<R> {
 
     fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
         record_batch(self.get(start..end).unwrap_or_default(), wanted)
+    }
+}
+
+/// Rows that were made.
+impl Rows for RecordBatch {
+    fn len(&self) -> usize {
+        self.num_rows()
+    }
+
+    fn batch_of(&self, start: usize, end: usize, wanted: ChosenColumns<'_>) -> Filled {
+        let schema = self.schema();
+        let columns = (0..self.num_columns()).filter(|&column| wanted(schema.field(column).name()));
+        self.slice(start, end - start).project(&columns.collect::<Vec<_>>())
     }
 }
 

@@ -305,6 +305,15 @@ impl Intervals {
         }
     }
 
+    /// Whether the interval of the flow at `index` ended after `ended.0`, and at `ended.1` at the latest.
+    pub fn has_ended(&self, index: usize, ended: (i64, i64)) -> bool {
+        let Some(current) = self.flows.get(index).filter(|current| current.length_ns > 0) else {
+            return false;
+        };
+        let end_ns = current.start_ns.saturating_add_unsigned(current.length_ns);
+        ended.0 < end_ns && end_ns <= ended.1
+    }
+
     #[cold]
     #[inline(never)]
     fn begin(&mut self, index: usize, flow: &mut Flow, time_ns: i64) {
@@ -315,7 +324,7 @@ impl Intervals {
     }
 
     /// Cut off what `flow` counted since the last time.
-    fn cut(&mut self, index: usize, flow: &mut Flow) {
+    pub fn cut(&mut self, index: usize, flow: &mut Flow) {
         let Some(current) = self.flows.get_mut(index) else { return };
         if current.length_ns == 0 {
             return;

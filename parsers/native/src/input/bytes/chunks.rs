@@ -74,7 +74,8 @@ impl Chunks {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => NextChunk::End,
             State::Fresh(mut filler) => {
-                let filled = filler.fill_guarded(std::mem::take(&mut self.spare));
+                let is_whole = self.is_eager || !filler.is_plain();
+                let filled = filler.fill_guarded(std::mem::take(&mut self.spare), is_whole);
                 match &filled {
                     NextChunk::Chunk(chunk)
                         if (filler.is_plain() && !self.is_eager) || chunk.end - chunk.head < CHUNK =>
@@ -117,7 +118,7 @@ fn read_ahead(filler: ChunkFiller) -> State {
         let Ok(mut filler) = filler_receiver.recv() else { return };
         loop {
             let buffer = spent_receiver.try_recv().unwrap_or_default();
-            let filled = filler.fill_guarded(buffer);
+            let filled = filler.fill_guarded(buffer, true);
             let last = !matches!(filled, NextChunk::Chunk(_));
             // A failed send means that the reader is gone.
             if filled_sender.send(filled).is_err() || last {
@@ -149,9 +150,10 @@ impl ChunkFiller {
         self.compression == Compression::None
     }
 
-    /// Fill `buffer`, and turn a panic inside a decompressor into an error of its input.
-    fn fill_guarded(&mut self, buffer: Vec<u8>) -> NextChunk {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.fill(buffer)));
+    /// Fill `buffer`, and turn a panic inside a decompressor into an error of its input. Unless it has to be
+    /// `is_whole`, a chunk is what one reading gives: a pipe may have no more for a while.
+    fn fill_guarded(&mut self, buffer: Vec<u8>, is_whole: bool) -> NextChunk {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.fill(buffer, is_whole)));
         outcome.unwrap_or_else(|_| {
             NextChunk::Failed(ReadError::whole(
                 ProblemKind::BadCompression,
@@ -160,7 +162,7 @@ impl ChunkFiller {
         })
     }
 
-    fn fill(&mut self, mut buffer: Vec<u8>) -> NextChunk {
+    fn fill(&mut self, mut buffer: Vec<u8>, is_whole: bool) -> NextChunk {
         if let Some(error) = self.failed.take() {
             return NextChunk::Failed(error);
         }
@@ -178,7 +180,12 @@ impl ChunkFiller {
         while end < full {
             match self.reader.read(&mut buffer[end..full]) {
                 Ok(0) => break,
-                Ok(n) => end += n,
+                Ok(n) => {
+                    end += n;
+                    if !is_whole {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.failed = Some(self.explain(&error));

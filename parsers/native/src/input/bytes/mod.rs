@@ -258,7 +258,7 @@ mod tests {
     fn test_a_window_spans_chunks() {
         let bytes: Vec<u8> = (0..3 * CHUNK).map(|i| (i % 251) as u8).collect();
         let mut input = input(bytes.clone());
-        input.peek(1).unwrap();
+        input.peek(CHUNK).unwrap();
         input.consume(CHUNK - 7);
         assert_eq!(input.peek(20).unwrap()[..20], bytes[CHUNK - 7..CHUNK + 13]);
         assert_eq!(input.offset(), (CHUNK - 7) as u64);

@@ -164,6 +164,11 @@ pub fn is_magic(first: &[u8]) -> bool {
 pub trait Records {
     /// The next packet, or None at the end.
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
+
+    /// Whether the next packet is known to be there, so that nobody waits for its source.
+    fn is_at_hand(&mut self) -> bool {
+        true
+    }
 }
 
 /// A number of a header, in the byte order of its file.

@@ -74,6 +74,11 @@ impl Records for PcapReader {
             wire_bytes: header.wire_bytes.max(header.captured),
         }))
     }
+
+    fn is_at_hand(&mut self) -> bool {
+        self.input.consume(std::mem::take(&mut self.current));
+        self.whole_record().is_some()
+    }
 }
 
 impl PcapReader {

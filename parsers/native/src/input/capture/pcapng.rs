@@ -97,6 +97,11 @@ impl Records for PcapngReader {
             return self.record(packet, length).map(Some);
         }
     }
+
+    fn is_at_hand(&mut self) -> bool {
+        self.input.consume(std::mem::take(&mut self.current));
+        self.whole_packet().is_some()
+    }
 }
 
 /// A whole block as it is in the file, and the packet in it, if it has one.

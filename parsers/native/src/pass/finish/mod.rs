@@ -161,6 +161,12 @@ impl Analysis {
             );
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::GroupLimit));
         }
+        let late = self.carried.groups.as_ref().map_or(0, |of| of.groups.late);
+        if late > 0 {
+            let message =
+                format!("{late} changes of rows of groups came after these had been written and left memory");
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::GroupLimit));
+        }
         for (what, left_out) in self.results.left_out().collect::<Vec<_>>() {
             let message =
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);

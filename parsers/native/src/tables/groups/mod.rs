@@ -12,7 +12,7 @@ use crate::flow::rtt_statistics::LogHistogram;
 use crate::groups::{GroupDirection, GroupKey, GroupRow, Groups};
 use crate::input::source_summary::SourceSummary;
 use crate::pass::Analysis;
-use crate::tables::column::column;
+use crate::tables::column::{Filled, column, record_batch};
 use crate::tables::shown::Shown;
 use crate::tables::{Column, PassTable, Row};
 pub(super) use buckets::GroupBuckets;
@@ -44,6 +44,12 @@ impl PassTable for GroupTable {
     }
 }
 
+/// These rows of groups.
+pub fn group_rows(analysis: &Analysis, numbers: &[u32]) -> Filled {
+    let row = |&number: &u32| GroupTableRow::at(analysis, number, 1);
+    record_batch(&numbers.iter().filter_map(row).collect::<Vec<_>>(), &|_| true)
+}
+
 /// One direction of a group in one interval.
 pub(in crate::tables) struct GroupTableRow<'a> {
     analysis: &'a Analysis,
@@ -63,7 +69,7 @@ impl<'a> GroupTableRow<'a> {
     fn group(&self) -> Option<String> {
         let source = |number: u32| self.analysis.carried.sources.get(number as usize);
         match self.groups.key(self.row) {
-            GroupKey::Link => source(0).map(|source| source.source.clone()),
+            GroupKey::Link => self.analysis.first_source().map(str::to_owned),
             GroupKey::Flow(number) => Some((number + self.first_flow).to_string()),
             key => {
                 let notation = source(key.source()).map(SourceSummary::notation).unwrap_or_default();
