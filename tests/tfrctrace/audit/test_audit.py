@@ -184,11 +184,13 @@ def test_files_that_say_when_they_were_captured_show_that_no_capture_ran(capture
         (None, ""),
     ],
 )
-def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_missed(dropped, words):
+def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_missed(
+    dropped, words, tmp_path
+):
     interface = {"dropped_packets": dropped}
     sources = ({"source": "a", "interfaces": [interface]}, {"source": "b", "interfaces": [{**interface}]})
     piece = Piece("k", "a", "a", ("a", "b"), 0, sources, (), False, {}, None, False, False, ())
-    link = LinkDays("a", (piece,), parse_grouping("host", "5min"), (), None, ())  # type: ignore[arg-type]
+    link = LinkDays("a", (piece,), parse_grouping("host", "5min"), (), AuditFolder(str(tmp_path)), ())
     reason = Reason("worse", worse=())
     missed = Attribution("capture", "all hosts", (), False, "high", reason, "", ())
     told = reason_text(link._with_drops(missed, ["a"]).reason)

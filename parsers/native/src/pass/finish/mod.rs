@@ -163,8 +163,9 @@ impl Analysis {
         }
         let late = self.carried.groups.as_ref().map_or(0, |of| of.groups.late);
         if late > 0 {
-            let message =
-                format!("{late} changes of rows of groups came after these had been written and left memory");
+            let message = format!(
+                "{late} late changes of groups are missing: their rows had been written and are no longer kept"
+            );
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::GroupLimit));
         }
         for (what, left_out) in self.results.left_out().collect::<Vec<_>>() {
