@@ -105,15 +105,21 @@ def conversation() -> Callable[..., list[bytes]]:
 
 @pytest.fixture
 def write_capture(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes frames into a pcap file, 10 ms apart."""
+    """Return a function that writes frames into a pcap file, 10 ms apart if not told otherwise."""
 
     def write(
-        name: str, frames: Iterable[bytes], *, link_type: int = 1, start_s: int = START_S, cut: int = 0
+        name: str,
+        frames: Iterable[bytes],
+        *,
+        link_type: int = 1,
+        start_s: int = START_S,
+        step_ms: int = STEP_MS,
+        cut: int = 0,
     ) -> Path:
         """Write the capture; `cut` bytes are missing at its end."""
         content = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, link_type))
         for number, frame in enumerate(frames):
-            seconds, ms = divmod(number * STEP_MS, 1000)
+            seconds, ms = divmod(number * step_ms, 1000)
             content += struct.pack("<IIII", start_s + seconds, ms * 1000, len(frame), len(frame)) + frame
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

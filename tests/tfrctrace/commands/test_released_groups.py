@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import select
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,19 +50,32 @@ def test_the_last_row_of_each_interval_is_that_of_the_table(
 @pytest.mark.parametrize("cut", [0.7, 0.85])
 def test_rows_come_through_a_pipe_before_its_end(cut: float, run: Callable[..., Any]) -> None:
     capture = gzip.decompress(TWO_FLOWS.read_bytes())
-    at = int(len(capture) * cut)
+    expect_rows_before_the_end(capture, int(len(capture) * cut), run)
+
+
+def test_rows_of_a_few_packets_come_before_its_end(
+    run: Callable[..., Any], write_capture: Callable[..., Path], conversation: Callable[..., Any]
+) -> None:
+    packets = conversation(data_packets=18)
+    capture = write_capture("slow.pcap", packets, step_ms=1000).read_bytes()
+    expect_rows_before_the_end(capture, len(capture), run)
+
+
+def expect_rows_before_the_end(capture: bytes, at: int, run: Callable[..., Any]) -> None:
+    """Check that rows come while there is only a part of a capture, and that all are those of the table."""
     command = [sys.executable, "-m", "tfrctrace", *OPTIONS, "ndjson", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as groups:
         assert groups.stdin is not None
         assert groups.stdout is not None
         groups.stdin.write(capture[:at])
         groups.stdin.flush()
-        first = groups.stdout.readline().decode()  # else this waits for ever
+        assert select.select([groups.stdout], [], [], PATIENCE_S)[0]
+        first = groups.stdout.readline().decode()
         groups.stdin.write(capture[at:])
         groups.stdin.close()
         rest = groups.stdout.read().decode()
     released = last_of_each([first, *rest.splitlines()])
-    expected = json.loads(run(*OPTIONS, "json", TWO_FLOWS).out)["groups"]
+    expected = json.loads(run(*OPTIONS, "json", "-", stdin=capture).out)["groups"]
     assert len(released) == len(expected) > 0
     for row in expected:
         assert released[row["group"], row["direction"], row["start_ns"]] == row

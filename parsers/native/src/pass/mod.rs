@@ -87,7 +87,7 @@ impl Analysis {
         reading.for_some_batches(compiler, BATCHES, |batches| {
             self.take_batches(batches, &mut summary);
             if is_released {
-                release::release_ended(self);
+                release::release_ended(self, batches);
             }
         })?;
         self.working.settle_backlog(&mut self.carried.flows);
@@ -101,7 +101,8 @@ impl Analysis {
 
     /// Give rows of groups to `take` when their interval is over. To be called before the first packet.
     pub fn release_groups(&mut self, take: TakeRows) {
-        self.results.release = Some(Release { take, to_ns: i64::MIN, source: String::new() });
+        self.results.release =
+            Some(Release { take, to_ns: i64::MIN, last_ns: i64::MIN, source: String::new() });
     }
 
     /// The first source of the trace.

@@ -5,6 +5,7 @@
 
 use super::state::Analysis;
 use crate::flow::intervals::IntervalWidth;
+use crate::packet::batch::{Batch, Item};
 
 /// How long after an interval its rows are given: most of what is answered is by then.
 const WAIT_NS: i64 = 10_000_000_000;
@@ -18,14 +19,19 @@ pub fn begin_release(analysis: &mut Analysis, source: &str) -> bool {
     release.map(|release| source.clone_into(&mut release.source)).is_some()
 }
 
-/// Give the rows of intervals that were over for a while at the last packets.
-pub fn release_ended(analysis: &mut Analysis) {
-    let Some((release, stage)) = analysis.results.release.as_ref().zip(analysis.carried.groups.as_mut())
+/// Give the rows of intervals that were over for a while at the end of these batches, which were read last.
+pub fn release_ended(analysis: &mut Analysis, batches: &[Batch]) {
+    let Some((release, stage)) = analysis.results.release.as_mut().zip(analysis.carried.groups.as_mut())
     else {
         return;
     };
     let width = stage.groups.grouping.every;
-    let before_ns = width.start_ns(analysis.carried.ends.clock_ns().saturating_sub(WAIT_NS));
+    let mut before_ns = i64::MIN;
+    for last_ns in batches.iter().flat_map(Batch::items).map(Item::time_ns) {
+        // The earlier of two packets, so that a single wrong time does nothing.
+        let clock_ns = std::mem::replace(&mut release.last_ns, last_ns).min(last_ns);
+        before_ns = width.start_ns(clock_ns.saturating_sub(WAIT_NS));
+    }
     if width == IntervalWidth::Whole || before_ns <= release.to_ns {
         return;
     }

@@ -164,6 +164,8 @@ pub struct Release {
     pub take: TakeRows,
     /// Rows that begin before it were given.
     pub to_ns: i64,
+    /// Time of the last packet.
+    pub last_ns: i64,
     /// The source that is read.
     pub source: String,
 }
