@@ -18,7 +18,7 @@ from tfrctrace.trace.passes import NS_PER_MS, OF_CONTROLS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -53,7 +53,16 @@ SHOWN_FLOWS: Final = 25
 
 _FOR_THE_PROGRAM: Final = frozenset(
     {
-        *("agents", "counted", "counted_frames", "is_network", "is_read_once", "open_loop", "packet_batches"),
+        *(
+            "agents",
+            "controls_of",
+            "counted",
+            "counted_frames",
+            "is_network",
+            "is_read_once",
+            "open_loop",
+            "packet_batches",
+        ),
         *(
             "copied_packets",
             "forget",
@@ -361,6 +370,12 @@ class Trace(Tables):
         directions, named = self._looked_at(())
         return candidates_frame(directions, named)
 
+    def controls_of(self, flows: Collection[int]) -> pl.DataFrame:
+        """Return rows as those of `named_controls`, of some flows alone."""
+        from tfrctrace.replay.naming.of_trace import controls_frame
+
+        return controls_frame(*self._looked_at((), flows=flows))
+
     def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
         from tfrctrace.replay.naming.candidates import own_candidate
         from tfrctrace.replay.naming.of_trace import controls_frame
@@ -369,12 +384,14 @@ class Trace(Tables):
         return controls_frame(directions, named)
 
     def _looked_at(
-        self, own: Sequence[Candidate], *, with_others: bool = False
+        self, own: Sequence[Candidate], *, with_others: bool = False, flows: Collection[int] | None = None
     ) -> tuple[Directions, Iterator[Named]]:
         """Return the directions with data, and the congestion controls of those that may be named.
 
-        `with_others`, all that were captured at their sender are looked at.
+        `with_others`, all that were captured at their sender are looked at; with `flows` only those.
         """
+        import polars as pl
+
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
@@ -385,7 +402,9 @@ class Trace(Tables):
         )
 
         self.read("flows", *OF_CONTROLS)
-        parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
+        is_wanted = pl.lit(value=True) if flows is None else pl.col("flow").is_in(list(flows))
+        tables = (self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
+        parts = parts_by_flows(*((one.filter(is_wanted) for one in frames) for frames in tables))
         directions = directions_of(parts, with_others=with_others)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
         return directions, named_directions(rounds, stretches, directions, own=own)
