@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import proxy
 
 from tfrctrace.base.errors import UsageError
@@ -438,6 +438,39 @@ class Trace(Tables):
         told = self.table("cause_sums").frame(("flow",))
         return untold_flows(told, self.table("flows").frame(OF_UNTOLD))
 
+    def report_parts(
+        self,
+        *,
+        title: str | None = None,
+        timezone: str = "UTC",
+        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+        loop: Literal["closed"] | None = None,
+        algorithms: Iterable[str] = (),
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> Report:
+        """Return what a report says, before it is written: its sections, with figures and tables.
+
+        `timezone` such as `"Europe/Berlin"` or `"local"` is that of times of day. `objectives` are as for
+        `objectives`: the report shows when they were violated, and for whom. With `loop="closed"` it has what
+        `algorithms` would have received in place of each flow, with the other arguments as for
+        `closed_loops`.
+        """
+        from tfrctrace.base.timezones import TimeZone
+        from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
+
+        if loop is None and (algorithms or bottleneck or together):
+            raise UsageError('`algorithms`, `bottleneck` and `together` need `loop="closed"`')
+        if loop not in {None, "closed"}:
+            raise UsageError(f"a report has no loop `{loop}`", hint='it has `loop="closed"`')
+        judged = self.objectives(objectives) if objectives else ()
+        loops = None
+        if loop is not None:
+            loops = closed_loop_replays(
+                self.closed_loops(*algorithms, bottleneck=bottleneck, together=together)
+            )
+        return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged, loops)
+
     def report(
         self,
         path: StrPath,
@@ -445,39 +478,38 @@ class Trace(Tables):
         title: str | None = None,
         timezone: str = "UTC",
         objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+        loop: Literal["closed"] | None = None,
+        algorithms: Iterable[str] = (),
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
     ) -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.
 
-        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. `timezone` such
-        as `"Europe/Berlin"` or `"local"` is that of times of day. `objectives` are as for `objectives`: the
-        report shows when they were violated, and for whom.
+        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. The rest is as
+        for `report_parts`.
         """
         from pathlib import Path
 
         from tfrctrace.reports.formats import write_report
 
-        parts = self.report_parts(title=title, timezone=timezone, objectives=objectives)
+        parts = self.report_parts(
+            title=title,
+            timezone=timezone,
+            objectives=objectives,
+            loop=loop,
+            algorithms=algorithms,
+            bottleneck=bottleneck,
+            together=together,
+        )
         write_report(os.fspath(path), parts)
         return Path(path)
 
-    def report_html(self, *, title: str | None = None) -> str:
+    @with_parameters_of(report_parts)
+    def report_html(self, **options: Any) -> str:
         """Return the report as text."""
         from tfrctrace.reports.page.html import render
 
-        return render(self.report_parts(title=title))
-
-    def report_parts(
-        self,
-        *,
-        title: str | None = None,
-        timezone: str = "UTC",
-        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
-    ) -> Report:
-        """Return what a report says, before it is written: its sections, with figures and tables."""
-        from tfrctrace.base.timezones import TimeZone
-
-        judged = self.objectives(objectives) if objectives else ()
-        return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged)
+        return render(self.report_parts(**options))
 
     def results(self) -> Results:
         """Return the data of a report: flows, bins, reduced samples, metrics, facts about the inputs."""
