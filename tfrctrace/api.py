@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import proxy
 
 from tfrctrace.base.errors import UsageError
@@ -18,7 +18,7 @@ from tfrctrace.trace.passes import NS_PER_MS, OF_CONTROLS
 from tfrctrace.trace.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -53,7 +53,16 @@ SHOWN_FLOWS: Final = 25
 
 _FOR_THE_PROGRAM: Final = frozenset(
     {
-        *("agents", "counted", "counted_frames", "is_network", "is_read_once", "open_loop", "packet_batches"),
+        *(
+            "agents",
+            "controls_of",
+            "counted",
+            "counted_frames",
+            "is_network",
+            "is_read_once",
+            "open_loop",
+            "packet_batches",
+        ),
         *(
             "copied_packets",
             "forget",
@@ -361,6 +370,12 @@ class Trace(Tables):
         directions, named = self._looked_at(())
         return candidates_frame(directions, named)
 
+    def controls_of(self, flows: Collection[int]) -> pl.DataFrame:
+        """Return rows as those of `named_controls`, of some flows alone."""
+        from tfrctrace.replay.naming.of_trace import controls_frame
+
+        return controls_frame(*self._looked_at((), flows=flows))
+
     def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
         from tfrctrace.replay.naming.candidates import own_candidate
         from tfrctrace.replay.naming.of_trace import controls_frame
@@ -369,12 +384,14 @@ class Trace(Tables):
         return controls_frame(directions, named)
 
     def _looked_at(
-        self, own: Sequence[Candidate], *, with_others: bool = False
+        self, own: Sequence[Candidate], *, with_others: bool = False, flows: Collection[int] | None = None
     ) -> tuple[Directions, Iterator[Named]]:
         """Return the directions with data, and the congestion controls of those that may be named.
 
-        `with_others`, all that were captured at their sender are looked at.
+        `with_others`, all that were captured at their sender are looked at; with `flows` only those.
         """
+        import polars as pl
+
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
@@ -385,7 +402,9 @@ class Trace(Tables):
         )
 
         self.read("flows", *OF_CONTROLS)
-        parts = parts_by_flows(self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
+        is_wanted = pl.lit(value=True) if flows is None else pl.col("flow").is_in(list(flows))
+        tables = (self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
+        parts = parts_by_flows(*((one.filter(is_wanted) for one in frames) for frames in tables))
         directions = directions_of(parts, with_others=with_others)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
         return directions, named_directions(rounds, stretches, directions, own=own)
@@ -419,6 +438,39 @@ class Trace(Tables):
         told = self.table("cause_sums").frame(("flow",))
         return untold_flows(told, self.table("flows").frame(OF_UNTOLD))
 
+    def report_parts(
+        self,
+        *,
+        title: str | None = None,
+        timezone: str = "UTC",
+        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+        loop: Literal["closed"] | None = None,
+        algorithms: Iterable[str] = (),
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> Report:
+        """Return what a report says, before it is written: its sections, with figures and tables.
+
+        `timezone` such as `"Europe/Berlin"` or `"local"` is that of times of day. `objectives` are as for
+        `objectives`: the report shows when they were violated, and for whom. With `loop="closed"` it has what
+        `algorithms` would have received in place of each flow, with the other arguments as for
+        `closed_loops`.
+        """
+        from tfrctrace.base.timezones import TimeZone
+        from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
+
+        if loop is None and (algorithms or bottleneck or together):
+            raise UsageError('`algorithms`, `bottleneck` and `together` need `loop="closed"`')
+        if loop not in {None, "closed"}:
+            raise UsageError(f"a report has no loop `{loop}`", hint='it has `loop="closed"`')
+        judged = self.objectives(objectives) if objectives else ()
+        loops = None
+        if loop is not None:
+            loops = closed_loop_replays(
+                self.closed_loops(*algorithms, bottleneck=bottleneck, together=together)
+            )
+        return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged, loops)
+
     def report(
         self,
         path: StrPath,
@@ -426,39 +478,38 @@ class Trace(Tables):
         title: str | None = None,
         timezone: str = "UTC",
         objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
+        loop: Literal["closed"] | None = None,
+        algorithms: Iterable[str] = (),
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
     ) -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.
 
-        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. `timezone` such
-        as `"Europe/Berlin"` or `"local"` is that of times of day. `objectives` are as for `objectives`: the
-        report shows when they were violated, and for whom.
+        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it. The rest is as
+        for `report_parts`.
         """
         from pathlib import Path
 
         from tfrctrace.reports.formats import write_report
 
-        parts = self.report_parts(title=title, timezone=timezone, objectives=objectives)
+        parts = self.report_parts(
+            title=title,
+            timezone=timezone,
+            objectives=objectives,
+            loop=loop,
+            algorithms=algorithms,
+            bottleneck=bottleneck,
+            together=together,
+        )
         write_report(os.fspath(path), parts)
         return Path(path)
 
-    def report_html(self, *, title: str | None = None) -> str:
+    @with_parameters_of(report_parts)
+    def report_html(self, **options: Any) -> str:
         """Return the report as text."""
         from tfrctrace.reports.page.html import render
 
-        return render(self.report_parts(title=title))
-
-    def report_parts(
-        self,
-        *,
-        title: str | None = None,
-        timezone: str = "UTC",
-        objectives: StrPath | Iterable[Objective | Mapping[str, Any]] = (),
-    ) -> Report:
-        """Return what a report says, before it is written: its sections, with figures and tables."""
-        from tfrctrace.base.timezones import TimeZone
-
-        judged = self.objectives(objectives) if objectives else ()
-        return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged)
+        return render(self.report_parts(**options))
 
     def results(self) -> Results:
         """Return the data of a report: flows, bins, reduced samples, metrics, facts about the inputs."""

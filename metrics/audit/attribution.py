@@ -8,7 +8,7 @@ increase is that of the incident, if the other places were measured. Whatever is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.metrics.audit.incidents import Incident
 from tfrctrace.metrics.audit.signals import (
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.objectives import Objective
 
 Confidence = Literal["high", "medium", "low"]
+Way = Literal["up", "down"]
+"""From the hosts that open connections, or towards them."""
+WAYS: Final[tuple[Way, ...]] = get_args(Way)
 Scope = Literal["all hosts", "one host", "some hosts", "one server", "some servers", "unknown"]
 
 _MOST: Final = 2 / 3
@@ -61,6 +64,8 @@ _NOBODY: Final = ""
 
 _DAY_NS: Final = 86_400 * 10**9
 _HOUR_NS: Final = 3_600 * 10**9
+LOADED_NS: Final = _HOUR_NS
+"""From the begin of an incident: the time whose rate tells whether there was load."""
 _LEAST_OF_HOUR: Final = 6
 """Intervals of the hour before an incident, with which its load is compared."""
 _NEARLY_WITHIN: Final = 0.9
@@ -94,14 +99,19 @@ class Attribution:
     scope: Scope
     hosts: tuple[str, ...]
     """Hosts, or servers, that the scope names."""
-    under_load: bool
-    """Whether the rate was higher than usual while delays were longer."""
+    loaded: tuple[Way, ...]
+    """The directions whose rate was higher than usual while delays were longer."""
     confidence: Confidence
     reason: Reason
     baseline: str
     """What the incident was compared with."""
     signals: tuple[Signal, ...]
     """Every signal that is known: what changed, and what did not."""
+
+    @property
+    def under_load(self) -> bool:
+        """Whether a rate was higher than usual while delays were longer."""
+        return bool(self.loaded)
 
 
 def attribution_of(
@@ -231,7 +241,7 @@ def _groups(incident: Incident) -> set[str]:
 
 def _unknown(signals: Sequence[Signal], words: str, reason: Reason) -> Attribution:
     known = tuple(signal for signal in signals if signal.has_changed is not None)
-    return Attribution("unknown", "unknown", (), False, "low", reason, words, known)
+    return Attribution("unknown", "unknown", (), (), "low", reason, words, known)
 
 
 def _relevant(trouble: Trouble | None, signals: Sequence[Signal]) -> list[Signal]:
@@ -280,7 +290,7 @@ def _silence(words: str, facts: SilenceFacts | None) -> Attribution:
     if facts is not None and place != "unknown" and SURE_PROOFS.intersection(facts.proofs):
         confidence = "high"
     reason = Reason("silence", silence=facts)
-    return Attribution(place, "all hosts", (), False, confidence, reason, words, ())
+    return Attribution(place, "all hosts", (), (), confidence, reason, words, ())
 
 
 def _baseline(
@@ -332,10 +342,11 @@ def _decided(
     place = best.place
     if not has_sides and place in {"client side", "server side"}:
         confidence = "low"
-    under_load = best.unit == "ms" and place != "server" and _is_loaded(before, during, hosts)
+    is_delay = best.unit == "ms" and place != "server"
+    loaded = _loaded(before, during, hosts) if is_delay else ()
     unchanged = tuple(signal for signal in others if signal.has_changed is False)
     reason = Reason("worse", worse=(best,), unchanged=unchanged)
-    return Attribution(place, scope, hosts, under_load, confidence, reason, words, known)
+    return Attribution(place, scope, hosts, loaded, confidence, reason, words, known)
 
 
 def _unexplained(changed: list[Signal], signals: Sequence[Signal]) -> list[Signal]:
@@ -353,8 +364,8 @@ def _unexplained(changed: list[Signal], signals: Sequence[Signal]) -> list[Signa
     return left or [gaps]
 
 
-def _is_loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str]) -> bool:
-    """Return whether one direction had a rate that is rare in usual times, by more than chance.
+def _loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str]) -> tuple[Way, ...]:
+    """Return the directions with a rate that is rare in usual times, by more than chance.
 
     Of the hosts that suffered, or of all: what others sent fills no queue of theirs.
     """
@@ -366,9 +377,9 @@ def _is_loaded(before: pl.DataFrame, during: pl.DataFrame, hosts: Sequence[str])
     last = before.filter(start >= begin_ns - _HOUR_NS, start < begin_ns)
     if last["start_ns"].n_unique() >= _LEAST_OF_HOUR:
         # most rates rise and fall with the day: of other hours they tell nothing
-        before, during = last, during.filter(start < begin_ns + _HOUR_NS)
+        before, during = last, during.filter(start < begin_ns + LOADED_NS)
     usual, now = (together(frame.filter(own)) for frame in (before, during))
-    return any(_is_higher(usual[way].drop_nulls(), now[way].drop_nulls()) for way in ("up_bps", "down_bps"))
+    return tuple(way for way in WAYS if _is_higher(*(one[f"{way}_bps"].drop_nulls() for one in (usual, now))))
 
 
 def _is_higher(usual: pl.Series, now: pl.Series) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.courses import Course
     from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.audit.queue_fillers import FilledQueue
     from tfrctrace.metrics.audit.states import State
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.profiles.score import Profile
@@ -88,6 +89,8 @@ class FoundIncident:
     why: HeldBack
     files: tuple[str, ...]
     """Captures that have packets of this time."""
+    queue: FilledQueue | None = None
+    """Who filled the queue; None if it was not under load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +283,27 @@ class ListedStretch(Part, frozen=True):
     ended: Ended
 
 
+class ListedFiller(Part, frozen=True):
+    """A direction of a flow, or all that one host sent to another, that filled a queue."""
+
+    src: str
+    src_port: Annotated[Count | None, Meta(description="null of a pair of hosts, and without ports")]
+    dst: str
+    dst_port: Count | None
+    flows: Annotated[Count, Meta(description="1, or those of a pair of hosts")]
+    share: Annotated[float, Meta(description="of the bytes in the directions with the load")]
+    congestion_control: Annotated[
+        str | None, Meta(description="as `why` names it; null where it is not known, and of several flows")
+    ]
+    predicted_share: Annotated[
+        float | None,
+        Meta(description="share of its round trips that it predicts; null if another sign names it"),
+    ]
+    congestion_control_reason: Annotated[
+        str | None, Meta(description="why it is not known, as `why` has it; null of what is not TCP")
+    ]
+
+
 class ListedIncident(Part, frozen=True):
     """An incident, where it was, and what held flows back meanwhile."""
 
@@ -305,6 +329,13 @@ class ListedIncident(Part, frozen=True):
         Meta(description="time of TCP flows by what held them back, the largest first; null: `no_causes`"),
     ]
     no_causes: Annotated[str | None, Meta(description="why `causes_ns` is null")]
+    queue_filled_by: Annotated[
+        tuple[ListedFiller, ...] | None,
+        Meta(description="what had most of the bytes, the largest first; null: `no_queue_filled_by`"),
+    ]
+    no_queue_filled_by: Annotated[
+        str | None, Meta(description="why `queue_filled_by` is null; null if it was not under load")
+    ]
     signals: tuple[ListedSignal, ...]
     stretches: tuple[ListedStretch, ...]
     files: tuple[str, ...]

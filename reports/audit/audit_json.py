@@ -13,6 +13,7 @@ from tfrctrace.metrics.results.audit import (
     AuditDocument,
     JudgedGroup,
     JudgedObjective,
+    ListedFiller,
     ListedIncident,
     ListedLink,
     ListedScore,
@@ -23,12 +24,13 @@ from tfrctrace.metrics.results.audit import (
     StatedProfile,
 )
 from tfrctrace.metrics.results.document import Tool
-from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, reason_text
+from tfrctrace.reports.audit.place_words import LACKING_WORDS, NOT_READ_WORDS, SIGNAL_NAMES, reason_text
 from tfrctrace.reports.audit.profile_tables import MOST_SCORES, metadata
 from tfrctrace.reports.files.table_files import parquet_bytes
 from tfrctrace.reports.output import open_output, open_text_output
 
 if TYPE_CHECKING:
+    from tfrctrace.metrics.audit.queue_fillers import QueueFiller
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.results.audit import Audit, AuditedLink, FoundIncident
@@ -110,7 +112,7 @@ def _judged(result: ObjectiveResult) -> JudgedObjective:
 
 
 def _incident(found: FoundIncident, objectives: tuple[Objective, ...]) -> ListedIncident:
-    incident, where = found.incident, found.where
+    incident, where, queue = found.incident, found.where, found.queue
     return ListedIncident(
         number=found.number,
         link=incident.link,
@@ -131,12 +133,28 @@ def _incident(found: FoundIncident, objectives: tuple[Objective, ...]) -> Listed
         baseline=where.baseline,
         causes_ns=found.why.ns or None,
         no_causes=None if found.why.lacking is None else LACKING_WORDS[found.why.lacking],
+        queue_filled_by=tuple(map(_filler, queue.fillers)) if queue and queue.fillers else None,
+        no_queue_filled_by=NOT_READ_WORDS[queue.lacking] if queue and queue.lacking else None,
         signals=tuple(map(_signal, where.signals)),
         stretches=tuple(
             ListedStretch(**{**asdict(stretch), "objective": objectives[stretch.objective].name})
             for stretch in incident.stretches
         ),
         files=found.files,
+    )
+
+
+def _filler(filler: QueueFiller) -> ListedFiller:
+    return ListedFiller(
+        src=filler.src,
+        src_port=filler.src_port,
+        dst=filler.dst,
+        dst_port=filler.dst_port,
+        flows=len(filler.flows),
+        share=filler.share,
+        congestion_control=filler.congestion_control,
+        predicted_share=filler.predicted_share,
+        congestion_control_reason=filler.reason,
     )
 
 

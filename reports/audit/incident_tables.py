@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.timezones import EPOCH
 from tfrctrace.metrics.audit.harm import harm_of
-from tfrctrace.reports.audit.place_words import LACKING_WORDS, SIGNAL_NAMES, proof_words, reason_text
+from tfrctrace.reports.audit.place_words import (
+    LACKING_WORDS,
+    NOT_READ_WORDS,
+    SIGNAL_NAMES,
+    proof_words,
+    reason_text,
+)
 from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term
+from tfrctrace.reports.flow_rows import endpoint
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.audit.courses import Course
     from tfrctrace.metrics.audit.held_back import HeldBack
     from tfrctrace.metrics.audit.incidents import Incident
+    from tfrctrace.metrics.audit.queue_fillers import FilledQueue, QueueFiller
     from tfrctrace.metrics.audit.signals import Measured, Signal
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.results.audit import Audit, AuditedLink, FoundIncident
@@ -132,7 +140,11 @@ def _row(
                 f"{format_duration_s(incident.lasted_ns / 1e9)}{_doubt(incident)}",
                 sort=incident.begin_ns,
             ),
-            Cell(where_text(where), _who(where), anchor=anchor),
+            Cell(
+                where_text(where),
+                "; ".join(filter(None, (_who(where), filled_words(one.queue)))),
+                anchor=anchor,
+            ),
             Cell(where.confidence),
             _why(one.why),
             Cell(enumerated(names), listed(groups))
@@ -217,7 +229,30 @@ def incident_line(one: FoundIncident, objectives: Sequence[Objective], zone: Tim
     when = format_stretch_ns(incident.begin_ns, incident.end_ns, zone)
     place = f"{when}: {what}; {where_text(where)}{who}, confidence {where.confidence}."
     named = ", ".join(_causes(one.why))
-    return (f"{place} TCP flows were held back by: {named} of their time." if named else place,)
+    held = f" TCP flows were held back by: {named} of their time." if named else ""
+    filled = filled_words(one.queue)
+    return (f"{place}{held}{f' {_sentence(filled)}' if filled else ''}",)
+
+
+def filled_words(queue: FilledQueue | None) -> str:
+    """Return who filled the queue, or why that is not known; nothing of what was not under load."""
+    if queue is None:
+        return ""
+    if queue.lacking is not None:
+        return f"who filled the queue is not known: {NOT_READ_WORDS[queue.lacking]}"
+    return f"queue filled mostly by {enumerated([_filler(one) for one in queue.fillers])}"
+
+
+def _filler(one: QueueFiller) -> str:
+    ends = f"{endpoint(one.src, one.src_port)} → {endpoint(one.dst, one.dst_port)}"
+    facts = [f"{format_share(one.share)} of bytes"]
+    if len(one.flows) > 1:
+        facts.append(counted(len(one.flows), "flow"))
+    if one.congestion_control is not None:
+        names = one.congestion_control.replace("|", " or ")
+        how_sure = "" if one.predicted_share is None else f" {one.predicted_share:.2f}"
+        facts.append(f"{names}{how_sure}")
+    return f"{ends} ({', '.join(facts)})"
 
 
 def _causes(why: HeldBack) -> list[str]:

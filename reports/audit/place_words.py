@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.audit.attribution import Reason
     from tfrctrace.metrics.audit.held_back import Lacking
+    from tfrctrace.metrics.audit.queue_fillers import NotRead
     from tfrctrace.metrics.audit.signals import SignalKey
     from tfrctrace.metrics.audit.silence_proofs import SilenceFacts, SilenceProof
 
@@ -58,6 +59,11 @@ LIMITS_OF_PLACES: Final[Mapping[str, str]] = {
         "the time of TCP flows from the first packet of each to its last, by what its sender waited for, "
         "where the capture shows that; it is evidence beside the place, and does not decide about it"
     ),
+    "Queue filled by": (
+        "of incidents under load, flows (or pairs of hosts) with most of the bytes in the direction "
+        "whose rate had risen, in the first hour, and the congestion control that they behave like, with the "
+        "share of round trips that it predicts"
+    ),
     "Limits": (
         "what happens at one time on one link is taken for one incident; a silence of all hosts may be a "
         "capture that stood still or a dead link: only empty files, other packets, missing files, "
@@ -86,6 +92,15 @@ LACKING_WORDS: Final[Mapping[Lacking, str]] = {
     "no data": "no TCP flow had data in this time",
 }
 """Why it is not known what held flows back."""
+
+NOT_READ_WORDS: Final[Mapping[NotRead, str]] = {
+    "captures gone": "its captures are gone, or only their results were named",
+    "left out": "captures of the ten longest incidents under load are read again, and it is shorter",
+    "not hosts": "the results are not by host",
+    "not readable": "its captures could not be read again",
+    "no bytes": "no packet of these hosts was captured in the direction with the load",
+}
+"""Why it is not known who filled the queue."""
 
 
 def reason_text(reason: Reason) -> str:

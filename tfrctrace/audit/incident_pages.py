@@ -12,10 +12,10 @@ from tfrctrace.base.timezones import EPOCH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.results.audit import Audit, FoundIncident
-    from tfrctrace.reports.results import Results
 
 MOST_PAGES: Final = 20
 
@@ -25,13 +25,13 @@ def write_incident_pages(
     folder: str,
     paths: Mapping[str, str],
     *,
-    results_of: Callable[[list[str], str, str], Results],
+    trace_of: Callable[[list[str], str, str], Trace],
     on_problems: Callable[[Iterable[Problem]], None],
     zone: TimeZone,
 ) -> dict[int, str]:
     """Write a report of each of the longest incidents; return the names of the pages by number.
 
-    `paths` are those of captures by the names that results have, `results_of` reads captures between two
+    `paths` are those of captures by the names that results have, `trace_of` opens captures between two
     times of UTC. An incident whose captures are gone, or cannot be read, gets no page.
     """
     from tfrctrace.reports.build_report import build_report
@@ -43,7 +43,10 @@ def write_incident_pages(
         if len(files) < len(incident.files):
             continue
         try:
-            results = results_of(files, *_times(incident, found.every_ns))
+            # with an interval on both sides
+            begin_ns, end_ns = incident.incident.begin_ns, incident.incident.end_ns
+            stretch = times_of_utc(begin_ns - found.every_ns, end_ns + found.every_ns)
+            results = trace_of(files, *stretch).results()
         except InputError as error:
             on_problems(error.problems)
             continue
@@ -61,9 +64,8 @@ def _longest(found: Audit) -> Iterator[FoundIncident]:
     yield from with_packets[:MOST_PAGES]
 
 
-def _times(one: FoundIncident, every_ns: int) -> tuple[str, str]:
-    """Return begin and end with an interval on both sides, as `--since` and `--until` take them."""
-    begin_ns, end_ns = one.incident.begin_ns - every_ns, one.incident.end_ns + every_ns
+def times_of_utc(begin_ns: int, end_ns: int) -> tuple[str, str]:
+    """Return two times, in whole seconds around them, as `--since` and `--until` take them."""
     since, until = (
         EPOCH + timedelta(seconds=seconds) for seconds in (begin_ns // 10**9, -(-end_ns // 10**9))
     )

@@ -22,13 +22,13 @@ from tfrctrace.commands.run_progress import run_progress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tfrctrace.api import Trace
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.batch.chain_task import BatchPlan
     from tfrctrace.batch.run_batch import FoundChains
     from tfrctrace.metrics.objectives import Objective
     from tfrctrace.metrics.results.audit import Audit
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.reports.results import Results
     from tfrctrace.runs.workers import Workers
 
 PAGE: Final = "index.html"
@@ -122,6 +122,7 @@ def audit(
         with_hysteresis,
     )
     from tfrctrace.audit.pieces import named_links, read_pieces
+    from tfrctrace.audit.read_fillers import BIN_NS, with_fillers
     from tfrctrace.base.durations import duration_text
     from tfrctrace.base.hours_of_use import parse_hours
     from tfrctrace.base.inventory import read_inventory
@@ -166,12 +167,21 @@ def audit(
             hours=parse_hours(asked.hours, zone),
             progress=progress,
         )
-    written = {}
-    if pages:
-        opening = partial(_read_quietly, reading, anonymity.anonymizer(console))
-        written = write_incident_pages(
-            found, output, paths, results_of=opening, on_problems=console.print_problems, zone=zone
+    opening = partial(_open_quietly, reading, anonymity.anonymizer(console))
+    found = with_fillers(
+        found,
+        output,
+        paths,
+        options=repr(reading.arguments()),
+        trace_of=partial(opening, bin_ns=BIN_NS),
+    )
+    written = (
+        write_incident_pages(
+            found, output, paths, trace_of=opening, on_problems=console.print_problems, zone=zone
         )
+        if pages
+        else {}
+    )
     left_out = _write(found, output, title or _title(found), zone, written)
     _report(found, output, console)
     if left_out:
@@ -257,15 +267,21 @@ def _fitting_ns(usual: Sequence[Objective], found: FoundChains, results: str) ->
     return base_width_ns(usual if lasts_ns is None else fitted(usual, max(lasts_ns, known_ns)))
 
 
-def _read_quietly(
-    reading: ReadingOptions, anonymizer: Anonymizer | None, files: list[str], since: str, until: str
-) -> Results:
-    """Return the results of captures between two times of UTC, whose problems the batch has reported."""
+def _open_quietly(
+    reading: ReadingOptions,
+    anonymizer: Anonymizer | None,
+    files: list[str],
+    since: str,
+    until: str,
+    *,
+    bin_ns: int | None = None,
+) -> Trace:
+    """Return captures between two times of UTC as a trace, whose problems the batch has reported."""
     from tfrctrace.commands.checked_runs import RecordingConsole
 
     within = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
     silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
-    return within.open(files, silent, anonymizer=anonymizer).results()
+    return within.open(files, silent, bin_ns=bin_ns, anonymizer=anonymizer)
 
 
 def _title(found: Audit) -> str:
@@ -292,7 +308,11 @@ def _write(found: Audit, folder: str, title: str, zone: TimeZone, pages: Mapping
 
 
 def _report(found: Audit, output: str, console: Console) -> None:
+    from tfrctrace.reports.audit.incident_tables import filled_words
     from tfrctrace.reports.units import counted
+
+    for one in (one for link in found.links for one in link.incidents if one.queue is not None):
+        console.note(f"incident {one.number}, under load: {filled_words(one.queue)}")
 
     number = sum(len(link.incidents) for link in found.links)
     console.note(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.timezones import TimeZone
     from tfrctrace.metrics.objectives import ObjectiveResult
+    from tfrctrace.metrics.results.closed_loop import ClosedLoopReplays
     from tfrctrace.reports.elements import Figure, Report
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.reports.results import Results
@@ -41,11 +42,16 @@ class TraceReport:
         return gather_results(self._trace)
 
     def parts(
-        self, title: str, zone: TimeZone = UTC_ZONE, objectives: Sequence[ObjectiveResult] = ()
+        self,
+        title: str,
+        zone: TimeZone = UTC_ZONE,
+        objectives: Sequence[ObjectiveResult] = (),
+        closed_loops: ClosedLoopReplays | None = None,
     ) -> Report:
-        """Return the sections of the report; `objectives` were judged on the same trace."""
-        if objectives:
-            return build_report(self.results, title=title, zone=zone, objectives=objectives)
+        """Return the sections of the report; `objectives` and `closed_loops` are of the same trace."""
+        if objectives or closed_loops is not None:
+            results = replace(self.results, closed_loops=closed_loops)
+            return build_report(results, title=title, zone=zone, objectives=objectives)
         if self._report is None or self._report[0] != zone:
             self._report = zone, build_report(self.results, title="", zone=zone)
         return replace(self._report[1], title=title)

@@ -272,7 +272,7 @@ def test_an_incident_within_a_longer_one_is_part_of_it_unless_it_is_elsewhere():
     def part(begin: int, end: int, place: str, *hosts: str, objective: int = 0):
         stretch = replace(stretch_of("x"), objective=objective)
         reason = Reason("no change")
-        where = Attribution(place, "some hosts", hosts, False, "high", reason, "", ())
+        where = Attribution(place, "some hosts", hosts, (), "high", reason, "", ())
         return Incident("link", begin * STEP_NS, end * STEP_NS, [stretch]), where
 
     whole = part(0, 100, "client side", "a", "b")

@@ -65,7 +65,7 @@ def incident(kind: str) -> tuple[Incident, Attribution, pl.DataFrame, Any]:
     usual, ill = (Measured(value, value, value, 20) for value in (40.0, 190.0))
     signal = Signal("far_rtt", "server side", "ms", 1.0, usual, ill, has_changed=True)
     place: Place = "server" if kind in {"requests", "names"} else "server side"
-    where = Attribution(place, "all hosts", (), False, "high", Reason("worse"), "", (signal,))
+    where = Attribution(place, "all hosts", (), (), "high", Reason("worse"), "", (signal,))
     require = {
         "delay": "median(rtt_ms) < 100 ms",
         "loss": "sum(lost_behind_capture) / sum(losses_shown) < 1 %",

@@ -45,7 +45,7 @@ def incident(place, scope, hosts=(), *, hours=2, value=300.0, is_silence=False) 
         at_ns=times[0],
         ended="recovered",
     )
-    where = Attribution(place, scope, hosts, False, "high", Reason("no change"), "", ())
+    where = Attribution(place, scope, hosts, (), "high", Reason("no change"), "", ())
     stretches = [] if is_silence else [stretch]
     return FoundIncident(1, Incident("link", *times, stretches), Course("over"), where, HeldBack(), ())
 

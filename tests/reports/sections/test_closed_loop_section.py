@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import tfrctrace
+from tfrctrace.base.errors import UsageError
+
 DATA = Path(__file__).parents[2] / "data"
 NS2 = DATA / "ns2"
 SAMPLES = Path(__file__).parents[3] / "sample_traces"
@@ -53,6 +56,23 @@ def test_a_flow_without_a_closed_loop_has_the_reason(run, tmp_path):
 
 def test_a_report_without_them_has_no_closed_loops(page_of_two_flows):
     assert "Closed loops" not in page_of_two_flows
+
+
+def test_a_report_in_python_has_the_closed_loops_of_the_command(run, tmp_path):
+    trace, closed = NS2 / "dumbbell-newreno.tr.xz", ("--loop", "closed", "-a", "newreno,cubic")
+    done = run("report", trace, *closed, "--bottleneck", "buffer=30000", "-o", "page.md")
+    assert done.status == 0, done.err
+    options = {"algorithms": ["newreno", "cubic"], "bottleneck": ["buffer=30000"]}
+    opened = tfrctrace.open(trace)
+    opened.report(tmp_path / "own.md", loop="closed", **options)
+    page, own = ((tmp_path / name).read_text() for name in ("page.md", "own.md"))
+    assert own.replace("own-figures", "page-figures") == page
+    assert "Closed loops" in opened.report_html(loop="closed", **options)
+    assert "Closed loops" not in opened.report_html()
+    with pytest.raises(UsageError, match='need `loop="closed"`'):
+        opened.report(tmp_path / "own.md", **options)
+    with pytest.raises(UsageError, match="no loop `open`"):
+        opened.report(tmp_path / "own.md", loop="open", **options)
 
 
 @pytest.mark.parametrize(

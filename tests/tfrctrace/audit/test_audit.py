@@ -192,7 +192,7 @@ def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_mi
     piece = Piece("k", "a", "a", ("a", "b"), 0, sources, (), False, {}, None, False, False, ())
     link = LinkDays("a", (piece,), parse_grouping("host", "5min"), (), AuditFolder(str(tmp_path)), ())
     reason = Reason("worse", worse=())
-    missed = Attribution("capture", "all hosts", (), False, "high", reason, "", ())
+    missed = Attribution("capture", "all hosts", (), (), "high", reason, "", ())
     told = reason_text(link._with_drops(missed, ["a"]).reason)
     assert told.partition("; ")[2] == words
     elsewhere = replace(missed, place="client side")
