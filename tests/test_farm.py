@@ -236,6 +236,21 @@ def test_a_missing_kernel_is_named_with_how_to_get_it(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_kernel_without_simulated_time_is_refused_where_it_is_asked_for(tmp_path):
+    from boot import find_kernel
+
+    image = tmp_path / "usr/bin/linux.uml"
+    image.parent.mkdir(parents=True)
+    says = "#!/bin/sh\necho '# CONFIG_UML_TIME_TRAVEL_SUPPORT is not set'\n"
+    image.write_text(says)
+    image.chmod(0o755)
+    assert not find_kernel(tmp_path).simulated_time
+    with pytest.raises(SystemExit, match=r"build_kernel\.sh"):
+        find_kernel(tmp_path, simulated_time=True)
+    image.write_text(says.replace("# ", "").replace(" is not set", "=y"))
+    assert find_kernel(tmp_path, simulated_time=True).simulated_time
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "number", "offload"), [(1, 0, False), (2, 17, True)])
 def test_segments_are_those_that_the_kernel_counts(tmp_path, seed, number, offload):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 FARM: Final = Path(__file__).resolve().parents[1] / "kernel_farm"
 sys.path.insert(0, str(FARM))
 
-from boot import find_kernel, make_all  # noqa: E402
+from boot import Kernel, add_options, find_kernel, make_all  # noqa: E402
 from scenario import CONTROLLERS, FRAME_BYTES, Application, Scenario, Sender, draw_networks  # noqa: E402
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.study.criteria import FlowOfPlace, Judging, Place
 
-__all__ = ["CONTROLLERS", "make_runs"]
+__all__ = ["CONTROLLERS", "add_options", "find_kernel", "make_runs"]
 
 VARIATION: Final = 0.03
 """By which part round-trip times, and by how many seconds starts, differ between seeds."""
@@ -35,14 +35,14 @@ def make_runs(
     judging: Judging,
     parameters: Sequence[str],
     jobs: int,
-    root: Path | None,
+    kernel: Kernel,
 ) -> int:
     """Make the run of each folder, of a place, a controller and a seed; return how many failed."""
     scenarios = {
         folder: scenario_of(place, controller, judging.ports, seed)
         for folder, (place, controller, seed) in asked.items()
     }
-    failed = make_all(scenarios, find_kernel(root), parameters, jobs)
+    failed = make_all(scenarios, kernel, parameters, jobs)
     return failed + sum(map(set_aside, asked))
 
 

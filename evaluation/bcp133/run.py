@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seed", action="append", type=int, help="repeatable; default: 1, 2 and 3")
     parser.add_argument("--jobs", "-j", type=int, default=1, help="kernels at a time")
-    parser.add_argument("--kernel", type=Path, metavar="ROOT", help="folder with usr/bin/linux.uml")
+    kernels.add_options(parser)
     parser.add_argument(
         "--parameter", action="append", default=[], metavar="MODULE.NAME=VALUE",
         help="of a congestion control, such as tcp_bic.beta=1000; in ns-2 of the newcomer: beta=1000",
@@ -68,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.ns2:
         failed = simulations.make_runs(folders, judging, asked.parameter)
     else:
-        failed = kernels.make_runs(folders, judging, asked.parameter, asked.jobs, asked.kernel)
+        kernel = kernels.find_kernel(asked.kernel, simulated_time=asked.simulated_time)
+        failed = kernels.make_runs(folders, judging, asked.parameter, asked.jobs, kernel)
     return 1 if failed else 0
 
 

@@ -9,48 +9,82 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hide_xstate import ONLY_SSE
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
 
     from scenario import Scenario
 
 HERE: Final = Path(__file__).resolve().parent
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "tfrctrace-farm"
+SIMULATED: Final = CACHE / "simulated-time"
+"""Where `build_kernel.sh` puts a kernel."""
 MEMORY: Final = "768M"
 """Of a guest; its captures are in it until they are copied."""
 TRIES: Final = 2
 
 HOW_TO_GET_IT: Final = """\
 user-mode-linux is missing. On Debian or Ubuntu, without installing it:
-    apt-get download user-mode-linux && dpkg -x user-mode-linux_*.deb {cache}"""
+    apt-get download user-mode-linux && dpkg -x user-mode-linux_*.deb {root}"""
+HOW_TO_BUILD_IT: Final = f"""\
+There is no kernel with simulated time (CONFIG_UML_TIME_TRAVEL_SUPPORT). To build it:
+    {HERE / "build_kernel.sh"} {{root}}"""
 
 
 class RunFailedError(Exception):
     """A run that did not come to its end."""
 
 
-def find_kernel(given: Path | None) -> tuple[Path, Path]:
-    """Return the kernel and the folder of its modules."""
-    roots = [given] if given is not None else [CACHE, Path("/")]
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """User-mode-linux, and in which time it runs."""
+
+    image: Path
+    modules: Path | None
+    """Their folder; None if all is built in."""
+    simulated_time: bool
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options by which `find_kernel` finds a kernel."""
+    parser.add_argument("--kernel", type=Path, metavar="ROOT", help="folder with usr/bin/linux.uml")
+    parser.add_argument(
+        "--simulated-time", action="store_true",
+        help="work takes no time in the guest, waiting is skipped; needs the kernel of build_kernel.sh",
+    )  # fmt: skip
+
+
+def find_kernel(given: Path | None, *, simulated_time: bool = False) -> Kernel:
+    """Return the kernel below a folder, or else that of the cache or of this machine."""
+    own = [SIMULATED] if simulated_time else [CACHE, Path("/")]
+    roots = [given] if given is not None else own
     for root in roots:
-        kernel = root / "usr/bin/linux.uml"
-        modules = sorted((root / "usr/lib/uml/modules").glob("*"))
-        if kernel.is_file() and modules:
-            return kernel, modules[-1]
-    raise SystemExit(HOW_TO_GET_IT.format(cache=roots[0]))
+        image = root / "usr/bin/linux.uml"
+        if image.is_file():
+            break
+    else:
+        lacks = HOW_TO_BUILD_IT if simulated_time else HOW_TO_GET_IT
+        raise SystemExit(lacks.format(root=roots[0]))
+    if simulated_time:
+        config = subprocess.run([image, "--showconfig"], capture_output=True, text=True, check=False).stdout
+        if "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" not in config.splitlines():
+            raise SystemExit(HOW_TO_BUILD_IT.format(root=root))
+    modules = sorted((root / "usr/lib/uml/modules").glob("*"))
+    return Kernel(image, modules[-1] if modules else None, simulated_time)
 
 
-def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], timeout_s: float) -> None:
+def boot(kernel: Kernel, folder: Path, parameters: Sequence[str], timeout_s: float) -> None:
     """Run the scenario in a folder to its end, with parameters such as `tcp_cubic.beta=512`."""
     init = folder / "init.sh"
     search = ":".join((str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"))
     init.write_text(
-        f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{modules}'\n"
+        f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{kernel.modules or ''}'\n"
         f"export FARM_PARAMETERS='{' '.join(parameters)}'\n"
         f"export GLIBC_TUNABLES='{ONLY_SSE}'\n"
         f"exec '{sys.executable}' '{HERE / 'guest.py'}'\n"
@@ -58,9 +92,10 @@ def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], t
     init.chmod(0o755)
     name = f"farm-{os.getpid()}-{'-'.join(folder.parts[-3:])}"
     words = [
-        sys.executable, str(HERE / "hide_xstate.py"), str(kernel),
+        sys.executable, str(HERE / "hide_xstate.py"), str(kernel.image),
         "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
         "con=null", "con0=null,fd:1", "quiet", f"umid={name}", *parameters,
+        *(["time-travel=inf-cpu"] if kernel.simulated_time else []),
     ]  # fmt: skip
     with (folder / "console.txt").open("wb") as console:
         process = subprocess.Popen(
@@ -78,7 +113,7 @@ def boot(kernel: Path, modules: Path, folder: Path, parameters: Sequence[str], t
         raise RunFailedError(f"the kernel ended early: see {folder / 'console.txt'}")
 
 
-def make(scenario: Scenario, folder: Path, kernel: tuple[Path, Path], parameters: Sequence[str] = ()) -> str:
+def make(scenario: Scenario, folder: Path, kernel: Kernel, parameters: Sequence[str] = ()) -> str:
     """Make the run of a folder, unless it is there; return what was done."""
     if (folder / "done").exists():
         return "there"
@@ -87,7 +122,7 @@ def make(scenario: Scenario, folder: Path, kernel: tuple[Path, Path], parameters
         folder.mkdir(parents=True)
         (folder / "scenario.json").write_text(json.dumps(scenario.as_dict(), indent=1))
         try:
-            boot(*kernel, folder, parameters, 4 * scenario.duration_s + 120)
+            boot(kernel, folder, parameters, 4 * scenario.duration_s + 120)
         except RunFailedError as reason:
             if attempt == TRIES:
                 return f"failed: {reason}"
@@ -96,9 +131,7 @@ def make(scenario: Scenario, folder: Path, kernel: tuple[Path, Path], parameters
     return "failed"
 
 
-def make_all(
-    folders: Mapping[Path, Scenario], kernel: tuple[Path, Path], parameters: Sequence[str], jobs: int
-) -> int:
+def make_all(folders: Mapping[Path, Scenario], kernel: Kernel, parameters: Sequence[str], jobs: int) -> int:
     """Make the runs of all folders, so many at a time, with progress; return how many failed."""
     began, failed = time.monotonic(), 0
     with ThreadPoolExecutor(jobs) as pool:

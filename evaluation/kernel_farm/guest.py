@@ -189,18 +189,19 @@ def keep(folder: Path) -> None:
 
 def main() -> None:
     """Run and end the kernel, whatever happened."""
-    folder, modules = Path(os.environ["FARM_FOLDER"]), Path(os.environ["FARM_MODULES"])
+    folder, modules = Path(os.environ["FARM_FOLDER"]), os.environ["FARM_MODULES"]
     try:
         for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")):
             # what /tmp holds on the host is hidden, unless the run is there
             if (
                 not folder.is_relative_to(place)
-                and not modules.is_relative_to(place)
+                and not Path(modules).is_relative_to(place)
                 and not HERE.is_relative_to(place)
             ):
                 mount(kind, place)
         WORK.mkdir(parents=True, exist_ok=True)
-        load_modules(modules, os.environ["FARM_PARAMETERS"])
+        if modules:
+            load_modules(Path(modules), os.environ["FARM_PARAMETERS"])
         run(scenario_of(json.loads((folder / "scenario.json").read_text())))
         keep(folder)
         (folder / "done").touch()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from boot import find_kernel, make_all
+from boot import add_options, find_kernel, make_all
 from scenario import CONTROLLERS, DURATION_S, LIMITS, draw
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--duration", type=float, default=DURATION_S, metavar="SECONDS", help="of each run")
     parser.add_argument("--jobs", "-j", type=int, default=2 * (os.cpu_count() or 1), help="kernels at a time")
-    parser.add_argument("--kernel", type=Path, metavar="ROOT", help="folder with usr/bin/linux.uml")
+    add_options(parser)
     parser.add_argument(
         "--parameter", action="append", default=[], metavar="MODULE.NAME=VALUE",
         help="of a congestion control, such as tcp_cubic.beta=512; repeatable",
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             path = f"{scenario.rate_bps / 1e6:.1f} Mbit/s, {scenario.base_rtt_s * 1e3:.0f} ms"
             print(f"{scenario.name}: {path}, {scenario.queue} of {scenario.buffer_bytes} bytes")
         return 0
-    kernel = find_kernel(asked.kernel)
+    kernel = find_kernel(asked.kernel, simulated_time=asked.simulated_time)
     runs = asked.runs_folder.resolve()
     folders = {runs / scenario.name: scenario for scenario in scenarios}
     return 1 if make_all(folders, kernel, asked.parameter, asked.jobs) else 0
