@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +65,18 @@ def test_rows_come_through_a_pipe_before_its_end(cut: float, run: Callable[..., 
     assert len(released) == len(expected) > 0
     for row in expected:
         assert released[row["group"], row["direction"], row["start_ns"]] == row
+
+
+def test_progress_is_shown_beside_rows_that_go_elsewhere(run: Callable[..., Any]) -> None:
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "tfrctrace", "groups", "--every", "1s", "--format", "ndjson", TWO_FLOWS]
+    try:
+        rows = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=end, env={**os.environ, "TERM": "xterm"}, check=True
+        ).stdout
+        assert b"reading" in os.read(terminal, 65_536)
+    finally:
+        os.close(end)
+        os.close(terminal)
+    assert rows.decode() == run(*OPTIONS, "ndjson", TWO_FLOWS).out
