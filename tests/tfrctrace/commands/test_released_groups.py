@@ -79,4 +79,6 @@ def test_progress_is_shown_beside_rows_that_go_elsewhere(run: Callable[..., Any]
     finally:
         os.close(end)
         os.close(terminal)
-    assert rows.decode() == run(*OPTIONS, "ndjson", TWO_FLOWS).out
+    # how often a row is revised depends on when packets are taken
+    alone = run(*OPTIONS, "ndjson", TWO_FLOWS).out
+    assert last_of_each(rows.decode().splitlines()) == last_of_each(alone.splitlines())
