@@ -127,13 +127,19 @@ class Console:
 
     def watch_items(self, items: WatchedItems[Item_co]) -> Iterator[Item_co]:
         """Yield items and show progress."""
-        if not self.shows_progress:
-            yield from items
-            return
-        with progress_bar(items) as redraw:
+        with self.watching(items) as redraw:
             for item in items:
                 redraw()
                 yield item
+
+    @contextmanager
+    def watching(self, running: Watched) -> Iterator[Callable[[], None]]:
+        """Show progress while something is read; yields the function that redraws."""
+        if not self.shows_progress:
+            yield lambda: None
+            return
+        with progress_bar(running) as redraw:
+            yield redraw
 
     @property
     def shows_progress(self) -> bool:

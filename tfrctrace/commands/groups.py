@@ -17,7 +17,7 @@ from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, Literal, TextIO
 
     import polars as pl
@@ -203,7 +203,7 @@ def groups(
 
     is_one = trace.is_joined or len(trace.names) == 1
     if chosen == "ndjson" and every and is_one and not (causes or grouping.kind.made_of or trace.is_pair):
-        result.write_text({"ndjson": lambda file: _write_released(file, trace.released_groups(grouping))})
+        result.write_text({"ndjson": lambda file: _write_released(file, trace, grouping, console)})
         return console.exit_status
     if result.write_text({form: partial(_write_of_rows, form, gather) for form in _OF_ROWS}):
         return console.exit_status
@@ -232,11 +232,13 @@ def _check_form(
         raise UsageError(f"`--under-load` is not written as {chosen}")
 
 
-def _write_released(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
+def _write_released(file: TextIO, trace: Trace, grouping: Grouping, console: Console) -> None:
+    """Write rows while the trace is read, and show its progress unless the rows themselves do."""
     import json
 
     encode = json.JSONEncoder(allow_nan=False).encode
-    for row in rows:
+    watching = (Console(quiet=True) if file.isatty() else console).watching
+    for row in trace.released_groups(grouping, watching):
         file.write(f"{encode(row)}\n")
         file.flush()
 

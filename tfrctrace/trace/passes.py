@@ -15,6 +15,7 @@ from tfrctrace.trace.time_zero import YEAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     import polars as pl
 
@@ -276,8 +277,13 @@ class Passes:
                 self._readings.append((wanted, reading))
         return reading
 
-    def released_groups(self, grouping: Grouping) -> Iterator[dict[str, Any]]:
-        """Give rows of groups once their interval is over, and `revised` ones in place of earlier ones."""
+    def released_groups(
+        self, grouping: Grouping, watching: Callable[[Pass], AbstractContextManager[Callable[[], None]]]
+    ) -> Iterator[dict[str, Any]]:
+        """Give rows of groups once their interval is over, and `revised` ones in place of earlier ones.
+
+        `watching` is given the running pass, and what it yields is called again and again meanwhile.
+        """
         from queue import Empty, Full, Queue
 
         from tfrctrace.parsers.reading import Pass, StackedTable
@@ -294,14 +300,16 @@ class Passes:
 
         running = Pass(self._inputs.names, self._settings, frozenset(), grouping=grouping, release=release)
         try:
-            while not running.wait(0) or not released.empty():
-                try:
-                    table, revised = released.get(timeout=STEP_S)
-                except Empty:
-                    continue
-                rows = StackedTable([table], self._settings.anonymizer).rows()
-                for row, is_revised in zip(rows, revised, strict=True):
-                    yield row | {"revised": True} if is_revised else row
+            with watching(running) as redraw:
+                while not running.wait(0) or not released.empty():
+                    redraw()
+                    try:
+                        table, revised = released.get(timeout=STEP_S)
+                    except Empty:
+                        continue
+                    rows = StackedTable([table], self._settings.anonymizer).rows()
+                    for row, is_revised in zip(rows, revised, strict=True):
+                        yield row | {"revised": True} if is_revised else row
         finally:
             is_over = True
             if not running.wait(0):

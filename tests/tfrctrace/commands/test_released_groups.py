@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,3 +82,28 @@ def expect_rows_before_the_end(capture: bytes, at: int, run: Callable[..., Any])
     assert len(released) == len(expected) > 0
     for row in expected:
         assert released[row["group"], row["direction"], row["start_ns"]] == row
+
+
+def test_progress_is_shown_beside_rows_that_go_elsewhere(run: Callable[..., Any]) -> None:
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "tfrctrace", "groups", "--every", "1s", "--format", "ndjson", TWO_FLOWS]
+    shown = []
+
+    def keep_shown() -> None:
+        with suppress(OSError):  # EIO: nobody has the other end
+            while True:
+                shown.append(os.read(terminal, 65_536))
+
+    keeping = Thread(target=keep_shown)
+    keeping.start()
+    with os.fdopen(end, "wb") as stderr:
+        rows = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, "TERM": "xterm"}, check=True
+        ).stdout
+    keeping.join(PATIENCE_S)
+    os.close(terminal)
+    assert b"reading" in b"".join(shown)
+    # how often a row is revised depends on when packets are taken
+    alone = run(*OPTIONS, "ndjson", TWO_FLOWS).out
+    assert last_of_each(rows.decode().splitlines()) == last_of_each(alone.splitlines())
