@@ -17,6 +17,7 @@ SilenceProof = Literal[
     "capture running",
     "nothing received",
     "filtered packets",
+    "capture filter",
     "missing files",
     "capture ended",
     "dropped packets",
@@ -40,6 +41,7 @@ _RAN: Final[frozenset[SilenceProof]] = frozenset(
 _STOPPED: Final[frozenset[SilenceProof]] = frozenset(
     {"missing files", "capture ended", "dropped packets", "all links silent"}
 )
+_REFUSED: Final[frozenset[SilenceProof]] = frozenset({"filtered packets", "capture filter"})
 SURE_PROOFS: Final = _RAN | _STOPPED - {"all links silent"}
 """Those by the capture itself: another link may be silent by chance, and a program stand still."""
 
@@ -70,6 +72,8 @@ class FileExtent:
     end_ns: int | None
     statistics: CaptureStatistics | None = None
     """None where the file has none."""
+    is_filtered: bool = False
+    """Whether the capture says that it had a filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +93,19 @@ def silence_facts(
     link of the same capture point whether it had packets meanwhile.
     """
     proofs = [*_proofs_of_files(begin_ns, end_ns, files), *_proofs_of_statistics(begin_ns, end_ns, files)]
+    if any(file.is_filtered for file in files):
+        proofs.append("capture filter")
     if others:
         proofs.append("other links" if any(others) else "all links silent")
+    # what a filter refused may have passed all the time
+    nothing_passed: SilenceKind = "nobody there" if _REFUSED.intersection(proofs) else "link dead"
     if "dropped packets" in proofs:
         return SilenceFacts("capture stopped", tuple(proof for proof in proofs if proof not in _RAN))
     if _RAN.intersection(proofs):
-        kind: SilenceKind = "nobody there" if "filtered packets" in proofs else "link dead"
-        return SilenceFacts(kind, tuple(proof for proof in proofs if proof not in _STOPPED))
+        return SilenceFacts(nothing_passed, tuple(proof for proof in proofs if proof not in _STOPPED))
     if _STOPPED.intersection(proofs):
         return SilenceFacts("capture stopped", tuple(proofs))
-    return SilenceFacts("link dead" if "one file" in proofs else "unknown", tuple(proofs))
+    return SilenceFacts(nothing_passed if "one file" in proofs else "unknown", tuple(proofs))
 
 
 def is_clock_step(

@@ -17,6 +17,7 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
     name: str | None
     link_type: str
     snap_length_bytes: Count | None
+    is_filtered: Annotated[bool, Meta(description="whether the capture says that it had a filter")]
     packets: Count
     dropped_packets: Annotated[Count | None, Meta(description="by the capture; null if not recorded")]
     received_packets: Annotated[

@@ -79,6 +79,7 @@ _PROOFS: Final[Mapping[SilenceProof, str]] = {
     "capture running": "the capture ran all the time, by its own statistics",
     "nothing received": "the interface received nothing, by the statistics of the capture",
     "filtered packets": "the interface received packets that the capture's filter refused, by its statistics",
+    "capture filter": "the capture had a filter, as it says itself: what that refused may have passed",
     "capture ended": "no capture ran most of the time, by the statistics of the files before and after",
     "dropped packets": "the capture dropped more packets than it kept, by its statistics",
     "missing files": "files of the capture are missing by their numbers",

@@ -274,7 +274,8 @@ def _first_ns(file: FileExtent) -> int | None:
 
 
 def _file_extent(number: int | None, source: Mapping[str, Any]) -> FileExtent:
-    return FileExtent(number, source["start_ns"], source["end_ns"], _statistics(source))
+    is_filtered = any(interface["is_filtered"] for interface in source["interfaces"])
+    return FileExtent(number, source["start_ns"], source["end_ns"], _statistics(source), is_filtered)
 
 
 def _statistics(source: Mapping[str, Any]) -> CaptureStatistics | None:

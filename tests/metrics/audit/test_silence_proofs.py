@@ -1,5 +1,7 @@
 """What a silence was, by the files and the other links of its capture point."""
 
+from dataclasses import replace
+
 import pytest
 
 from tfrctrace.metrics.audit.silence_proofs import FileExtent, edges_ns, silence_facts
@@ -40,6 +42,15 @@ def test_a_silence_is_what_its_proofs_say(given, others, kind, proofs):
     starts_ns = [file.start_ns for file in given if file.start_ns is not None and file.start_ns > 3 * HOUR]
     found = silence_facts(2 * HOUR, min(starts_ns, default=4 * HOUR), given, others)
     assert (found.kind, list(found.proofs)) == (kind, proofs)
+
+
+def test_what_a_filter_refused_may_have_passed():
+    given = [replace(file, is_filtered=True) for file in files((0, 1), (1, 5))]
+    found = silence_facts(2 * HOUR, 4 * HOUR, given, [])
+    assert (found.kind, found.proofs) == ("nobody there", ("one file", "capture filter"))
+    # a filter alone does not show that the capture ran
+    apart = [replace(file, is_filtered=True) for file in files((0, 1), (1, 2), (4, 5))]
+    assert silence_facts(2 * HOUR, 4 * HOUR, apart, []).kind == "unknown"
 
 
 def test_a_silence_begins_and_ends_with_its_files():

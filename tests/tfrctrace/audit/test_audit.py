@@ -116,13 +116,20 @@ def test_an_incident_lasts_no_longer_than_the_capture(run, tmp_path):
 COUNTERS = {
     "statistics of an idle interface": {4: 0, 5: 0},
     "statistics of a filter": {4: 500, 5: 0, 6: 0},
+    "a filter without statistics of its own": {4: 0, 5: 0},
     "statistics of losses": {4: 500, 5: 400, 7: 100},
 }
 """Of an Interface Statistics Block (pcapng section 4.6): received, dropped, accepted, dropped by system."""
 
 
-def pcapng(capture: bytes, times_s: tuple[int, int], counters: dict[int, int]) -> bytes:
-    """Return a capture in pcapng, with the block that dumpcap writes at its end."""
+# the option if_filter as dumpcap 4.0 writes it for `-f "udp port 9"`: 0 for a text, and the text
+FILTER = struct.pack("<HH", 11, 11) + b"\0udp port 9" + bytes(1 + 4)
+
+
+def pcapng(
+    capture: bytes, times_s: tuple[int, int], counters: dict[int, int], interface: bytes = b""
+) -> bytes:
+    """Return a capture in pcapng, with options of its interface and the statistics that dumpcap writes."""
 
     def block(kind: int, body: bytes) -> bytes:
         length = struct.pack("<I", len(body) + 12)
@@ -145,14 +152,14 @@ def pcapng(capture: bytes, times_s: tuple[int, int], counters: dict[int, int]) -
     return b"".join(
         [
             block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
-            block(1, struct.pack("<HHI", struct.unpack_from("<I", capture, 20)[0], 0, 65_535)),
+            block(1, struct.pack("<HHI", struct.unpack_from("<I", capture, 20)[0], 0, 65_535) + interface),
             *packets,
             block(5, struct.pack("<I", 0) + end + statistics),
         ]
     )
 
 
-def with_statistics(captures: Path, into: Path, silent: dict[int, int]) -> None:
+def with_statistics(captures: Path, into: Path, silent: dict[int, int], interface: bytes = b"") -> None:
     """Write the captures with statistics; `silent` are the counters of three hours without packets."""
     into.mkdir()
     for path in captures.iterdir():
@@ -160,7 +167,7 @@ def with_statistics(captures: Path, into: Path, silent: dict[int, int]) -> None:
         is_silent = bool(silent) and path.stem[-12:-2] in {"2026010518", "2026010519", "2026010520"}
         data = path.read_bytes()[: 24 if is_silent else None]
         counters = silent if is_silent else {4: 100_000, 5: 0}
-        (into / path.name).write_bytes(pcapng(data, (start_s, start_s + 3_600), counters))
+        (into / path.name).write_bytes(pcapng(data, (start_s, start_s + 3_600), counters, interface))
 
 
 def test_files_that_say_when_they_were_captured_show_that_no_capture_ran(captures, run, tmp_path):
@@ -213,6 +220,14 @@ def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_mi
             "statistics of a filter",
             ("nobody there", ["empty files", "capture running", "filtered packets"], "unknown"),
         ),
+        (
+            "a filter without statistics of its own",
+            (
+                "nobody there",
+                ["empty files", "capture running", "nothing received", "capture filter"],
+                "unknown",
+            ),
+        ),
         ("statistics of losses", ("capture stopped", ["dropped packets"], "capture")),
     ],
 )
@@ -220,7 +235,7 @@ def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run,
     kind, proofs, place = facts
     own = tmp_path / "captures"
     if left in COUNTERS:
-        with_statistics(captures, own, COUNTERS[left])
+        with_statistics(captures, own, COUNTERS[left], FILTER if left.startswith("a filter") else b"")
     else:
         shutil.copytree(captures, own)
     for hour in () if left in COUNTERS else (18, 19, 20):

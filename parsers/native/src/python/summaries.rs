@@ -29,6 +29,7 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
         entry.set_item("name", &interface.name)?;
         entry.set_item("link_type", &link_type)?;
         entry.set_item("snap_length_bytes", interface.snap_length)?;
+        entry.set_item("is_filtered", interface.is_filtered)?;
         entry.set_item("packets", packets)?;
         let counters = &interface.counters;
         entry.set_item("dropped_packets", counters.dropped)?;

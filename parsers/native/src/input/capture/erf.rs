@@ -88,6 +88,7 @@ impl ErfReader {
             name: None,
             link_type: LinkType::Erf,
             snap_length: 0,
+            is_filtered: false,
             counters: Counters::default(),
             time,
         };

@@ -27,6 +27,8 @@ pub struct Interface {
     pub link_type: LinkType,
     /// Bytes kept of each packet; 0 means no limit.
     pub snap_length: u32,
+    /// Whether it says that the capture had a filter.
+    pub is_filtered: bool,
     pub counters: Counters,
     time: Resolution,
 }
@@ -51,7 +53,14 @@ impl Interface {
     /// A node or interface of a text trace.
     pub fn named(name: &str, link_type: LinkType) -> Self {
         let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
-        Self { name: Some(name.to_owned()), link_type, snap_length: 0, counters: Counters::default(), time }
+        Self {
+            name: Some(name.to_owned()),
+            link_type,
+            snap_length: 0,
+            is_filtered: false,
+            counters: Counters::default(),
+            time,
+        }
     }
 
     /// Whether its times are whole microseconds.

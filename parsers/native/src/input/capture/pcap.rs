@@ -108,6 +108,7 @@ impl PcapReader {
             name: None,
             link_type,
             snap_length: field(16),
+            is_filtered: false,
             counters: Counters::default(),
             time: Resolution { per_second: u64::from(1_000_000_000 / variant.unit_ns), offset_s: 0 },
         };

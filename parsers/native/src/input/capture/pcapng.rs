@@ -27,6 +27,7 @@ const MAX_NAME: usize = 256;
 const END_OF_OPTIONS: u16 = 0;
 pub const IF_NAME: u16 = 2;
 pub const IF_TSRESOL: u16 = 9;
+const IF_FILTER: u16 = 11;
 const IF_TSOFFSET: u16 = 14;
 const ISB_STARTTIME: u16 = 2;
 const ISB_ENDTIME: u16 = 3;
@@ -406,6 +407,7 @@ impl PcapngReader {
             name: None,
             link_type: LinkType::from_number(if big_endian { link >> 16 } else { link & 0xffff }),
             snap_length: u32_at(header, 12, big_endian),
+            is_filtered: false,
             counters: Counters::default(),
             time: Resolution { per_second: 1_000_000, offset_s: 0 },
         };
@@ -420,6 +422,8 @@ impl PcapngReader {
                         interface.time.per_second = per_second;
                     }
                 }
+                // The first byte says whether a text or a program follows.
+                (IF_FILTER, filter) => interface.is_filtered = filter.len() > 1,
                 (IF_TSOFFSET, value) => {
                     if let Some(&bytes) = value.first_chunk::<8>() {
                         interface.time.offset_s =
@@ -633,6 +637,19 @@ mod tests {
         assert!(reader.next_record().unwrap().is_none());
         assert_eq!(reader.interfaces()[0].name.as_deref(), Some("eth0"));
         assert_eq!(reader.interfaces()[0].counters.dropped, Some(7));
+    }
+
+    #[test]
+    fn test_an_interface_says_that_the_capture_had_a_filter() {
+        // of dumpcap 4.0.17 with `-f "udp port 9"`: 0 for a text, and the text
+        let of_dumpcap = [11, 0, 11, 0, 0, 0x75, 0x64, 0x70, 0x20, 0x70, 0x6f, 0x72, 0x74, 0x20, 0x39, 0];
+        for (options, is_filtered) in
+            [(&of_dumpcap[..], true), (&[11, 0, 1, 0, 0, 0, 0, 0], false), (&[], false)]
+        {
+            let mut reader = open([section(), interface(options)].concat()).unwrap();
+            assert!(reader.next_record().unwrap().is_none());
+            assert_eq!(reader.interfaces()[0].is_filtered, is_filtered);
+        }
     }
 
     #[test]

@@ -45,8 +45,14 @@ impl SnoopReader {
         };
         input.consume(FILE_HEADER);
         let time = Resolution { per_second: 1_000_000, offset_s: 0 };
-        let interface =
-            Interface { name: None, link_type, snap_length: 0, counters: Counters::default(), time };
+        let interface = Interface {
+            name: None,
+            link_type,
+            snap_length: 0,
+            is_filtered: false,
+            counters: Counters::default(),
+            time,
+        };
         Ok(Self { input, interface: [interface], current: 0 })
     }
 
