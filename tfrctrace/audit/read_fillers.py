@@ -116,9 +116,9 @@ def with_fillers(
         known, is_there = before.get(key), all(name in paths for name in one.files)
         if known is None or (known.made_by != made_by and is_there):
             queue = captures.filled(link, one)
-            known = _Kept(made_by, queue) if queue.fillers else None
-        if known is None:
-            return queue
+            if not queue.fillers:
+                return queue
+            known = _Kept(made_by, queue)
         kept[key] = known
         return known.queue
 
