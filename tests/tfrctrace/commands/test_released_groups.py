@@ -59,26 +59,44 @@ def test_rows_come_through_a_pipe_before_its_end(cut: float, run: Callable[..., 
 def test_rows_of_a_few_packets_come_before_its_end(
     run: Callable[..., Any], write_capture: Callable[..., Path], conversation: Callable[..., Any]
 ) -> None:
-    packets = conversation(data_packets=18)
-    capture = write_capture("slow.pcap", packets, step_ms=1000).read_bytes()
+    packets = conversation()
+    capture = write_capture("slow.pcap", packets, step_ms=3000).read_bytes()
     expect_rows_before_the_end(capture, len(capture), run)
 
 
-def expect_rows_before_the_end(capture: bytes, at: int, run: Callable[..., Any]) -> None:
-    """Check that rows come while there is only a part of a capture, and that all are those of the table."""
+def test_rows_come_after_a_clock_that_was_ahead_is_set_back(
+    run: Callable[..., Any], write_capture: Callable[..., Path], conversation: Callable[..., Any]
+) -> None:
+    ahead = write_capture(
+        "ahead.pcap", conversation(50_000, data_packets=18), start_s=1_900_000_000, step_ms=1000
+    ).read_bytes()
+    right = write_capture("right.pcap", conversation(data_packets=18), step_ms=1000).read_bytes()
+    expect_rows_before_the_end(ahead, len(ahead), run, then=right[24:])
+
+
+def expect_rows_before_the_end(capture: bytes, at: int, run: Callable[..., Any], then: bytes = b"") -> None:
+    """Check that rows come while there is only a part of a capture, and that all are those of the table.
+
+    After those, rows of what is sent `then` have to come, too.
+    """
     command = [sys.executable, "-m", "tfrctrace", *OPTIONS, "ndjson", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as groups:
+    # unbuffered: lines that a buffer holds are none to wait for
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as groups:
         assert groups.stdin is not None
         assert groups.stdout is not None
         groups.stdin.write(capture[:at])
         groups.stdin.flush()
         assert select.select([groups.stdout], [], [], PATIENCE_S)[0]
-        first = groups.stdout.readline().decode()
-        groups.stdin.write(capture[at:])
+        first = [groups.stdout.readline().decode()]
+        groups.stdin.write(capture[at:] + then)
+        groups.stdin.flush()
+        while then and json.loads(first[-1])["start_ns"] >= json.loads(first[0])["start_ns"]:
+            assert select.select([groups.stdout], [], [], PATIENCE_S)[0]
+            first.append(groups.stdout.readline().decode())
         groups.stdin.close()
         rest = groups.stdout.read().decode()
-    released = last_of_each([first, *rest.splitlines()])
-    expected = json.loads(run(*OPTIONS, "json", "-", stdin=capture).out)["groups"]
+    released = last_of_each([*first, *rest.splitlines()])
+    expected = json.loads(run(*OPTIONS, "json", "-", stdin=capture + then).out)["groups"]
     assert len(released) == len(expected) > 0
     for row in expected:
         assert released[row["group"], row["direction"], row["start_ns"]] == row

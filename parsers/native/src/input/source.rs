@@ -2,14 +2,11 @@
 
 use crate::error::ReadError;
 use crate::input::bytes::Input;
-use crate::input::capture::{Capture, Interface};
+use crate::input::capture::{Capture, Interface, first_bytes};
 use crate::input::documents::DocumentFormat;
 use crate::input::documents::json::RECORD_SEPARATOR;
 use crate::input::text;
 use crate::input::text::{TextFormat, TextTrace};
-
-/// Bytes that are inspected to recognise a document.
-const START: usize = 4096;
 
 /// Put in front of a text by some editors.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
@@ -59,7 +56,7 @@ impl Source {
             Some(InputFormat::Document(format)) => return Ok(Self::Document(format, Some(input))),
             None => {}
         }
-        let start = input.peek(START)?;
+        let start = first_bytes(&mut input)?;
         if !looks_like_text(start) {
             return Capture::open(input).map(Self::Capture);
         }

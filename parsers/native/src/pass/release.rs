@@ -26,11 +26,15 @@ pub fn release_ended(analysis: &mut Analysis, batches: &[Batch]) {
         return;
     };
     let width = stage.groups.grouping.every;
-    let mut before_ns = i64::MIN;
+    let mut clock_ns = i64::MIN;
     for last_ns in batches.iter().flat_map(Batch::items).map(Item::time_ns) {
         // The earlier of two packets, so that a single wrong time does nothing.
-        let clock_ns = std::mem::replace(&mut release.last_ns, last_ns).min(last_ns);
-        before_ns = width.start_ns(clock_ns.saturating_sub(WAIT_NS));
+        clock_ns = std::mem::replace(&mut release.last_ns, last_ns).min(last_ns);
+    }
+    let before_ns = width.start_ns(clock_ns.saturating_sub(WAIT_NS));
+    if clock_ns > i64::MIN && release.to_ns > clock_ns {
+        // The clock of the capture was ahead and was set back: what follows is given by the clock that it has now.
+        release.to_ns = i64::MIN;
     }
     if width == IntervalWidth::Whole || before_ns <= release.to_ns {
         return;

@@ -113,10 +113,16 @@ pub enum Piece<'a> {
 /// Bytes by which formats are recognised.
 const START: usize = 4096;
 
+/// The first bytes of `input`, as many as it takes to recognise a format: a pipe may have no more for a while.
+pub fn first_bytes(input: &mut Input) -> Result<&[u8], ReadError> {
+    let is_known = is_magic(input.peek(snoop::MAGIC.len())?);
+    input.peek(if is_known { snoop::MAGIC.len() } else { START })
+}
+
 impl Capture {
     /// Recognise the format from the first bytes of `input`.
     pub fn open(mut input: Input) -> Result<Self, ReadError> {
-        let first = input.peek(START)?;
+        let first = first_bytes(&mut input)?;
         match *first {
             [] => Err(ReadError::whole(ProblemKind::Empty, "the file is empty, expected a capture")),
             [0x0a, 0x0d, 0x0d, 0x0a, ..] => PcapngReader::open(input).map(Self::Pcapng),
