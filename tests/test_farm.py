@@ -249,6 +249,9 @@ def test_a_kernel_without_simulated_time_is_refused_where_it_is_asked_for(tmp_pa
         find_kernel(tmp_path, simulated_time=True)
     image.write_text(says.replace("# ", "").replace(" is not set", "=y"))
     assert find_kernel(tmp_path, simulated_time=True).simulated_time
+    image.write_text(f"{says}echo CONFIG_MODULES=y\n")
+    with pytest.raises(SystemExit, match="apt-get download user-mode-linux"):
+        find_kernel(tmp_path)  # its modules are missing
 
 
 @pytest.mark.slow

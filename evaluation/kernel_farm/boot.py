@@ -66,17 +66,15 @@ def find_kernel(given: Path | None, *, simulated_time: bool = False) -> Kernel:
     roots = [given] if given is not None else own
     for root in roots:
         image = root / "usr/bin/linux.uml"
-        if image.is_file():
-            break
-    else:
-        lacks = HOW_TO_BUILD_IT if simulated_time else HOW_TO_GET_IT
-        raise SystemExit(lacks.format(root=roots[0]))
-    if simulated_time:
-        config = subprocess.run([image, "--showconfig"], capture_output=True, text=True, check=False).stdout
-        if "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" not in config.splitlines():
-            raise SystemExit(HOW_TO_BUILD_IT.format(root=root))
-    modules = sorted((root / "usr/lib/uml/modules").glob("*"))
-    return Kernel(image, modules[-1] if modules else None, simulated_time)
+        if not image.is_file():
+            continue
+        shown = subprocess.run([image, "--showconfig"], capture_output=True, text=True, check=False).stdout
+        config, modules = shown.splitlines(), sorted((root / "usr/lib/uml/modules").glob("*"))
+        has_all = bool(modules) or "CONFIG_MODULES=y" not in config
+        if has_all and (not simulated_time or "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in config):
+            return Kernel(image, modules[-1] if modules else None, simulated_time)
+    lacks = HOW_TO_BUILD_IT if simulated_time else HOW_TO_GET_IT
+    raise SystemExit(lacks.format(root=roots[0]))
 
 
 def boot(kernel: Kernel, folder: Path, parameters: Sequence[str], timeout_s: float) -> None:
