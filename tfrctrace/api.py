@@ -402,9 +402,11 @@ class Trace(Tables):
         )
 
         self.read("flows", *OF_CONTROLS)
-        is_wanted = pl.lit(value=True) if flows is None else pl.col("flow").is_in(list(flows))
-        tables = (self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS))
-        parts = parts_by_flows(*((one.filter(is_wanted) for one in frames) for frames in tables))
+        tables = [self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS)]
+        if flows is not None:
+            is_wanted = pl.col("flow").is_in(list(flows))
+            tables = [(one.filter(is_wanted) for one in frames) for frames in tables]
+        parts = parts_by_flows(*tables)
         directions = directions_of(parts, with_others=with_others)
         rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
         return directions, named_directions(rounds, stretches, directions, own=own)

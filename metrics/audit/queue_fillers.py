@@ -32,8 +32,9 @@ class QueueFiller:
     """None of a pair of hosts, and where the transport has no ports."""
     dst: str
     dst_port: int | None
-    flows: tuple[tuple[int, str], ...]
-    """Numbers and directions."""
+    flows: int
+    flow: tuple[int, str] | None
+    """Number and direction; None of several flows."""
     share: float
     congestion_control: str | None = None
     """As in `FlowCauses`; None where it is not known, and of a pair of hosts."""
@@ -81,11 +82,11 @@ def queue_fillers(load: pl.DataFrame) -> list[QueueFiller]:
     ).row(0)
     if not total:
         return []
-    members = pl.struct("flow", "direction").alias("flows")
     pair = ("src", "dst")
-    single = load.select(*pair, "src_port", "dst_port", "wire_bytes", flows=pl.concat_list(members))
-    of_pairs = load.group_by(pair).agg(pl.col("wire_bytes").sum(), members)
-    chosen = single if largest_of_flows >= _LEAST * total else of_pairs
+    of_pairs = load.group_by(pair).agg(
+        pl.col("flow", "direction").first(), pl.col("wire_bytes").sum(), flows=pl.len()
+    )
+    chosen = load.with_columns(flows=1) if largest_of_flows >= _LEAST * total else of_pairs
     largest = chosen.sort("wire_bytes", *pair, descending=[True, False, False]).head(_MOST_NAMED)
     return list(_named(largest, total))
 
@@ -94,9 +95,9 @@ def _named(largest: pl.DataFrame, total: int) -> Iterator[QueueFiller]:
     for place, row in enumerate(largest.iter_rows(named=True)):
         share = row["wire_bytes"] / total
         if place == 0 or share >= _LEAST:
-            flows = tuple((one["flow"], one["direction"]) for one in row["flows"])
+            flow = (row["flow"], row["direction"]) if row["flows"] == 1 else None
             ports = row.get("src_port"), row.get("dst_port")
-            yield QueueFiller(row["src"], ports[0], row["dst"], ports[1], flows, share)
+            yield QueueFiller(row["src"], ports[0], row["dst"], ports[1], row["flows"], flow, share)
 
 
 def with_control(filler: QueueFiller, control: Mapping[str, Any] | None) -> QueueFiller:

@@ -42,6 +42,8 @@ _STOPPED: Final[frozenset[SilenceProof]] = frozenset(
     {"missing files", "capture ended", "dropped packets", "all links silent"}
 )
 _REFUSED: Final[frozenset[SilenceProof]] = frozenset({"filtered packets", "capture filter"})
+_PASSED: Final = _RAN | _REFUSED
+"""What tells why nothing passed a capture that ran."""
 SURE_PROOFS: Final = _RAN | _STOPPED - {"all links silent"}
 """Those by the capture itself: another link may be silent by chance, and a program stand still."""
 
@@ -93,18 +95,18 @@ def silence_facts(
     link of the same capture point whether it had packets meanwhile.
     """
     proofs = [*_proofs_of_files(begin_ns, end_ns, files), *_proofs_of_statistics(begin_ns, end_ns, files)]
-    if any(file.is_filtered for file in files):
+    if _is_filtered(begin_ns, end_ns, files):
         proofs.append("capture filter")
     if others:
         proofs.append("other links" if any(others) else "all links silent")
     # what a filter refused may have passed all the time
     nothing_passed: SilenceKind = "nobody there" if _REFUSED.intersection(proofs) else "link dead"
     if "dropped packets" in proofs:
-        return SilenceFacts("capture stopped", tuple(proof for proof in proofs if proof not in _RAN))
+        return SilenceFacts("capture stopped", tuple(proof for proof in proofs if proof not in _PASSED))
     if _RAN.intersection(proofs):
         return SilenceFacts(nothing_passed, tuple(proof for proof in proofs if proof not in _STOPPED))
     if _STOPPED.intersection(proofs):
-        return SilenceFacts("capture stopped", tuple(proofs))
+        return SilenceFacts("capture stopped", tuple(proof for proof in proofs if proof not in _REFUSED))
     return SilenceFacts(nothing_passed if "one file" in proofs else "unknown", tuple(proofs))
 
 
@@ -198,6 +200,14 @@ def _proofs_of_statistics(begin_ns: int, end_ns: int, files: Sequence[FileExtent
         elif any((run.received or 0) > (run.accepted or 0) for run in within if run.accepted is not None):
             proofs.append("filtered packets")
     return proofs
+
+
+def _is_filtered(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> bool:
+    """Return whether a file of a silence, or next to it, says that the capture had a filter."""
+    before = [file for file in files if _is_before(file, begin_ns)]
+    after = [file for file in files if _is_after(file, end_ns)]
+    within = [file for file in files if file not in before and file not in after]
+    return any(file.is_filtered for file in (*before[-1:], *within, *after[:1]))
 
 
 def _are_told_around(begin_ns: int, end_ns: int, files: Sequence[FileExtent]) -> bool:

@@ -150,7 +150,7 @@ def _filler(filler: QueueFiller) -> ListedFiller:
         src_port=filler.src_port,
         dst=filler.dst,
         dst_port=filler.dst_port,
-        flows=len(filler.flows),
+        flows=filler.flows,
         share=filler.share,
         congestion_control=filler.congestion_control,
         predicted_share=filler.predicted_share,

@@ -49,6 +49,7 @@ _MOST_EVIDENCE: Final = 30
 """Incidents whose evidence is written out."""
 _MOST_NAMES: Final = 3
 _MINUTE_NS: Final = 60 * 10**9
+_MOSTLY: Final = 0.5
 _LEAST_NAMED: Final = 0.05
 """Share of the time of flows from which a cause is named."""
 
@@ -240,14 +241,17 @@ def filled_words(queue: FilledQueue | None) -> str:
         return ""
     if queue.lacking is not None:
         return f"who filled the queue is not known: {NOT_READ_WORDS[queue.lacking]}"
-    return f"queue filled mostly by {enumerated([_filler(one) for one in queue.fillers])}"
+    named = enumerated([_filler(one) for one in queue.fillers])
+    if sum(one.share for one in queue.fillers) < _MOSTLY:
+        return f"queue filled by many, the largest: {named}"
+    return f"queue filled mostly by {named}"
 
 
 def _filler(one: QueueFiller) -> str:
     ends = f"{endpoint(one.src, one.src_port)} → {endpoint(one.dst, one.dst_port)}"
     facts = [f"{format_share(one.share)} of bytes"]
-    if len(one.flows) > 1:
-        facts.append(counted(len(one.flows), "flow"))
+    if one.flows > 1:
+        facts.append(counted(one.flows, "flow"))
     if one.congestion_control is not None:
         names = one.congestion_control.replace("|", " or ")
         how_sure = "" if one.predicted_share is None else f" {one.predicted_share:.2f}"

@@ -81,10 +81,11 @@ class _Captures:
         fillers = queue_fillers(loaded_bytes(sent, link.near, one.where.hosts, one.where.loaded))
         if not fillers:
             return FilledQueue(lacking="no bytes")
-        single = {filler.flows[0] for filler in fillers if len(filler.flows) == 1}
-        rows = trace.controls_of({flow for flow, _ in single}).iter_rows(named=True)
-        controls = {key: row for row in rows if (key := (row["flow"], row["direction"])) in single}
-        return FilledQueue(tuple(with_control(filler, controls.get(filler.flows[0])) for filler in fillers))
+        rows = trace.controls_of({filler.flow[0] for filler in fillers if filler.flow}).iter_rows(named=True)
+        controls = {(row["flow"], row["direction"]): row for row in rows}
+        return FilledQueue(
+            tuple(with_control(one, controls.get(one.flow) if one.flow else None) for one in fillers)
+        )
 
 
 def with_fillers(

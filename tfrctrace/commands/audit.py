@@ -311,9 +311,11 @@ def _report(found: Audit, output: str, console: Console) -> None:
     from tfrctrace.reports.audit.incident_tables import filled_words
     from tfrctrace.reports.units import counted
 
-    for one in (one for link in found.links for one in link.incidents if one.queue is not None):
-        console.note(f"incident {one.number}, under load: {filled_words(one.queue)}")
-
+    # one line would be the same for each of all others
+    looked_for = (None, "captures gone", "not readable", "no bytes")
+    for one in (one for link in found.links for one in link.incidents):
+        if one.queue is not None and one.queue.lacking in looked_for:
+            console.note(f"incident {one.number}, under load: {filled_words(one.queue)}")
     number = sum(len(link.incidents) for link in found.links)
     console.note(
         f"{counted(len(found.links), 'link')}, {counted(number, 'incident')}; the page: "

@@ -51,6 +51,10 @@ def test_what_a_filter_refused_may_have_passed():
     # a filter alone does not show that the capture ran
     apart = [replace(file, is_filtered=True) for file in files((0, 1), (1, 2), (4, 5))]
     assert silence_facts(2 * HOUR, 4 * HOUR, apart, []).kind == "unknown"
+    # nor does that of an earlier capture tell anything
+    earlier = [replace(apart[0], start_ns=0, end_ns=1), *files((0, 1), (1, 2), (3, 3), (4, 5))]
+    found = silence_facts(2 * HOUR, 4 * HOUR, earlier, [])
+    assert (found.kind, found.proofs) == ("link dead", ("other packets",))
 
 
 def test_a_silence_begins_and_ends_with_its_files():
