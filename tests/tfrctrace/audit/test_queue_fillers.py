@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.metrics.audit.queue_fillers import FilledQueue, QueueFiller
+from tfrctrace.reports.audit.incident_tables import filled_words
+
 DATA = Path(__file__).parents[2] / "data"
 QUIET = DATA / "bottlenecks" / "0005-bursts-veno"
 FILLERS = [DATA / "congestion_controls" / name for name in ("17-0000-bbr", "38-0013-scalable")]
@@ -113,3 +116,15 @@ def test_nothing_is_read_again_where_no_incident_is_under_load(run, tmp_path, mo
     _, (incident,) = audited(run, tmp_path, DATA / "causes" / "0002-receiver-vegas" / "sender.pcap.gz")
     assert (incident["under_load"], incident["queue_filled_by"]) == (False, None)
     assert incident["no_queue_filled_by"] is None
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ((0.3, 0.25), "queue filled mostly by a:1 → b:2 (30.0 % of bytes) and a:1 → b:2 (25.0 % of bytes)"),
+        ((0.12,), "queue filled by many, the largest: a:1 → b:2 (12.0 % of bytes)"),
+    ],
+)
+def test_a_queue_is_filled_mostly_by_those_with_half_of_the_bytes(shares, words):
+    fillers = tuple(QueueFiller("a", 1, "b", 2, 1, (1, "fwd"), share) for share in shares)
+    assert filled_words(FilledQueue(fillers)) == words
