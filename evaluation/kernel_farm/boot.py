@@ -85,14 +85,14 @@ def boot(kernel: Kernel, folder: Path, parameters: Sequence[str], timeout_s: flo
         f"#!/bin/sh\nexport PATH='{search}' FARM_FOLDER='{folder}' FARM_MODULES='{kernel.modules or ''}'\n"
         f"export FARM_PARAMETERS='{' '.join(parameters)}'\n"
         f"export GLIBC_TUNABLES='{ONLY_SSE}'\n"
-        f"exec '{sys.executable}' '{HERE / 'guest.py'}'\n"
+        f"exec '{sys.executable}' -S '{HERE / 'guest.py'}'\n"
     )
     init.chmod(0o755)
     name = f"farm-{os.getpid()}-{'-'.join(folder.parts[-3:])}"
     words = [
         sys.executable, str(HERE / "hide_xstate.py"), str(kernel.image),
         "rootfstype=hostfs", "root=/dev/root", "rw", f"mem={MEMORY}", f"init={init}",
-        "con=null", "con0=null,fd:1", "quiet", f"umid={name}", *parameters,
+        "con=null", "con0=null,fd:1", "ssl=null", "quiet", f"umid={name}", *parameters,
         *(["time-travel=inf-cpu"] if kernel.simulated_time else []),
     ]  # fmt: skip
     with (folder / "console.txt").open("wb") as console:

@@ -70,27 +70,19 @@ def mount(kind: str, place: str, options: str = "") -> None:
 
 def capture(namespace: str, interface: str, name: str) -> subprocess.Popen[bytes]:
     """Begin a capture."""
-    return subprocess.Popen(
-        ["ip", "netns", "exec", namespace, "tcpdump", "-i", interface, "-s", str(SNAP_BYTES), "-B", "16384",
-         "--immediate-mode", "-Z", "root", "-w", str(WORK / f"{name}.pcap"), "tcp"],
+    with network.inside(namespace):
+        return subprocess.Popen(
+        ["tcpdump", "-i", interface, "-s", str(SNAP_BYTES), "-B", "16384",
+         "-Z", "root", "-w", str(WORK / f"{name}.pcap"), "tcp"],
         stderr=(WORK / f"{name}.tcpdump.txt").open("wb"),
     )  # fmt: skip
 
 
 def start(what: str, namespace: str, asked: dict[str, Any]) -> subprocess.Popen[bytes]:
     """Start one program of a connection."""
-    return subprocess.Popen(
-        [
-            "ip",
-            "netns",
-            "exec",
-            namespace,
-            sys.executable,
-            str(HERE / "endpoints.py"),
-            what,
-            json.dumps(asked),
-        ]
-    )
+    words = [sys.executable, "-S", str(HERE / "endpoints.py"), what, json.dumps(asked)]
+    with network.inside(namespace):
+        return subprocess.Popen(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +132,7 @@ def run(scenario: Scenario) -> None:
     for writer in writers:
         writer.wait()
     # what a writer has sent last is still under way, and nobody tells when it has been captured
-    time.sleep(2 * scenario.base_rtt_s + 0.5)
+    time.sleep(2 * scenario.base_rtt_s + 2.5)
     for reader in readers:
         reader.kill()
     for process in captures:
