@@ -169,6 +169,13 @@ _CLOSED_LOOP: Final = (
         "as time_ns",
     ),
     Column(
+        "swept",
+        "float64",
+        "",
+        "value of the property that `--sweep` varies, in bit/s, ms or bytes",
+        "no `--sweep`, or as time_ns",
+    ),
+    Column(
         "lacking",
         "string",
         "",

@@ -294,22 +294,26 @@ class Trace(Tables):
         flows: Iterable[int] | None = None,
         least_packets: int = LEAST_PACKETS,
         bottleneck: Iterable[str] = (),
+        sweep: str | None = None,
         together: bool = False,
     ) -> ClosedLoops:
         """Return what algorithms would send through the bottleneck of each flow, and the bottlenecks.
 
         An algorithm takes the flow's place in a fluid model of its path, inferred from the trace, or given by
         `bottleneck`, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. The traffic of
-        others does not react, unless `bottleneck` has `"others=react"`. With `together` all algorithms share
-        the bottleneck. The rest is as in `replays`; docs/models.md has the limits of the model.
+        others does not react, unless `bottleneck` has `"others=react"`. With a `sweep` such as
+        `"buffer=10000,20000"` or `"capacity=0.5x,1x,2x"` (of what the trace shows) each of these values is
+        modelled. With `together` all algorithms share the bottleneck. The rest is as in `replays`;
+        docs/models.md has the limits of the model.
         """
         from tfrctrace.replay.closed_loop.closed_loops import closed_loops
         from tfrctrace.replay.closed_loop.competitors import named_competitors
-        from tfrctrace.replay.closed_loop.overrides import parse_overrides
+        from tfrctrace.replay.closed_loop.overrides import parse_overrides, parse_sweep
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
         from tfrctrace.replay.open_loop import select_algorithms
 
         given = parse_overrides(bottleneck)
+        swept = None if sweep is None else parse_sweep(sweep)
         parameters = {**self.agents, **(tfrc or {})}
         chosen = select_algorithms(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
         choice = RecordingOptions(
@@ -321,7 +325,9 @@ class Trace(Tables):
         gathered = self._gathered = self._gathered or FlowRecordings(self)
         recordings = gathered.recordings(choice, chosen.receivers[:1])
         named = named_competitors(self.flows, self.named_controls) if given.others == "react" else []
-        return closed_loops(self, recordings, chosen, given, together=together, competitors=named)
+        return closed_loops(
+            self, recordings, chosen, given, together=together, sweep=swept, competitors=named
+        )
 
     @with_parameters_of(closed_loops)
     def closed_loop(self, *names: Any, **options: Any) -> pl.DataFrame:
@@ -449,6 +455,7 @@ class Trace(Tables):
         loop: Literal["closed"] | None = None,
         algorithms: Iterable[str] = (),
         bottleneck: Iterable[str] = (),
+        sweep: str | None = None,
         together: bool = False,
     ) -> Report:
         """Return what a report says, before it is written: its sections, with figures and tables.
@@ -461,15 +468,15 @@ class Trace(Tables):
         from tfrctrace.base.timezones import TimeZone
         from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
 
-        if loop is None and (algorithms or bottleneck or together):
-            raise UsageError('`algorithms`, `bottleneck` and `together` need `loop="closed"`')
+        if loop is None and (algorithms or bottleneck or sweep or together):
+            raise UsageError('`algorithms`, `bottleneck`, `sweep` and `together` need `loop="closed"`')
         if loop not in {None, "closed"}:
             raise UsageError(f"a report has no loop `{loop}`", hint='it has `loop="closed"`')
         judged = self.objectives(objectives) if objectives else ()
         loops = None
         if loop is not None:
             loops = closed_loop_replays(
-                self.closed_loops(*algorithms, bottleneck=bottleneck, together=together)
+                self.closed_loops(*algorithms, bottleneck=bottleneck, sweep=sweep, together=together)
             )
         return self._of_report.parts(title or self.name, TimeZone.named(timezone), judged, loops)
 
@@ -483,6 +490,7 @@ class Trace(Tables):
         loop: Literal["closed"] | None = None,
         algorithms: Iterable[str] = (),
         bottleneck: Iterable[str] = (),
+        sweep: str | None = None,
         together: bool = False,
     ) -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.
@@ -501,6 +509,7 @@ class Trace(Tables):
             loop=loop,
             algorithms=algorithms,
             bottleneck=bottleneck,
+            sweep=sweep,
             together=together,
         )
         write_report(os.fspath(path), parts)
@@ -534,22 +543,32 @@ class Trace(Tables):
         style: PaperStyle = "ieee",
         width: Width = "single",
         algorithms: Iterable[str] = (),
+        bottleneck: Iterable[str] = (),
+        sweep: str | None = None,
     ) -> Drawing:
         """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
         `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF, PNG or HTML file. `flow`
         draws one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an
         index of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into
-        a paper. `algorithms` are those of the kinds `replay`, `cwnd` and `closed-loop`, with their defaults.
-        Raises `UsageError` if the trace has nothing of that kind.
+        a paper. `algorithms` are those of the kinds `replay`, `cwnd` and `closed-loop`, with their defaults;
+        `bottleneck` and `sweep` are those of `closed-loop`, as in `closed_loops`. Raises `UsageError` if the
+        trace has nothing of that kind.
         """
         from tfrctrace.reports.figures.publication import Drawing, plot_form
 
         if path is not None:
             plot_form(os.fspath(path))
         left_out: tuple[str, ...] = ()
+        if kind != "closed-loop" and (bottleneck or sweep):
+            raise UsageError(
+                f"a figure of kind `{kind}` models no bottleneck", hint="one of kind `closed-loop` does"
+            )
         if kind in {"replay", "closed-loop"} or (kind == "cwnd" and algorithms):
-            figures, left_out = self._replayed(kind, algorithms, flow, window)
+            if window is not None:
+                raise UsageError(f"a figure of kind `{kind}` with algorithms has no windows")
+            of_model = {"bottleneck": bottleneck, "sweep": sweep} if kind == "closed-loop" else {}
+            figures, left_out = self._replayed(kind, algorithms, flow, **of_model)
         elif algorithms:
             raise UsageError(
                 f"a figure of kind `{kind}` has no algorithms",
@@ -563,18 +582,22 @@ class Trace(Tables):
         return drawing
 
     def _replayed(
-        self, kind: PlotKind, algorithms: Iterable[str], flow: int | None, window: Duration | None
+        self, kind: PlotKind, algorithms: Iterable[str], flow: int | None, **of_model: Any
     ) -> tuple[list[Figure], tuple[str, ...]]:
+        from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
+        from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
         from tfrctrace.reports.figures.kinds import check_found
-        from tfrctrace.reports.figures.replays import not_drawn, replay_figures
+        from tfrctrace.reports.figures.replays import not_drawn, replay_figures, sweep_figures
 
-        if window is not None:
-            raise UsageError(f"a figure of kind `{kind}` with algorithms has no windows")
         replays: Mapping[str, Callable[..., OpenLoopReplay | OneStepReplay | ClosedLoops]]
         replays = {"replay": self.replays, "cwnd": self.one_steps, "closed-loop": self.closed_loops}
-        found = replays[kind](*algorithms, flows=None if flow is None else [flow])
-        starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
-        figures = list(replay_figures(kind, found.frame, min(starts_ns, default=0)))
+        found = replays[kind](*algorithms, flows=None if flow is None else [flow], **of_model)
+        if isinstance(found, ClosedLoops) and found.sweep is not None:
+            swept = closed_loop_replays(found)
+            figures = [figure for one in swept.flows for figure in sweep_figures(swept, one)]
+        else:
+            starts_ns = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
+            figures = list(replay_figures(kind, found.frame, min(starts_ns, default=0)))
         left_out = not_drawn(found.lacking)
         check_found(figures, kind, left_out)
         return figures, left_out

@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +32,7 @@ from runs import (
 )
 
 import tfrctrace
+from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "validation.md"
 RECEIVED: Final = ROOT / "tests" / "data" / "ns2" / "dumbbells.json"
+SWEPT: Final = ROOT / "tests" / "data" / "ns2" / "other-buffers.json"
 
 ALGORITHMS: Final = tuple(HEADER_BYTES)
 AS_NS2: Final = {"vegas.agent": "ns2"}
@@ -48,6 +50,10 @@ AS_NS2: Final = {"vegas.agent": "ns2"}
 ALONE: Final = ("small", "shallow", "both", "random", "cbr", "long")
 INFERRED: Final = (*ALONE, "pareto")
 INFERRED_FROM: Final = ("newreno", "vegas", "veno", "tfrc")
+SWEPT_IN: Final = ("small", "shallow", "both", "cbr", "long")
+TIMES: Final = (0.5, 2.0, 4.0)
+"""The buffer with which ns-2 runs again, over that of the trace from which the model is inferred."""
+OTHERS: Final = ("newreno", "cubic", "vegas")
 REPLACED: Final = ("newreno", "veno", "cubic", "vegas")
 FIRST_HOST: Final = "2"
 """The node that sends the first flow; 0 and 1 are the routers."""
@@ -79,6 +85,13 @@ class Runs:
         if key not in self.made:
             self.made[key] = simulate(self.folder, dumbbell_named(dumbbell), *agents)
         return self.made[key]
+
+    def with_buffer(self, dumbbell: str, times: float, agent: str) -> Run:
+        """Return the run of an agent alone with another buffer, which is not kept."""
+        usual = dumbbell_named(dumbbell)
+        packets = round(usual.buffer_packets * times)
+        changed = replace(usual, name=f"{dumbbell}-{packets}", buffer_packets=packets)
+        return simulate(self.folder, changed, agent)
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -199,6 +212,49 @@ def replaced(runs: Runs) -> str:
     )
 
 
+def with_other_buffers(runs: Runs) -> list[dict[str, Any]]:
+    """Return what ns-2's agents received, and their p95 of round-trip times, with other buffers."""
+    return [
+        {
+            "dumbbell": name,
+            "times": times,
+            "algorithm": algorithm,
+            "received_bps": round(bps(run)),
+            "rtt_p95_ms": tfrctrace.open(run.trace).flows.sort("data_packets")["rtt_p95_ms"][-1],
+        }
+        for name in SWEPT_IN
+        for times in TIMES
+        for algorithm in OTHERS
+        for run in [runs.with_buffer(name, times, algorithm)]
+    ]
+
+
+def swept(runs: Runs, known: list[dict[str, Any]]) -> str:
+    """Return the table of a sweep over the buffer, inferred from the trace of one algorithm with another."""
+    rows = []
+    for name in SWEPT_IN:
+        sweep = f"buffer={','.join(f'{times:g}x' for times in TIMES)}"
+        found = closed_loop_replays(loops(runs.of(name, "newreno"), *OTHERS, sweep=sweep))
+        values = sorted({one.swept for one in found.replays if one.swept is not None})
+        at = {(one.swept, one.algorithm): one for one in found.replays}
+        for value, times in zip(values, TIMES, strict=True):
+            cells = []
+            for algorithm in OTHERS:
+                [own] = [
+                    one
+                    for one in known
+                    if (one["dumbbell"], one["times"], one["algorithm"]) == (name, times, algorithm)
+                ]
+                model = at[value, algorithm]
+                cells += [
+                    ratio((model.received_mean_bps or 0) / own["received_bps"]),
+                    ratio((model.rtt_p95_ms or 0) / own["rtt_p95_ms"]),
+                ]
+            rows.append([*described(dumbbell_named(name)), f"{times:g}", *cells])
+    heads = [f"{algorithm} {what}" for algorithm in OTHERS for what in ("rate", "RTT p95")]
+    return table([*DESCRIBED, "times the buffer", *heads], rows)
+
+
 def references(folder: Path) -> str:
     """Return the table of the runs of `folder` in which flows compete, each modelled in its own place."""
     summaries = sorted(folder.glob("wired_*/summary.json")) + sorted(folder.glob("lillis_*/summary.json"))
@@ -251,6 +307,8 @@ def main() -> None:
             "inferred": inferred(runs),
             "replaced": replaced(runs),
         }
+        other_buffers = with_other_buffers(runs)
+        tables["swept"] = swept(runs, other_buffers)
     if options.references:
         tables["references"] = references(options.references)
     if not options.write:
@@ -260,8 +318,9 @@ def main() -> None:
     for name, text in tables.items():
         page = with_table(page, name, text)
     PAGE.write_text(page)
-    lines = ",\n".join(f" {json.dumps(entry)}" for entry in received)
-    RECEIVED.write_text(f"[\n{lines}\n]\n")
+    for path, found in ((RECEIVED, received), (SWEPT, other_buffers)):
+        lines = ",\n".join(f" {json.dumps(entry)}" for entry in found)
+        path.write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":

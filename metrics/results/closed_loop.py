@@ -60,6 +60,8 @@ class ReplacedFlow(FlowDirection):
 class ClosedLoopRun(AlgorithmRun):
     """Means over the time of the rounds."""
 
+    swept: float | None
+    """Value of the property that a sweep varies."""
     rounds: int
     seconds: float
     sent_mean_bps: float | None

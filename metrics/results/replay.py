@@ -82,6 +82,9 @@ class ReplayHead:
     """On the algorithms."""
     stations_seen: tuple[StationsStep, ...] = ()
     """Where the trace shows them and they were asked for."""
+    sweep: str | None = None
+    """The property of the bottleneck that takes the values `swept`: `capacity` (bit/s), `base_rtt` (ms),
+    `buffer`, `window` (bytes) or `loss`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.reports.elements import Curve, Figure
+from tfrctrace.reports.elements import Axis, Curve, Figure
 from tfrctrace.reports.figures.thinning import thinned
+from tfrctrace.reports.metric_words import SWEPT
 from tfrctrace.reports.units import enumerated
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.results.closed_loop import ClosedLoopReplays, ClosedLoopRun, ReplacedFlow
     from tfrctrace.metrics.results.replay import NotReplayable
     from tfrctrace.reports.elements import Unit
     from tfrctrace.reports.figures.kinds import PlotKind
@@ -74,6 +76,14 @@ _DRAWN: Final[Mapping[PlotKind, _Drawn]] = {
 }
 
 
+_AXES: Final = {"bit/s": ("Mbit/s", 1e6), "bytes": ("kB", 1e3), "ms": ("ms", 1.0), "%": ("%", 0.01)}
+"""Of the values of a sweep by their unit: the unit of the axis, and what divides them."""
+_SWEPT_FIGURES: Final[Sequence[tuple[str, str, Unit, Sequence[str]]]] = (
+    ("rate", "Rate", "bit/s", ("received_mean_bps", "received_low_bps", "received_high_bps")),
+    ("rtt", "Round-trip time p95", "ms", ("rtt_p95_ms", "rtt_p95_low_ms", "rtt_p95_high_ms")),
+)
+
+
 def replay_figures(kind: PlotKind, steps: pl.DataFrame, zero_ns: int) -> Iterator[Figure]:
     """Give a figure of each direction in `steps`, rows of `replay`, `one_step` or `closed_loop`."""
     drawn = _DRAWN[kind]
@@ -100,6 +110,45 @@ def replay_figures(kind: PlotKind, steps: pl.DataFrame, zero_ns: int) -> Iterato
             curves=tuple(curves),
             lasted_s=max((curve.x[-1] for curve in curves if curve.x), default=0.0),
         )
+
+
+def sweep_figures(loops: ClosedLoopReplays, flow: ReplacedFlow) -> Iterator[Figure]:
+    """Give the rate and the delay of each algorithm in place of a flow over the values of a sweep."""
+    words, unit = SWEPT[loops.head.sweep or ""]
+    axis_unit, divisor = _AXES[unit]
+    by_name: defaultdict[str, list[ClosedLoopRun]] = defaultdict(list)
+    for run in loops.replays:
+        if run.key == flow.key:
+            by_name[run.algorithm].append(run)
+    for key, title, of_unit, columns in _SWEPT_FIGURES:
+        yield Figure(
+            key=f"sweep-{key}-{flow.flow}-{flow.direction}",
+            title=f"{title} of {enumerated(list(by_name))} in place of flow {flow.flow}, by {words}",
+            description=f"Chart of {len(by_name)} curves.",
+            caption=f"Each point is a model of the bottleneck with another {words}. A band reaches from the "
+            "least to the most that comes out as the rest of the bottleneck is known.",
+            unit=of_unit,
+            axis=Axis(f"{words} in {axis_unit}"),
+            curves=tuple(
+                _swept_curve(name, style, runs, divisor, columns)
+                for style, (name, runs) in enumerate(by_name.items(), start=2)
+            ),
+        )
+
+
+def _swept_curve(
+    name: str, style: int, runs: Sequence[ClosedLoopRun], divisor: float, columns: Sequence[str]
+) -> Curve:
+    values, low, high = (tuple(getattr(run, column) for run in runs) for column in columns)
+    has_band = any(one is not None for one in low)
+    return Curve(
+        name,
+        style,
+        tuple((run.swept or 0.0) / divisor for run in runs),
+        values,
+        low=low if has_band else (),
+        high=high if has_band else (),
+    )
 
 
 def not_drawn(lacking: Iterable[NotReplayable]) -> tuple[str, ...]:

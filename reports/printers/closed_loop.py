@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.reports.metric_words import SWEPT
 from tfrctrace.reports.printers.aligned import fitted, noted
 from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, flow_title, indented, modes_words
 from tfrctrace.reports.units import (
@@ -14,6 +16,7 @@ from tfrctrace.reports.units import (
     format_duration_s,
     format_ms,
     format_rate_bps,
+    format_value,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ _COLUMNS: Final = (
     *("algorithm", "received", "between", "sent", "lost", "p", "mean RTT", "p95 RTT", "between"),
     "time in each mode",
 )
-_LEFT: Final = frozenset({0, len(_COLUMNS) - 1})
 
 
 def write_closed_loop_text(file: TextIO, replays: ClosedLoopReplays, *, width: int | None = None) -> None:
@@ -38,11 +40,13 @@ def write_closed_loop_text(file: TextIO, replays: ClosedLoopReplays, *, width: i
 
     Tables fit a `width` (of a terminal, in columns).
     """
-    for line in flow_blocks(replays, _block, width):
+    for line in flow_blocks(replays, partial(_block, sweep=replays.head.sweep), width):
         file.write(printable(line) + "\n")
 
 
-def _block(flow: ReplacedFlow, runs: Sequence[ClosedLoopRun], room: int | None) -> Iterator[str]:
+def _block(
+    flow: ReplacedFlow, runs: Sequence[ClosedLoopRun], room: int | None, *, sweep: str | None
+) -> Iterator[str]:
     seconds = (flow.end_ns - flow.start_ns) / 1e9
     yield (
         f"{flow_title(flow)}, {flow.transport}: {seconds:.1f} s in closed loop, "
@@ -51,7 +55,14 @@ def _block(flow: ReplacedFlow, runs: Sequence[ClosedLoopRun], room: int | None) 
     yield from indented(noted(list(_bottleneck(flow.bottleneck)), left={0}, width=room))
     if flow.competitors:
         yield f"  reacting: {', '.join(flow.competitors)}"
-    yield from indented(fitted([_COLUMNS, *map(_cells, runs)], left=_LEFT, keys=1, width=room))
+    rows: list[tuple[str, ...]] = [_COLUMNS, *map(_cells, runs)]
+    keys = 1
+    if sweep is not None:
+        words, unit = SWEPT[sweep]
+        values = (words, *(format_value(run.swept, unit) for run in runs))
+        rows = [(value, *cells) for value, cells in zip(values, rows, strict=True)]
+        keys = 2
+    yield from indented(fitted(rows, left={keys - 1, len(rows[0]) - 1}, keys=keys, width=room))
     for run in runs:
         if run.seconds < seconds * (1 - 1e-6):
             rounds = counted(run.rounds, "round")

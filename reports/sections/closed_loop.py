@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.thresholds import LEAST_PACKETS
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView
-from tfrctrace.reports.figures.replays import replay_figures
+from tfrctrace.reports.figures.replays import replay_figures, sweep_figures
 from tfrctrace.reports.flow_rows import endpoint
+from tfrctrace.reports.metric_words import SWEPT
 from tfrctrace.reports.printers.closed_loop import between
 from tfrctrace.reports.printers.replay import algorithm_name
-from tfrctrace.reports.units import counted, format_count, format_ms, format_rate_bps
+from tfrctrace.reports.units import counted, format_count, format_ms, format_rate_bps, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     import polars as pl
 
-    from tfrctrace.metrics.results.closed_loop import ClosedLoopReplays, ClosedLoopRun
+    from tfrctrace.metrics.results.closed_loop import ClosedLoopReplays, ClosedLoopRun, ReplacedFlow
     from tfrctrace.metrics.results.replay import FlowDirection
     from tfrctrace.reports.elements import Figure
     from tfrctrace.reports.report_content import ReportContent
@@ -62,17 +63,23 @@ def _figures(loops: ClosedLoopReplays, zero_ns: int) -> Iterator[Figure]:
     """Give the rates in place of the flows that sent most."""
     import polars as pl
 
-    sent_bits = {flow.key: (flow.sent_mean_bps or 0) * (flow.end_ns - flow.start_ns) for flow in loops.flows}
     drawn = {"time_ns": pl.Int64, "received_bps": pl.Float64}
-    for key in sorted(sent_bits, key=lambda one: -sent_bits[one])[:_MOST_FIGURES]:
+    for flow in sorted(loops.flows, key=_sent_bits, reverse=True)[:_MOST_FIGURES]:
+        if loops.head.sweep is not None:
+            yield from sweep_figures(loops, flow)
+            continue
         rounds = [
             pl.DataFrame({name: run.series[name] for name in drawn}, schema=drawn).with_columns(
                 flow=pl.lit(run.flow), direction=pl.lit(run.direction), algorithm=pl.lit(run.algorithm)
             )
             for run in loops.replays
-            if run.key == key
+            if run.key == flow.key
         ]
         yield from replay_figures("closed-loop", pl.concat(rounds), zero_ns)
+
+
+def _sent_bits(flow: ReplacedFlow) -> float:
+    return (flow.sent_mean_bps or 0) * (flow.end_ns - flow.start_ns)
 
 
 def _small(flows: pl.DataFrame) -> set[tuple[int, str]]:
@@ -85,11 +92,20 @@ def _table(loops: ClosedLoopReplays, small: Collection[tuple[int, str]]) -> Tabl
     sent_bps = {flow.key: flow.sent_mean_bps for flow in loops.flows}
     places = Counter[tuple[int, str]]()
     rows = list[Row]()
+    headings = list(_HEADINGS)
+    swept = None if loops.head.sweep is None else SWEPT[loops.head.sweep]
+    if swept:
+        headings.insert(
+            3, Heading(f"{swept[0][0].upper()}{swept[0][1:]}", meaning="of the modelled bottleneck")
+        )
     for run in loops.replays:
         places[run.key] += 1
-        rows.append(_row(run, places[run.key], _cells(run, sent_bps[run.key])))
+        cells = _cells(run, sent_bps[run.key])
+        if swept:
+            cells.insert(1, Cell(format_value(run.swept, swept[1]), sort=run.swept))
+        rows.append(_row(run, places[run.key], cells))
     rows += [
-        _row(one, 0, [*[Cell("")] * (len(_HEADINGS) - 3), Cell(f"{one.what}; {one.hint}")])
+        _row(one, 0, [*[Cell("")] * (len(headings) - 3), Cell(f"{one.what}; {one.hint}")])
         for one in loops.lacking
         if one.key not in small
     ]
@@ -99,7 +115,7 @@ def _table(loops: ClosedLoopReplays, small: Collection[tuple[int, str]]) -> Tabl
         "closed-loop",
         f"What each algorithm would have received in place of a flow of at least {LEAST_PACKETS} data "
         f"packets; docs/models.md says how.{more}",
-        _HEADINGS,
+        tuple(headings),
         tuple(rows[:_MOST_ROWS]),
         sortable=True,
     )

@@ -8,6 +8,7 @@ import typer
 
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.closed_loop_options import Bottleneck, Sweep
 from tfrctrace.commands.options.common import Force, Traces, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -51,6 +52,8 @@ def plot(
             help="Algorithms of `--kind replay`, `cwnd` and `closed-loop`, separated by commas.",
         ),
     ] = None,
+    bottleneck: Bottleneck = None,
+    sweep: Sweep = None,
     style: Annotated[
         PaperStyle, typer.Option("--style", help="Column and text sizes: IEEE, ACM, or larger for slides.")
     ] = "ieee",
@@ -79,6 +82,8 @@ def plot(
             style=style,
             width=width,
             algorithms=[] if algorithm is None else algorithm.split(","),
+            bottleneck=bottleneck or (),
+            sweep=sweep,
         )
         drawn, *others = drawing.figures
     console.note(f"figure written to `{output}`: {drawn.title}")
@@ -86,5 +91,5 @@ def plot(
         console.note(line)
     if others and form != "html":
         titles = "; ".join(figure.title for figure in others)
-        console.note(f"other figures of this kind: {titles} (choose with `--flow`, or give a single trace)")
+        console.note(f"other figures of this kind: {titles} (an .html file has all)")
     return console.exit_status

@@ -13,7 +13,7 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.closed_loop_options import Bottleneck, Together
+from tfrctrace.commands.options.closed_loop_options import Bottleneck, Sweep, Together
 from tfrctrace.commands.options.common import MaxSamples, Traces
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
@@ -81,6 +81,7 @@ def replay(
         ),
     ] = "open",
     bottleneck: Bottleneck = None,
+    sweep: Sweep = None,
     together: Together = False,
     profile: Annotated[Profile, typer.Option("--profile", help="TFRC variant to replay.")] = "rfc5348",
     setting: Annotated[
@@ -178,7 +179,7 @@ def replay(
     json, csv and parquet have every step with its reason. docs/replay.md lists the limits.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
-    from tfrctrace.replay.closed_loop.overrides import parse_overrides
+    from tfrctrace.replay.closed_loop.overrides import parse_overrides, parse_sweep
     from tfrctrace.replay.open_loop import select_algorithms
     from tfrctrace.replay.parameters import parse_settings
 
@@ -208,12 +209,14 @@ def replay(
     if loop == "closed":
         _refuse("`--loop closed`", of_reports)
     else:
-        _refuse("`--loop open`", {"--bottleneck": bottleneck, "--together": together})
+        _refuse("`--loop open`", {"--bottleneck": bottleneck, "--sweep": sweep, "--together": together})
         if not rates:
             _refuse("window algorithms in an open loop", {**of_reports, "--segment-size": segment_size})
         if rates and windows:
             _refuse_rows_of_both(result)
     parse_overrides(bottleneck or ())
+    if sweep is not None:
+        parse_sweep(sweep)
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = dataclasses.replace(reading, tfrc=_endpoint_parameters(reading.tfrc)).open(
@@ -229,6 +232,7 @@ def replay(
             flows=flow or None,
             least_packets=least_packets,
             bottleneck=bottleneck or (),
+            sweep=sweep,
             together=together,
         )
         _write_closed(loops, result)

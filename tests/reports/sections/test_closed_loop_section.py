@@ -75,9 +75,27 @@ def test_a_report_in_python_has_the_closed_loops_of_the_command(run, tmp_path):
         opened.report(tmp_path / "own.md", loop="open", **options)
 
 
+def test_a_report_shows_a_sweep(run, tmp_path):
+    done = run(
+        *("report", NS2 / "dumbbell-newreno.tr.xz", "--loop", "closed", "-a", "newreno,cubic"),
+        *("--sweep", "base_rtt=1x,2x", "-o", "page.md"),
+    )
+    assert done.status == 0, done.err
+    page = (tmp_path / "page.md").read_text()
+    assert "**Rate of newreno and cubic in place of flow 1, by base RTT**" in page
+    assert (tmp_path / "page-figures" / "sweep-rtt-1-fwd.svg").exists()
+    heads = next(line for line in page.splitlines() if line.startswith("| Flow | Direction | Algorithm"))
+    assert heads.split(" | ")[3] == "Base RTT"
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| 1 | ") and "cubic" in line]
+    near, far = (float(row[3].removesuffix(" ms")) for row in rows[-2:])
+    assert far == pytest.approx(2 * near, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--sweep", "loss=0,0.1"), "`--sweep` needs `--loop closed`"),
+        (("--loop", "closed", "--sweep", "others=0,1"), "no sweep over `others`"),
         (("-a", "cubic"), "`--algorithm` needs `--loop closed`"),
         (("--bottleneck", "loss=0"), "`--bottleneck` needs `--loop closed`"),
         (("--loop", "closed", "-a", "cubi"), "unknown algorithm `cubi`"),

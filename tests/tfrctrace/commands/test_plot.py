@@ -100,6 +100,27 @@ def test_closed_loops_are_drawn(run, tmp_path):
     assert "a flow whose bottleneck shows" in nothing.err
 
 
+def test_a_sweep_is_drawn_over_its_values(run, tmp_path):
+    path = NS2 / "dumbbell-newreno.tr.xz"
+    sweep = ("--sweep", "buffer=10000,20000,40000", "-a", "newreno,vegas")
+    done = run("plot", path, "-k", "closed-loop", *sweep, "--flow", "1", "-o", tmp_path / "a.svg")
+    assert done.status == 0, done.err
+    assert "Rate of newreno and vegas in place of flow 1, by buffer" in done.err
+    assert "Round-trip time p95 of newreno and vegas in place of flow 1, by buffer" in done.err
+    rate, rtt = (
+        tfrctrace.open(path)
+        .plot("closed-loop", flow=1, algorithms=["newreno", "vegas"], sweep="buffer=10000,20000,40000")
+        .figures
+    )
+    assert [curve.x for curve in (*rate.curves, *rtt.curves)] == [(10.0, 20.0, 40.0)] * 4
+    newreno, vegas = (curve.values for curve in rtt.curves)
+    # Reno fills what there is, Vegas keeps a few packets in it
+    assert newreno[0] < newreno[1] < newreno[2]
+    assert vegas[2] < vegas[0] * 1.2
+    other = run("plot", path, "-k", "rtt", *sweep[:2], "-o", tmp_path / "b.svg")
+    assert (other.status, "a figure of kind `rtt` models no bottleneck" in other.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "key", "option"),
     [

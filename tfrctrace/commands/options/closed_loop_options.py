@@ -28,6 +28,15 @@ Bottleneck = Annotated[
         "queue=codel (or red, pie), ecn=1 (it marks).",
     ),
 ]
+Sweep = Annotated[
+    str | None,
+    closed_loop_option(
+        "--sweep",
+        metavar="NAME=VALUES",
+        help="Model each of several values of one property (capacity, base_rtt, buffer, loss, window), "
+        "separated by commas, or multiples of what the trace shows: buffer=10000,20000 or buffer=0.5x,1x,2x.",
+    ),
+]
 Together = Annotated[bool, closed_loop_option("--together", help="Let the algorithms share the bottleneck.")]
 
 
@@ -54,6 +63,7 @@ class ReportedLoops:
         ),
     ] = None
     bottleneck: Bottleneck = None
+    sweep: Sweep = None
     together: Together = False
 
     def check(self, others: Mapping[str, object]) -> None:
@@ -61,12 +71,13 @@ class ReportedLoops:
 
         `others` are options beside which there are no closed loops.
         """
-        from tfrctrace.replay.closed_loop.overrides import parse_overrides
+        from tfrctrace.replay.closed_loop.overrides import parse_overrides, parse_sweep
         from tfrctrace.replay.open_loop import select_algorithms
 
         own = {
             "--algorithm": self.algorithm,
             "--bottleneck": self.bottleneck,
+            "--sweep": self.sweep,
             "--together": self.together,
         }
         if self.loop is None:
@@ -79,6 +90,8 @@ class ReportedLoops:
                 hint="closed loops are of one trace that is read, and are not saved",
             )
         parse_overrides(self.bottleneck or ())
+        if self.sweep is not None:
+            parse_sweep(self.sweep)
         select_algorithms(self._names, "rfc5348", ())
 
     @property
@@ -92,5 +105,7 @@ class ReportedLoops:
         from tfrctrace.replay.closed_loop.closed_loop_results import closed_loop_replays
 
         bottleneck = self.bottleneck or ()
-        loops = trace.closed_loops(*self._names, bottleneck=bottleneck, together=self.together)
+        loops = trace.closed_loops(
+            *self._names, bottleneck=bottleneck, sweep=self.sweep, together=self.together
+        )
         return closed_loop_replays(loops)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.recordings.recording import Recording
 
-KEY: Final = (*OF_DIRECTION, "algorithm", "profile")
+KEY: Final = (*OF_DIRECTION, "swept", "algorithm", "profile")
 
 
 def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
@@ -34,7 +34,7 @@ def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
         for key, rounds in _by_run(frame).items():
             ends[key].append(rounds)
     return ClosedLoopReplays(
-        head=ReplayHead(loop="closed", notes=loops.notes),
+        head=ReplayHead(loop="closed", notes=loops.notes, sweep=loops.sweep),
         flows=tuple(map(_replaced_flow, loops.flows)),
         lacking=loops.lacking,
         replays=tuple(

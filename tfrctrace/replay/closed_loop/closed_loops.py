@@ -6,22 +6,25 @@ from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.results.closed_loop import Inferred
 from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.closed_loop.fluid import Other, simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
 from tfrctrace.replay.closed_loop.observed_path import observe_path
+from tfrctrace.replay.closed_loop.overrides import with_value
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.lacking import lacking_frame
 from tfrctrace.replay.tfrc import Tfrc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.replay.closed_loop.competitors import Competitor
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
-    from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
+    from tfrctrace.replay.closed_loop.observed_path import ObservedPath
+    from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides, Sweep
     from tfrctrace.replay.closed_loop.sender import Round
     from tfrctrace.replay.controller import Controller, Start
     from tfrctrace.replay.open_loop import Selection
@@ -48,6 +51,8 @@ class ModelledFlow:
 
     recording: Recording
     bottleneck: Bottleneck
+    swept: tuple[tuple[float | None, Bottleneck], ...]
+    """What was modelled: each value of a sweep and the bottleneck with it, else None and `bottleneck`."""
     competitors: tuple[Competitor, ...] = ()
     """Other flows that react; the rest of the others is as recorded."""
 
@@ -63,6 +68,8 @@ class ClosedLoops:
     flows: tuple[ModelledFlow, ...]
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
+    sweep: str | None = None
+    """The property of the bottleneck that takes the values of the column `swept`."""
 
 
 def closed_loops(
@@ -72,11 +79,12 @@ def closed_loops(
     given: BottleneckOverrides,
     *,
     together: bool = False,
+    sweep: Sweep | None = None,
     competitors: Sequence[Competitor] = (),
 ) -> ClosedLoops:
     """Run the algorithms in place of each flow, one after the other, or `together` at one bottleneck.
 
-    Those of the `competitors` that are not replaced react.
+    With a `sweep` they run at each of its values. Those of the `competitors` that are not replaced react.
     """
     import polars as pl
 
@@ -94,14 +102,15 @@ def closed_loops(
             lacking.append(recorded)
             continue
         # the recorded reports do not matter: the model makes its own
-        found = _modelled(trace, next(iter(recorded.values())), given, competitors)
+        found = _modelled(trace, next(iter(recorded.values())), given, sweep, competitors)
         if isinstance(found, NotReplayable):
             lacking.append(found)
             continue
         flows.append(found)
-        usual, *others = _paths(found.bottleneck)
-        frames.append(_frame(found, usual, wanted, together=together))
-        ends += [_frame(found, path, wanted, together=together) for path in others]
+        for value, bottleneck in found.swept:
+            usual, *others = _paths(bottleneck)
+            frames.append(_frame(found, usual, value, wanted, together=together))
+            ends += [_frame(found, path, value, wanted, together=together) for path in others]
     names: list[Mapping[str, str | None]] = [
         *({"algorithm": one.variant, "profile": one.profile} for one in wanted.tfrc),
         *({"algorithm": one.name, "profile": None} for one in wanted.controllers),
@@ -112,11 +121,16 @@ def closed_loops(
         flows=tuple(flows),
         lacking=tuple(lacking),
         notes=(REACTING if competitors else NOTE, *([TOGETHER] if together else [])),
+        sweep=None if sweep is None else sweep.name,
     )
 
 
 def _modelled(
-    trace: Tables, recording: Recording, given: BottleneckOverrides, competitors: Sequence[Competitor]
+    trace: Tables,
+    recording: Recording,
+    given: BottleneckOverrides,
+    sweep: Sweep | None,
+    competitors: Sequence[Competitor],
 ) -> ModelledFlow | NotReplayable:
     own = (recording.flow, recording.direction)
     beside = tuple(
@@ -124,7 +138,43 @@ def _modelled(
         for one in competitors
         if one.key != own and one.start_ns < recording.end_ns and one.end_ns > recording.start_ns
     )
-    bottleneck = infer(observe_path(trace, recording, [one.key for one in beside]), given)
+    observed = observe_path(trace, recording, [one.key for one in beside])
+    bottleneck = infer(observed, given)
+    swept = ((None, bottleneck),) if sweep is None else tuple(_at_values(observed, bottleneck, given, sweep))
+    unknown = _unknown(swept[0][1] if swept else bottleneck)
+    if unknown is None and sweep is not None and not swept:
+        unknown = (
+            f"the trace does not show the {sweep.name} of its bottleneck, of which the sweep has multiples",
+            f"`--sweep {sweep.name}=` with values in place of multiples needs none",
+        )
+    if unknown is not None:
+        what, hint = unknown
+        return NotReplayable(
+            flow=recording.flow,
+            direction=recording.direction,
+            **asdict(recording.ends),
+            transport=recording.transport,
+            what=what,
+            hint=hint,
+        )
+    return ModelledFlow(recording=recording, bottleneck=bottleneck, swept=swept, competitors=beside)
+
+
+def _at_values(
+    observed: ObservedPath, bottleneck: Bottleneck, given: BottleneckOverrides, sweep: Sweep
+) -> Iterator[tuple[float, Bottleneck]]:
+    """Give the bottleneck with each value of a sweep; none with multiples of what is not known."""
+    unit: float | None = 1.0
+    if sweep.are_multiples:
+        shown: Inferred | float | None = getattr(bottleneck, sweep.field)
+        unit = shown.value if isinstance(shown, Inferred) else shown
+    if unit is not None:
+        for value in sweep.values:
+            yield unit * value, infer(observed, with_value(given, sweep.name, unit * value))
+
+
+def _unknown(bottleneck: Bottleneck) -> tuple[str, str] | None:
+    """Return what must be known of a bottleneck and is not, and what supplies it."""
     needed = {
         "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),
         "capacity": (bottleneck.capacity_bps, "capacity=3M"),
@@ -132,15 +182,11 @@ def _modelled(
     }
     for name, (finding, example) in needed.items():
         if finding.value is None:
-            return NotReplayable(
-                flow=recording.flow,
-                direction=recording.direction,
-                **asdict(recording.ends),
-                transport=recording.transport,
-                what=f"the {name} of its bottleneck is not known: {finding.evidence}",
-                hint=f"`--bottleneck {example}` supplies it",
+            return (
+                f"the {name} of its bottleneck is not known: {finding.evidence}",
+                f"`--bottleneck {example}` supplies it",
             )
-    return ModelledFlow(recording=recording, bottleneck=bottleneck, competitors=beside)
+    return None
 
 
 def _paths(bottleneck: Bottleneck) -> list[Path]:
@@ -176,7 +222,9 @@ def _at(path: Path, capacity_bps: float | None, buffer_bytes: float | None, loss
     )
 
 
-def _frame(modelled: ModelledFlow, path: Path, wanted: Selection, *, together: bool) -> pl.DataFrame:
+def _frame(
+    modelled: ModelledFlow, path: Path, swept: float | None, wanted: Selection, *, together: bool
+) -> pl.DataFrame:
     """Return the rounds of all algorithms in place of a flow."""
     import polars as pl
 
@@ -185,7 +233,7 @@ def _frame(modelled: ModelledFlow, path: Path, wanted: Selection, *, together: b
     recording = modelled.recording
     own = (recording.flow, recording.direction, *astuple(recording.ends))
     rows = [
-        (*own, name, profile, *_row(one, recording.start_ns), None)
+        (*own, name, profile, *_row(one, recording.start_ns), swept, None)
         for name, profile, rounds in _rounds(modelled, path, wanted, together=together)
         for one in rounds
     ]

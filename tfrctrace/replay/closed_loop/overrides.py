@@ -1,4 +1,4 @@
-"""A user's values for the bottleneck, in place of inferred or unknown ones."""
+"""A user's values for the bottleneck, in place of inferred or unknown ones, and sweeps over such values."""
 
 from __future__ import annotations
 
@@ -31,6 +31,43 @@ class BottleneckOverrides:
     has_ecn: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Values of one property of the bottleneck, each of which is modelled."""
+
+    name: str
+    """As in `parse_overrides`."""
+    values: tuple[float, ...]
+    are_multiples: bool
+    """Of what the trace shows, in place of the unit of `Bottleneck`."""
+
+    @property
+    def field(self) -> str:
+        """Return the name of the property in `Bottleneck` and `BottleneckOverrides`."""
+        return _FIELDS[self.name][0]
+
+
+def parse_sweep(text: str) -> Sweep:
+    """Parse texts such as `buffer=10000,20000,40000` and `capacity=0.5x,1x,2x`."""
+    name, _, listed = text.partition("=")
+    if name not in SWEPT:
+        raise UsageError(f"no sweep over `{name}`", hint=f"known: {', '.join(SWEPT)}")
+    texts = [one.strip() for one in listed.split(",")]
+    are_multiples = all(one.endswith("x") for one in texts)
+    if not are_multiples and any(one.endswith("x") for one in texts):
+        raise UsageError(
+            f"`{text}` has multiples beside values", hint="write all with x or none, e.g. `buffer=0.5x,1x,2x`"
+        )
+    parse = _multiple if are_multiples else _FIELDS[name][1]
+    values = tuple(sorted({parse(one.removesuffix("x")) for one in texts}))
+    if not 2 <= len(values) <= MOST_SWEPT:
+        raise UsageError(
+            f"a sweep has 2 to {MOST_SWEPT} different values, and `{text}` has {len(values)}",
+            hint="`--bottleneck` gives a single one",
+        )
+    return Sweep(name=name, values=values, are_multiples=are_multiples)
+
+
 def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
     """Parse texts such as `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01`."""
     given = BottleneckOverrides()
@@ -38,9 +75,14 @@ def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
         name, _, value = text.partition("=")
         if name not in _FIELDS:
             raise UsageError(f"a bottleneck has no `{name}`", hint=f"known: {', '.join(_FIELDS)}")
-        field, parse = _FIELDS[name]
-        given = replace(given, **{field: parse(value)})
+        given = with_value(given, name, _FIELDS[name][1](value))
     return given
+
+
+def with_value(given: BottleneckOverrides, name: str, value: object) -> BottleneckOverrides:
+    """Return the overrides with another value of a property, in the unit of `Bottleneck`."""
+    changed: dict[str, Any] = {_FIELDS[name][0]: value}
+    return replace(given, **changed)
 
 
 def _capacity_bps(text: str) -> float:
@@ -54,6 +96,13 @@ def _discipline(text: str) -> DisciplineName:
     if text not in DISCIPLINES:
         raise UsageError(f"`{text}` is no queue", hint=f"known: {', '.join(DISCIPLINES)}")
     return cast("DisciplineName", text)
+
+
+def _multiple(text: str) -> float:
+    multiple = _number(text, "a multiple", 1e6)
+    if multiple == 0:
+        raise UsageError("a multiple must be above 0", hint="for example `buffer=0.5x,1x,2x`")
+    return multiple
 
 
 def _yes_or_no(text: str) -> bool:
@@ -96,3 +145,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "queue": ("discipline", _discipline),
     "ecn": ("has_ecn", _yes_or_no),
 }
+
+SWEPT: Final = ("capacity", "base_rtt", "buffer", "loss", "window")
+"""Properties that have a sweep."""
+MOST_SWEPT: Final = 100

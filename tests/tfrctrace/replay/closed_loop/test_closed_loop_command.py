@@ -85,6 +85,13 @@ def test_ns2_s_rules_run_in_closed_loop_too():
         ([*CLOSED, "-a", "tfrc", "--bottleneck", "colour=3"], "a bottleneck has no `colour`"),
         (["-a", "tfrc", "--together"], "`--together` has no effect with `--loop open`"),
         (["-a", "tfrc", "--bottleneck", "loss=0"], "`--bottleneck` has no effect with `--loop open`"),
+        (["-a", "tfrc", "--sweep", "buffer=1x,2x"], "`--sweep` has no effect with `--loop open`"),
+        ([*CLOSED, "--sweep", "queue=red,pie"], "no sweep over `queue`"),
+        ([*CLOSED, "--sweep", "buffer=20000"], "a sweep has 2 to 100 different values"),
+        ([*CLOSED, "--sweep", "buffer=1x,1x"], "a sweep has 2 to 100 different values"),
+        ([*CLOSED, "--sweep", "buffer=1x,20000"], "multiples beside values"),
+        ([*CLOSED, "--sweep", "buffer=0x,1x"], "a multiple must be above 0"),
+        ([*CLOSED, "--sweep", "loss=0,2"], "`2` is not a share"),
     ],
 )
 def test_what_has_no_effect_is_refused(run, arguments, message):
@@ -122,6 +129,41 @@ def test_a_tcp_header_that_was_cut_changes_no_more_than_its_packet(run, tmp_path
         [flow] = json.loads(done.out)["flows"]
         found.append(flow["bottleneck"]["capacity_bps"]["value"])
     assert found[0] == pytest.approx(found[1], rel=0.01)
+
+
+def test_each_value_of_a_sweep_is_the_loop_with_that_value_given():
+    trace = tfrctrace.open(DUMBBELL)
+    swept = trace.closed_loop("newreno", "cubic", sweep="capacity=600k,900k")
+    assert swept["swept"].unique().sort().to_list() == [600e3, 900e3]
+    for bps in (600e3, 900e3):
+        alone = trace.closed_loop("newreno", "cubic", bottleneck=[f"capacity={bps:.0f}"])
+        assert swept.filter(swept["swept"] == bps).drop("swept").equals(alone.drop("swept"))
+
+
+def test_multiples_are_of_what_the_trace_shows_and_of_what_is_given():
+    trace = tfrctrace.open(DUMBBELL)
+    loops = trace.closed_loops("cubic", sweep="buffer=0.5x,2x", flows=[1])
+    [flow] = loops.flows
+    shown = flow.bottleneck.buffer_bytes.value
+    assert loops.frame["swept"].unique().sort().to_list() == [shown / 2, shown * 2]
+    given = trace.closed_loop("cubic", sweep="window=0.5x,2x", bottleneck=["window=64000"], flows=[1])
+    assert given["swept"].unique().sort().to_list() == [32_000, 128_000]
+
+
+def test_multiples_of_what_no_trace_shows_are_refused_with_the_reason(run):
+    done = run("replay", *CLOSED, "-a", "cubic", "--sweep", "window=1x,2x", "--format", "csv", DUMBBELL)
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert {row["lacking"].split(",")[0] for row in rows if row["flow"] == "1"} == {
+        "the trace does not show the window of its bottleneck"
+    }
+
+
+def test_the_text_has_a_line_for_each_value_and_algorithm(run):
+    done = run("replay", *CLOSED, "-a", "newreno,cubic", "--sweep", "buffer=10000,40000", DUMBBELL)
+    cells = [line.split() for line in done.out.splitlines()]
+    rows = [one[:3] for one in cells if len(one) > 2 and one[2] in {"newreno", "cubic"}]
+    wanted = [[size, "kB", name] for size in ("10.0", "40.0") for name in ("newreno", "cubic")]
+    assert rows[:4] == wanted
 
 
 def received_mbps(frame, flow, algorithm):
