@@ -188,9 +188,21 @@ def checkout(tmp_path: Path) -> Path:
     """A folder in which the documentation's commands find what they name, and may write."""
     (study,) = re.findall(r"```toml\n(.*?)```", (DOCS / "tutorial.md").read_text(), flags=re.DOTALL)
     (tmp_path / "study.toml").write_text(study)
-    for name in ("sample_traces", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for path in (ROOT / "sample_traces").glob("*.*"):
+        link_into(tmp_path, path)
+    # of the studies the one that is shown, with the first runs: `test_studies.py` runs all
+    shown = ROOT / "sample_traces" / "studies" / "lillis"
+    for path in (shown / "study.toml", *shown.glob("traces/*-1"), *shown.glob("traces/*-1.tr.xz")):
+        link_into(tmp_path, path)
     return tmp_path
+
+
+def link_into(folder: Path, path: Path) -> None:
+    """Link a file or folder of the repository at the same place below `folder`."""
+    link = folder / path.relative_to(ROOT)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(path)
 
 
 @pytest.mark.parametrize("commands", readme_commands(), ids=lambda commands: commands[0][:60])
