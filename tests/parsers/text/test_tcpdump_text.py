@@ -184,14 +184,24 @@ def test_shipped_texts_give_the_flows_of_their_captures(path: Path, tmp_path: Pa
     check(capture, flows_of(path), " ".join(f"-{word}" for word in form.split("-")))
 
 
+@pytest.fixture(scope="module")
+def read_capture(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[Row]]:
+    """A capture, uncompressed, and its flows."""
+    path = unpacked(request.param, tmp_path_factory.mktemp("capture"))
+    return path, flows_of(path)
+
+
 @pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_any_option_gives_the_flows_of_the_capture(capture: str, options: str, tmp_path: Path) -> None:
-    if capture == ANSWERS_FIRST and "-q" in options:
+@pytest.mark.parametrize("read_capture", CAPTURES, indirect=True)
+def test_any_option_gives_the_flows_of_the_capture(
+    read_capture: tuple[Path, list[Row]], options: str
+) -> None:
+    path, expected = read_capture
+    if path.name == ANSWERS_FIRST and "-q" in options:
         pytest.skip("without flags nobody knows who opened a connection whose answer stands before its SYN")
-    path = unpacked(capture, tmp_path)
-    expected = flows_of(path)
     assert expected
     check(expected, flows_of(printed_by_tcpdump(path, options)), options)
 
