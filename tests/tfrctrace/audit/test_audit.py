@@ -73,6 +73,16 @@ def captures(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def evening(captures, tmp_path_factory) -> Path:
+    """Return the captures of the second half of the first day."""
+    folder = tmp_path_factory.mktemp("evening")
+    for path in captures.glob("link-20260105*.pcap"):
+        if path.stem[-4:] >= "1200":
+            shutil.copy(path, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def audited(captures, tmp_path_factory, run_in) -> Path:
     folder = tmp_path_factory.mktemp("audited")
     (folder / "limits.toml").write_text(LIMITS)
@@ -170,9 +180,9 @@ def with_statistics(captures: Path, into: Path, silent: dict[int, int], interfac
         (into / path.name).write_bytes(pcapng(data, (start_s, start_s + 3_600), counters, interface))
 
 
-def test_files_that_say_when_they_were_captured_show_that_no_capture_ran(captures, run, tmp_path):
+def test_files_that_say_when_they_were_captured_show_that_no_capture_ran(evening, run, tmp_path):
     own = tmp_path / "captures"
-    with_statistics(captures, own, {})
+    with_statistics(evening, own, {})
     for hour in (18, 19, 20):
         (own / f"link-20260105{hour}00.pcap").unlink()
     assert run("audit", own, "-o", "audit").status == 0
@@ -231,13 +241,13 @@ def test_what_the_capture_says_that_it_dropped_stands_beside_the_data_that_it_mi
         ("statistics of losses", ("capture stopped", ["dropped packets"], "capture")),
     ],
 )
-def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run, tmp_path):
+def test_what_is_left_of_a_silence_tells_what_it_was(evening, left, facts, run, tmp_path):
     kind, proofs, place = facts
     own = tmp_path / "captures"
     if left in COUNTERS:
-        with_statistics(captures, own, COUNTERS[left], FILTER if left.startswith("a filter") else b"")
+        with_statistics(evening, own, COUNTERS[left], FILTER if left.startswith("a filter") else b"")
     else:
-        shutil.copytree(captures, own)
+        shutil.copytree(evening, own)
     for hour in () if left in COUNTERS else (18, 19, 20):
         path = own / f"link-20260105{hour}00.pcap"
         if left == "nothing":
@@ -267,9 +277,9 @@ def test_what_is_left_of_a_silence_tells_what_it_was(captures, left, facts, run,
     assert (hidden["begin_ns"], hidden["end_ns"]) == (silence["begin_ns"], silence["end_ns"])
 
 
-def test_hours_of_use_are_read_with_the_objectives(captures, run, tmp_path):
+def test_hours_of_use_are_read_with_the_objectives(evening, run, tmp_path):
     own = tmp_path / "captures"
-    shutil.copytree(captures, own)
+    shutil.copytree(evening, own)
     for hour in (18, 19, 20):
         (own / f"link-20260105{hour}00.pcap").unlink()
     (tmp_path / "limits.toml").write_text(f'hours = ["Mon-Fri 08:00-19:00"]\n{LIMITS}')
