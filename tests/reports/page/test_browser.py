@@ -70,11 +70,16 @@ def written(trace, folder: Path, title: str = "a trace") -> Path:
     return path
 
 
+def look_at(page: Page, *figures: str) -> None:
+    """Bring plots into view and wait until they are drawn."""
+    for selector in figures:
+        for figure in page.locator(selector).all():
+            figure.scroll_into_view_if_needed()
+            figure.locator(".u-over, .graph canvas").first.wait_for()
+
+
 def look_at_everything(page: Page) -> None:
-    """Bring every plot into view and wait until it is drawn."""
-    for figure in page.locator("figure[data-plot]").all():
-        figure.scroll_into_view_if_needed()
-        figure.locator(".u-over, .graph canvas").first.wait_for()
+    look_at(page, "figure[data-plot]")
 
 
 def test_every_figure_of_curves_becomes_a_plot_when_it_is_looked_at(show, sample):
@@ -87,7 +92,7 @@ def test_every_figure_of_curves_becomes_a_plot_when_it_is_looked_at(show, sample
 
 def test_dragging_zooms_this_plot_and_all_on_the_same_time_axis(show, sample):
     page = show(sample)
-    look_at_everything(page)
+    look_at(page, "#throughput-1", "#rtt-1", "#rtt-cdf-1")
     whole = page.evaluate(VISIBLE_RANGE, "rtt-1")
     over = page.locator("#throughput-1 .u-over")
     over.scroll_into_view_if_needed()
@@ -107,7 +112,7 @@ def test_dragging_zooms_this_plot_and_all_on_the_same_time_axis(show, sample):
 
 def test_closer_up_there_are_more_points(show, sample):
     page = show(sample)
-    look_at_everything(page)
+    look_at(page, "#throughput-1")
     points = "document.getElementById('throughput-1').plot.data[0].length"
     before = page.evaluate(points)
     for _ in range(3):
@@ -117,7 +122,7 @@ def test_closer_up_there_are_more_points(show, sample):
 
 def test_a_plot_is_used_with_the_keyboard(show, sample):
     page = show(sample)
-    look_at_everything(page)
+    look_at(page, "#throughput-1")
     plot = page.locator("#throughput-1 .plot")
     plot.focus()
     low, high = page.evaluate(VISIBLE_RANGE, "throughput-1")
@@ -134,7 +139,7 @@ def test_a_plot_is_used_with_the_keyboard(show, sample):
 
 def test_a_click_on_its_name_hides_a_curve_with_its_band_and_rings(show, sample):
     page = show(sample)
-    look_at_everything(page)
+    look_at(page, "#throughput-1")
     shown = "document.getElementById('throughput-1').plot.series.slice(1).filter((one) => one.show).length"
     before = page.evaluate(shown)
     name = page.locator("#throughput-1 .legend button").first
@@ -271,7 +276,7 @@ def test_causes_are_read_by_name_where_one_points_and_in_the_saved_data(show, re
     capture = request.config.rootpath / "tests/data/causes/0002-receiver-vegas/sender.pcap.gz"
     tfrctrace.open(capture).report(tmp_path / "report.html")
     page = show(tmp_path / "report.html")
-    look_at_everything(page)
+    look_at(page, "#causes-1")
     plot = page.locator("#causes-1 .u-over")
     plot.scroll_into_view_if_needed()
     plot.hover()
