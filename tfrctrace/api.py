@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.loaded_delay import LoadedDelay
     from tfrctrace.metrics.objectives import Objective, ObjectiveResult
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
+    from tfrctrace.parsers.reading import PassResult
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
     from tfrctrace.replay.from_trace import FlowRecordings
     from tfrctrace.replay.naming.candidates import Candidate
@@ -377,10 +378,11 @@ class Trace(Tables):
         return candidates_frame(directions, named)
 
     def controls_of(self, flows: Collection[int]) -> pl.DataFrame:
-        """Return rows as those of `named_controls`, of some flows alone."""
+        """Return rows as those of `named_controls`, of some flows alone, by a pass that keeps little else."""
         from tfrctrace.replay.naming.of_trace import controls_frame
 
-        return controls_frame(*self._looked_at((), flows=flows))
+        reading = self.read_of_flows(flows, flows, "flows", *OF_CONTROLS)
+        return controls_frame(*self._looked_at((), reading=reading))
 
     def _controls(self, algorithms: Iterable[str]) -> pl.DataFrame:
         from tfrctrace.replay.naming.candidates import own_candidate
@@ -390,14 +392,12 @@ class Trace(Tables):
         return controls_frame(directions, named)
 
     def _looked_at(
-        self, own: Sequence[Candidate], *, with_others: bool = False, flows: Collection[int] | None = None
+        self, own: Sequence[Candidate], *, with_others: bool = False, reading: PassResult | None = None
     ) -> tuple[Directions, Iterator[Named]]:
         """Return the directions with data, and the congestion controls of those that may be named.
 
-        `with_others`, all that were captured at their sender are looked at; with `flows` only those.
+        `with_others`, all that were captured at their sender are looked at. `reading` has them, if not all.
         """
-        import polars as pl
-
         from tfrctrace.metrics.parts import parts_by_flows
         from tfrctrace.replay.naming.of_trace import (
             OF_FLOWS,
@@ -407,14 +407,11 @@ class Trace(Tables):
             named_directions,
         )
 
-        self.read("flows", *OF_CONTROLS)
-        tables = [self.table("cause_sums").frames(), self.table("flows").frames(OF_FLOWS)]
-        if flows is not None:
-            is_wanted = pl.col("flow").is_in(list(flows))
-            tables = [(one.filter(is_wanted) for one in frames) for frames in tables]
-        parts = parts_by_flows(*tables)
+        reading = reading or self.read("flows", *OF_CONTROLS)
+        parts = parts_by_flows(reading.table("cause_sums").frames(), reading.table("flows").frames(OF_FLOWS))
         directions = directions_of(parts, with_others=with_others)
-        rounds, stretches = self._frames("rounds", OF_ROUNDS), self._frames("causes", OF_STRETCHES)
+        rounds = _frames(reading, "rounds", OF_ROUNDS)
+        stretches = _frames(reading, "causes", OF_STRETCHES)
         return directions, named_directions(rounds, stretches, directions, own=own)
 
     @property
@@ -424,19 +421,15 @@ class Trace(Tables):
 
         from tfrctrace.replay.conformance.tcp_findings import OF_FLOWS, OF_LOSSES, OF_TCP, tcp_findings
 
-        self.read("findings", "flows", "tcp", "losses", *OF_CONTROLS)
+        reading = self.read("findings", "flows", "tcp", "losses", *OF_CONTROLS)
         _, named = self._looked_at((), with_others=True)
         of_tcp = tcp_findings(
             named,
-            self._frames("losses", OF_LOSSES),
+            _frames(reading, "losses", OF_LOSSES),
             tcp=self.table("tcp").frame(OF_TCP),
             flows=self.table("flows").frame(OF_FLOWS),
         )
         return pl.concat([self.table("findings").frame(), of_tcp])
-
-    def _frames(self, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
-        """Give columns of a table, which is only made if they are asked for."""
-        yield from self.table(name).frames(columns)
 
     def untold(self) -> list[UntoldFlow]:
         """Return the flows with data of which `why` tells nothing."""
@@ -696,3 +689,8 @@ class Flow:
 
     def _own(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.filter(flow=self.number)
+
+
+def _frames(reading: PassResult, name: TableName, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+    """Give columns of a table, which is only made if they are asked for."""
+    yield from reading.table(name).frames(columns)

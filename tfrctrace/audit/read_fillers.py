@@ -81,7 +81,8 @@ class _Captures:
         fillers = queue_fillers(loaded_bytes(sent, link.near, one.where.hosts, one.where.loaded))
         if not fillers:
             return FilledQueue(lacking="no bytes")
-        rows = trace.controls_of({filler.flow[0] for filler in fillers if filler.flow}).iter_rows(named=True)
+        flows = {filler.flow[0] for filler in fillers if filler.flow}
+        rows = trace.controls_of(flows).iter_rows(named=True) if flows else ()
         controls = {(row["flow"], row["direction"]): row for row in rows}
         return FilledQueue(
             tuple(with_control(one, controls.get(one.flow) if one.flow else None) for one in fillers)
@@ -157,7 +158,7 @@ def _sent(trace: Trace, begin_ns: int, end_ns: int) -> pl.DataFrame:
     """Return what each direction sent between two times: `OF_ENDS` and `wire_bytes`."""
     import polars as pl
 
-    trace.read("flows", "bins", "cause_sums", "causes", "rounds")
+    trace.read("flows", "bins")
     key = ["flow", "direction"]
     is_within = (pl.col("time_ns") + pl.col("width_ns") > begin_ns) & (pl.col("time_ns") < end_ns)
     sums = [

@@ -280,7 +280,7 @@ def _open_quietly(
     from tfrctrace.commands.checked_runs import RecordingConsole
 
     within = replace(reading, join=len(files) > 1, since=since, until=until, last=None, timezone="UTC")
-    silent = RecordingConsole(quiet=True, strict=reading.strict, is_silent=True)
+    silent = RecordingConsole(quiet=reading.quiet, strict=reading.strict, is_silent=True)
     return within.open(files, silent, bin_ns=bin_ns, anonymizer=anonymizer)
 
 

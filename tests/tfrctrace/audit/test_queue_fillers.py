@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.commands.checked_runs import RecordingConsole
+from tfrctrace.commands.console import Console
 from tfrctrace.metrics.audit.queue_fillers import FilledQueue, QueueFiller
 from tfrctrace.reports.audit.incident_tables import filled_words
+from tfrctrace.trace.passes import wait_quietly
 
 DATA = Path(__file__).parents[2] / "data"
 QUIET = DATA / "bottlenecks" / "0005-bursts-veno"
@@ -102,6 +105,24 @@ def test_flows_that_filled_the_queue_are_named_with_their_congestion_controls(ru
     _, (elsewhere,) = audited(run, tmp_path, "link.pcap", "--vantage", "receiver")
     reasons = [one["congestion_control_reason"] for one in elsewhere["queue_filled_by"]]
     assert set(reasons) == {"away_from_sender"}
+
+
+def test_what_is_read_again_shows_its_progress_on_a_terminal(run, tmp_path, monkeypatch):
+    write_link(tmp_path, BEGIN_S)
+    shown = []
+
+    def watch(console, running):
+        shown.append(console.shows_progress)
+        wait_quietly(running)
+
+    monkeypatch.setattr(RecordingConsole, "watch", watch)
+    monkeypatch.setattr(Console, "shows_progress", property(lambda console: not console.quiet))
+    audited(run, tmp_path, "link.pcap")
+    # all flows by their bytes, then what names the two that filled the queue
+    assert shown == [True, True]
+    (tmp_path / "audit" / "fillers.json").unlink()
+    audited(run, tmp_path, "link.pcap", "--quiet")
+    assert shown[2:] == [False, False]
 
 
 def test_a_capture_of_a_clock_that_was_never_set_is_read_again_too(run, tmp_path):
