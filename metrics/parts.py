@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,18 @@ def parts_by_flows(*tables: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFra
         # rows of the last flow may follow
         yield tuple(rows.filter(pl.col("flow") < last) for rows in held)
         held = [rows.filter(pl.col("flow") >= last) for rows in held]
-    yield tuple(pl.concat([rows, *stream]) for rows, stream in zip(held, streams, strict=True))
+    last = _last_flow(held[0])
+    for number, stream in enumerate(streams[1:], start=1):
+        while _last_flow(held[number]) <= last and (more := next(stream, None)) is not None:
+            held[number] = pl.concat([held[number], more])
+    yield tuple(rows.filter(pl.col("flow") <= last) for rows in held)
+    # of a flood, most flows may have no row in the first table
+    rest = [
+        chain([rows.filter(pl.col("flow") > last)], stream)
+        for rows, stream in zip(held[1:], streams[1:], strict=True)
+    ]
+    if rest:
+        yield from ((held[0].clear(), *part) for part in parts_by_flows(*rest))
 
 
 def _last_flow(frame: pl.DataFrame) -> int:
