@@ -206,3 +206,23 @@ def test_neither_drift_nor_a_clock_that_is_set_is_a_variation_of_delays(
     assert row["oneway_variation_samples"] == 2000
     assert row["oneway_variation_p50_ms"] == pytest.approx(0, abs=0.01)
     assert row["oneway_variation_p95_ms"] == pytest.approx(8, rel=0.01)
+
+
+def test_few_intervals_of_many_flows_wait_for_a_proof_of_numbers(
+    write_capture: Callable[..., Path],
+) -> None:
+    """The 1,025th flow has 255 of 262,144 intervals; numbers of 300 prove to be none."""
+
+    def to_server(*words: int) -> bytes:
+        return ethernet(udp((CLIENT, 40_000), (SERVER, 40_001), struct.pack("!III", *words)))
+
+    looks_numbered = [to_server(number, 100, number * 1_000) for number in range(300)]
+    nothing = [to_server(number * 2_654_435_761 % 2**31, 7, 7) for number in range(300)]
+    others = [ethernet(udp((CLIENT, 1_000), (CLIENT, port), b"")) for port in range(1_024)]
+
+    def numbered_packets(frames: list[bytes]) -> list[int]:
+        path = write_capture("numbers.pcap", frames, step_ms=1)
+        return received(path, SERVER, "1ms").sort("start_ns")["numbered_packets"].to_list()
+
+    assert numbered_packets(looks_numbered + nothing) == [0] * 600
+    assert numbered_packets(others + looks_numbered + nothing)[10:255] == [1] * 245

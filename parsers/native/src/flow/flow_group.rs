@@ -99,10 +99,11 @@ impl FlowGroup {
         self.flows.is_sound() && chunks.iter().all(|chunk| chunk.is_within(settled_bytes))
     }
 
-    pub fn open(&mut self, flow: Flow) {
+    /// Add a flow, while so many others are followed.
+    pub fn open(&mut self, flow: Flow, others: usize) {
         self.flows.open(flow);
         if let Some(intervals) = &mut self.intervals {
-            intervals.open();
+            intervals.open(others);
         }
     }
 

@@ -558,7 +558,8 @@ impl FlowTable {
             }
             self.groups.push(group);
         }
-        self.group_mut(number).open(Flow::new(*key, side, origin));
+        let others = self.live();
+        self.group_mut(number).open(Flow::new(*key, side, origin), others);
         self.length += 1;
         self.live += 1;
         Some(number)

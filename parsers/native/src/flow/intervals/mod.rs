@@ -120,8 +120,10 @@ struct Reported {
 
 /// Intervals with data whose losses wait for the place of the capture: its signs add up.
 const MOST_UNJUDGED: usize = 32;
-/// The same for payloads that may prove to have no numbers.
+/// The same for payloads that may prove to have no numbers, of one flow and about of all that are followed: the n-th of
+/// them has at most an n-th of that.
 const MOST_UNPROVEN: usize = 1024;
+const MOST_UNPROVEN_OF_ALL: usize = 1 << 18;
 
 /// Segments of an interval that count only if they are visible where the flow was captured, and packets that count only
 /// if their numbers are some.
@@ -199,6 +201,8 @@ struct Current {
     answers: Option<Box<Answers>>,
     stalls: Option<Box<Stalls>>,
     reported: Option<Box<Reported>>,
+    /// Intervals that may wait for a proof of numbers.
+    most_unproven: u16,
 }
 
 /// How flows are cut: how wide the intervals are, and where the user says that they were captured.
@@ -223,9 +227,11 @@ impl Intervals {
         Self { width, vantage, flows: Vec::new(), pieces: Vec::new() }
     }
 
-    /// Add a flow.
-    pub fn open(&mut self) {
-        self.flows.push(Current::default());
+    /// Add a flow, while so many others are followed.
+    pub fn open(&mut self, others: usize) {
+        let share = MOST_UNPROVEN_OF_ALL / others.saturating_add(1);
+        let most_unproven = share.clamp(1, MOST_UNPROVEN) as u16;
+        self.flows.push(Current { most_unproven, ..Current::default() });
     }
 
     /// Cut `flow`, the one at `index`, if its next packet, of `time_ns`, is in another interval, and return
@@ -330,6 +336,7 @@ impl Intervals {
             return;
         }
         let (answers, cut_before) = (current.answers.take(), self.pieces.len());
+        let most_unproven = current.most_unproven;
         let reported = current.reported.get_or_insert_default();
         let mut cutter =
             Cutter { width: self.width, start_ns: current.start_ns, index, reported, into: &mut self.pieces };
@@ -343,7 +350,7 @@ impl Intervals {
         }
         cutter.cut_handshake(flow, false);
         // Not when they are taken, which depends on what else is done.
-        cutter.judge(cut_before, flow, self.vantage, false);
+        cutter.judge(cut_before, flow, self.vantage, Some(most_unproven));
     }
 
     /// Forget the requests and the data that wait for an answer: it is not known for how long.
@@ -392,7 +399,7 @@ impl Intervals {
             }
         }
         cutter.cut_handshake(flow, true);
-        cutter.judge(cut_before, flow, self.vantage, true);
+        cutter.judge(cut_before, flow, self.vantage, None);
     }
 }
 
@@ -430,8 +437,8 @@ impl Cutter<'_> {
     }
 
     /// Hold back what was cut since `cut_before` and may not be visible, and give what was held back if it is
-    /// known or must be.
-    fn judge(&mut self, cut_before: usize, flow: &Flow, given: Option<Vantage>, is_final: bool) {
+    /// known or must be: at the end, and after so many intervals without a proof of numbers.
+    fn judge(&mut self, cut_before: usize, flow: &Flow, given: Option<Vantage>, most_unproven: Option<u16>) {
         let Reported { unjudged, is_firm, is_judged, .. } = &mut *self.reported;
         let transport = &flow.transport;
         let may_be_numbered = transport.may_be_numbered();
@@ -440,8 +447,9 @@ impl Cutter<'_> {
             return;
         }
         unjudged.extend(self.into[cut_before..].iter_mut().filter_map(Unjudged::take));
-        *is_firm |= unjudged.len() >= if may_be_numbered { MOST_UNPROVEN } else { MOST_UNJUDGED };
-        if *is_firm || is_final {
+        let may_wait = |most: u16| if may_be_numbered { usize::from(most) } else { MOST_UNJUDGED };
+        *is_firm |= most_unproven.is_none_or(|most| unjudged.len() >= may_wait(most));
+        if *is_firm {
             let known = [Side::Low, Side::High].map(|side| {
                 let is_counted = transport.tcp.is_some() || transport.numbered_arrivals(side).is_some();
                 is_counted.then(|| believed(flow.vantage(side, given)))
@@ -533,6 +541,15 @@ fn result_of(connection: &Connection, is_final: bool) -> Option<Count> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn test_all_that_waits_for_a_proof_of_numbers_has_one_bound() {
+        let mut intervals = Intervals::new(Cuts { width: IntervalWidth::Ns(1), vantage: None });
+        (0..1_000_000).for_each(|others| intervals.open(others));
+        let waiting = |of: &[Current]| of.iter().map(|one| usize::from(one.most_unproven)).sum::<usize>();
+        assert_eq!(waiting(&intervals.flows[..256]), 256 * MOST_UNPROVEN);
+        assert!(waiting(&intervals.flows) * size_of::<Unjudged>() < 256 << 20);
+    }
 
     proptest! {
         #[test]
