@@ -32,7 +32,7 @@ use crate::input::filter::Compiler;
 use crate::input::source::Source;
 use crate::pass::release::release_rest;
 use crate::pass::{Analysis as Core, Options, TakeRows};
-use crate::tables::{Description, TABLES, Table as CoreTable, group_rows, sequence_tiles};
+use crate::tables::{Description, TABLES, Table as CoreTable, explain, group_rows, sequence_tiles};
 use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use capture_writer::CaptureWriter;
 use packets::PacketReader;
@@ -207,6 +207,7 @@ fn run(
         let mut core = Core::new(options);
         read(&mut core, filter.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
         core.finish();
+        explain(&mut core);
         release_rest(&mut core);
         Ok((FilledSpool::of(&mut core), core))
     });

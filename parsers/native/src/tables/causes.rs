@@ -82,7 +82,7 @@ impl<'a> Row<'a> for CauseRow<'a> {
             .u64(|row| row.stretch.window.map(u64::from)),
         column("rtt_ms", "ms", "shortest round-trip time of the lap at its end")
             .null_when("no lap of one round-trip time is over, or the cause is unknown for the whole flow")
-            .f64(|row| row.stretch.rtt_ns.map(ms)),
+            .f64(|row| row.stretch.rtt_ns.map(|ns| ms(ns.get()))),
         column("base_rtt_ms", "ms", "shortest round-trip time between sender and receiver")
             .null_when("no RTT sample, or the cause is unknown for the whole flow")
             .f64(|row| row.of.base_rtt_ns.map(ms)),

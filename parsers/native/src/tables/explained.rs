@@ -9,22 +9,29 @@ use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
+/// Find what held each direction with data back, if that was collected. To be called once, at the end of a pass.
+pub fn explain(analysis: &mut Analysis) {
+    let Some(mut ledgers) = analysis.results.ledgers.take() else { return };
+    let mut all = Vec::new();
+    let read = each_flow(analysis, |shown, flow| {
+        let forward = shown.flow(flow).forward();
+        for side in [forward, forward.other()] {
+            if let Some(view) = ledgers.get_mut(flow, side) {
+                let place = (flow, side, direction_name(side, forward));
+                let hides = hidden_by(shown, flow, side, view);
+                all.push(ExplainedDirection::of(view, place, hides));
+            }
+        }
+    });
+    ledgers.explained = read.map(|()| all);
+    analysis.results.ledgers = Some(ledgers);
+}
+
 /// What held each direction with data back, by flow; none if that was not collected.
 pub(super) fn explained(analysis: &Analysis) -> io::Result<&[ExplainedDirection]> {
     let Some(ledgers) = &analysis.results.ledgers else { return Ok(&[]) };
-    ledgers.explained(|| {
-        let mut all = Vec::new();
-        each_flow(analysis, |shown, flow| {
-            let forward = shown.flow(flow).forward();
-            for side in [forward, forward.other()] {
-                if let Some(view) = ledgers.get(flow, side) {
-                    let place = (flow, side, direction_name(side, forward));
-                    all.push(ExplainedDirection::of(view, place, hidden_by(shown, flow, side, view)));
-                }
-            }
-        })?;
-        Ok(all)
-    })
+    let found = ledgers.explained.as_ref();
+    found.map(Vec::as_slice).map_err(|error| io::Error::new(error.kind(), error.to_string()))
 }
 
 /// Those of one flow.

@@ -47,6 +47,7 @@ use crate::pass::{Analysis, Options, RttSample, Transit};
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use column::record_batch;
 pub use column::{ChosenColumns, Column, Description, Filled, Row};
+pub use explained::explain;
 pub use groups::group_rows;
 use samples::{SampleRow, Samples};
 use shown::Shown;

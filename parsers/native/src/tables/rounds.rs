@@ -315,20 +315,20 @@ impl<'a> Row<'a> for RoundRow<'a> {
              included",
         )
         .null_when("the trace shows no IP headers")
-        .u64(|row| Some(row.marks()?.ect_packets)),
+        .u64(|row| Some(row.marks()?.ect_packets.into())),
         column("ect1_packets", "", "of them with ECT(1)")
             .null_when("as ect_packets")
-            .u64(|row| Some(row.marks()?.ect1_packets)),
+            .u64(|row| Some(row.marks()?.ect1_packets.into())),
         column("ce_packets", "", "of them with a congestion mark that they had at the capture")
             .null_when("as ect_packets")
-            .u64(|row| Some(row.marks()?.ce_packets)),
+            .u64(|row| Some(row.marks()?.ce_packets.into())),
         column(
             "ece_packets",
             "",
             "acknowledgements that echoed a mark (ECE), up to the one that ended the round",
         )
         .null_when("as ect_packets, or the flags are a counter (accurate ECN)")
-        .u64(|row| Some(row.echoed()?.ece_packets)),
+        .u64(|row| Some(row.echoed()?.ece_packets.into())),
         column(
             "reported_ce_packets",
             "",
@@ -336,7 +336,7 @@ impl<'a> Row<'a> for RoundRow<'a> {
              acknowledgement that ended the round",
         )
         .null_when("as reported_ce_packets of the flow")
-        .u64(|row| row.of.sample.round.marks.reported_ce_packets),
+        .u64(|row| row.of.sample.round.marks.reported_ce_packets.map(u64::from)),
         column(
             "repair",
             "",

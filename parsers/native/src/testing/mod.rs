@@ -24,7 +24,7 @@ use crate::join::order::plan;
 use crate::packet::key::Side;
 use crate::pair::Tap;
 use crate::pass::{Analysis, Options, RttSample};
-use crate::tables::TABLES;
+use crate::tables::{TABLES, explain};
 
 /// Bounds small enough that a test reaches them.
 const MAX_FLOWS: u32 = 64;
@@ -50,6 +50,7 @@ pub(crate) fn analyse_bytes_with(options: Options, bytes: Vec<u8>) -> Analysis {
     let outcome = analysis.read_from(reading, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
+    explain(&mut analysis);
     analysis
 }
 
@@ -58,6 +59,7 @@ pub(crate) fn analyse_filtered_bytes(bytes: Vec<u8>, compiler: &dyn Compiler) ->
     let mut analysis = Analysis::new(everything());
     analysis.read_from(reading_of(bytes, None), Some(compiler))?;
     analysis.finish();
+    explain(&mut analysis);
     Ok(analysis)
 }
 
@@ -69,6 +71,7 @@ pub fn analyse_joined_bytes(files: &[Vec<u8>]) -> Analysis {
     let outcome = planned.and_then(|plan| analysis.read_planned(plan, &open, None));
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
+    explain(&mut analysis);
     analysis
 }
 
@@ -84,6 +87,7 @@ pub fn analyse_captures_of_bytes(captures: &[Vec<u8>]) -> Analysis {
     let outcome = analysis.read_pair_from(captures.len(), &open, None, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
+    explain(&mut analysis);
     let transits = analysis.results.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());
     assert!(transits <= MAX_SAMPLES);
     analysis

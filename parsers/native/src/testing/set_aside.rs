@@ -11,7 +11,7 @@ use crate::groups::{GroupBy, Grouping};
 use crate::input::bytes::{Input, Progress};
 use crate::input::reading::Reading;
 use crate::pass::{Analysis, Options};
-use crate::tables::Table;
+use crate::tables::{Table, explain};
 use crate::testing::{pcap_of_packets, uncompressed};
 use arrow_array::RecordBatch;
 use proptest::prelude::*;
@@ -133,6 +133,7 @@ fn analyse(bytes: &[u8], options: Options) -> Arc<Analysis> {
     let mut analysis = Analysis::new(options);
     analysis.read_from(Reading::with_input("bytes", input, None, &progress), None).unwrap();
     analysis.finish();
+    explain(&mut analysis);
     Arc::new(analysis)
 }
 

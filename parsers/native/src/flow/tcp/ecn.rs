@@ -78,13 +78,13 @@ impl Ecn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundMarks {
     /// Its packets of an ECN-capable transport, including marked ones.
-    pub ect_packets: u64,
-    pub ect1_packets: u64,
-    pub ce_packets: u64,
+    pub ect_packets: u32,
+    pub ect1_packets: u32,
+    pub ce_packets: u32,
     /// Packets of the other side with ECE.
-    pub ece_packets: u64,
+    pub ece_packets: u32,
     /// Marked packets that the other side reported in it; None without accurate ECN.
-    pub reported_ce_packets: Option<u64>,
+    pub reported_ce_packets: Option<u32>,
 }
 
 impl RoundMarks {
@@ -92,7 +92,7 @@ impl RoundMarks {
     pub fn since(&self, before: &Self) -> Self {
         let reported_before = before.reported_ce_packets.unwrap_or(0);
         // Later byte counters may settle on fewer packets than were likely before.
-        let since = |reported: u64| reported.saturating_sub(reported_before);
+        let since = |reported: u32| reported.saturating_sub(reported_before);
         Self {
             ect_packets: self.ect_packets - before.ect_packets,
             ect1_packets: self.ect1_packets.saturating_sub(before.ect1_packets),

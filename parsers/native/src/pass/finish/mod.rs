@@ -35,8 +35,8 @@ const MOST_UNPACKED: usize = 200_000;
 impl Analysis {
     /// Find what is only known after the last source, and report the bounds that were reached. To be called once.
     pub fn finish(&mut self) {
+        settle(&self.carried.flows.packed(), self);
         let carried = &mut self.carried;
-        settle(&carried.flows.packed(), carried);
         find_missing_ends(&mut carried.flows, &carried.sources);
         self.find_cut_flows();
         self.finish_transits();

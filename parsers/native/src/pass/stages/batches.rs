@@ -30,13 +30,12 @@ impl Analysis {
     /// [`Analysis::take`] for many packets: batches that are full, but for the last one.
     pub(in crate::pass) fn take_batches(&mut self, batches: &[Batch], summary: &mut SourceSummary) {
         self.working.runs.begin(batches.len() * BATCH);
-        end_flows_before(batches, &mut self.carried, &mut self.working);
+        end_flows_before(batches, self);
         let is_careful = self.carried.flows.is_careful();
         for number in 0..batches.len() {
             if is_careful {
                 self.settle_runs(batches);
-                let next = &batches[number..=number];
-                end_flows_before(next, &mut self.carried, &mut self.working);
+                end_flows_before(&batches[number..=number], self);
             }
             self.take_batch(batches, number, summary);
         }
@@ -259,7 +258,7 @@ impl Analysis {
     /// Prepare the flows for the next packet, of this time.
     #[inline(always)]
     pub(in crate::pass) fn end_flows_before(&mut self, time_ns: i64) {
-        end_flows((time_ns, time_ns), 1, &mut self.carried, &mut self.working);
+        end_flows((time_ns, time_ns), 1, self);
     }
 
     /// [`Analysis::take`] for a packet of any kind.

@@ -17,15 +17,18 @@ pub struct ExplainedDirection {
     pub base_rtt_ns: Option<i64>,
     pub hops: Hops,
     start_ns: i64,
-    stretches: Vec<Stretch>,
+    stretches: Box<[Stretch]>,
     /// Why its waits show nothing, if so.
     hides: Option<Sign>,
 }
 
 impl ExplainedDirection {
-    /// What a side saw, which sent the data of `flow` in the direction `name`, unless a sign hides it.
-    pub fn of(view: &View, (flow, side, name): (u32, Side, &'static str), hides: Option<Sign>) -> Self {
-        let waits = &view.waits;
+    /// What a side saw, which sent the data of `flow` in the direction `name`, unless a sign hides it. Its waits are
+    /// not kept beside that.
+    pub fn of(view: &mut View, (flow, side, name): (u32, Side, &'static str), hides: Option<Sign>) -> Self {
+        let waits = &mut view.waits;
+        let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
+        waits.spans = Vec::new();
         Self {
             flow,
             side,
@@ -33,7 +36,7 @@ impl ExplainedDirection {
             base_rtt_ns: waits.path.base_rtt_ns().filter(|_| hides.is_none()),
             hops: view.hops,
             start_ns: waits.start_ns.unwrap_or(0),
-            stretches: hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign)),
+            stretches: stretches.into(),
             hides,
         }
     }

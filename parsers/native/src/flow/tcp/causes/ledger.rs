@@ -5,6 +5,8 @@
 //! a wait for the window was one, several waits decide together. What limited the window follows
 //! from the path ([`super::network`]).
 
+use std::num::NonZeroI64;
+
 use super::cause::{Cause, Sign};
 use super::network::{Found, Network};
 use super::waits::{Span, Wait, Waits};
@@ -33,7 +35,7 @@ pub struct Stretch {
     pub flight_error: Option<u32>,
     pub window: Option<u32>,
     /// Shortest round-trip time around it.
-    pub rtt_ns: Option<i64>,
+    pub rtt_ns: Option<NonZeroI64>,
 }
 
 /// Whether causes of one kind hold a flow back all the time from `begin_ns` to `end_ns`.
@@ -241,7 +243,7 @@ impl Ledger<'_> {
         }
         let Span { flight, window, .. } = *span;
         let flight_error = Some(span.flight_error);
-        let rtt_ns = self.network.rtt_at(end_ns);
+        let rtt_ns = self.network.rtt_at(end_ns).and_then(NonZeroI64::new);
         self.stretches.push(Stretch { end_ns, cause, sign, second, flight, flight_error, window, rtt_ns });
     }
 }

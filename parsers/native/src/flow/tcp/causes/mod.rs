@@ -36,7 +36,6 @@ pub use view::View;
 use waits::Waits;
 
 use std::io;
-use std::sync::OnceLock;
 
 use super::{Connection, Outcome};
 use crate::packet::event::Packet;
@@ -45,33 +44,31 @@ use crate::packet::key::Side;
 /// What both sides of every connection waited for, indexed by flow number.
 #[derive(Debug)]
 pub struct Ledgers {
-    flows: Vec<Option<Box<[View; 2]>>>,
+    flows: Vec<[Option<Box<View>>; 2]>,
     /// How many more waits and laps are kept.
     left: usize,
     /// Packets that came after those of which anything was kept.
     pub left_out: u64,
-    /// What held each direction back, once a table needs it.
-    explained: OnceLock<io::Result<Vec<ExplainedDirection>>>,
+    /// What held each direction back, by flow, once that was found.
+    pub explained: io::Result<Vec<ExplainedDirection>>,
 }
 
 impl Ledgers {
     /// Empty, for at most so many waits and laps.
     pub fn new(limit: usize) -> Self {
-        Self { flows: Vec::new(), left: limit, left_out: 0, explained: OnceLock::new() }
+        Self { flows: Vec::new(), left: limit, left_out: 0, explained: Ok(Vec::new()) }
     }
 
     /// What a side saw, up to the last packet of its flow; None if it sent no data.
     pub fn get(&self, flow: u32, side: Side) -> Option<&View> {
-        self.flows.get(flow as usize)?.as_ref()?.get(side as usize).filter(|view| view.waits.has_data())
+        let view = self.flows.get(flow as usize)?.get(side as usize)?.as_deref();
+        view.filter(|view| view.waits.has_data())
     }
 
-    /// What held each direction back, by flow; `find` finds it once.
-    pub fn explained(
-        &self,
-        find: impl FnOnce() -> io::Result<Vec<ExplainedDirection>>,
-    ) -> io::Result<&[ExplainedDirection]> {
-        let found = self.explained.get_or_init(find).as_ref();
-        found.map(Vec::as_slice).map_err(|error| io::Error::new(error.kind(), error.to_string()))
+    /// The same, to be explained.
+    pub fn get_mut(&mut self, flow: u32, side: Side) -> Option<&mut View> {
+        let view = self.flows.get_mut(flow as usize)?.get_mut(side as usize)?.as_deref_mut();
+        view.filter(|view| view.waits.has_data())
     }
 
     /// Take a packet from `side` of `flow`, after its connection processed it and returned
@@ -89,11 +86,12 @@ impl Ledgers {
         }
         let index = flow as usize;
         if index >= self.flows.len() {
-            self.flows.resize_with(index + 1, || None);
+            self.flows.resize_with(index + 1, Default::default);
         }
-        let Some(both) = self.flows.get_mut(index).map(|both| both.get_or_insert_default()) else { return };
+        let Some(both) = self.flows.get_mut(index) else { return };
         let stamp = packet.network.tcp().and_then(|tcp| tcp.options.timestamp);
-        for (of, view) in [Side::Low, Side::High].into_iter().zip(both.iter_mut()) {
+        for (of, view) in [Side::Low, Side::High].into_iter().zip(both) {
+            let view = view.get_or_insert_default();
             if of == side {
                 view.hops.on_packet(packet.time_ns, packet.network.ttl);
             }
@@ -107,7 +105,21 @@ impl Ledgers {
 
     /// No packet follows.
     pub fn finish(&mut self) {
-        let all = self.flows.iter_mut().flatten().flat_map(|both| both.iter_mut());
-        all.filter(|view| view.waits.has_data()).for_each(View::finish);
+        self.flows.iter_mut().for_each(finish);
+    }
+
+    /// No packet of a flow follows.
+    pub fn finish_flow(&mut self, flow: u32) {
+        self.flows.get_mut(flow as usize).into_iter().for_each(finish);
+    }
+}
+
+/// Keep nothing of a side without data.
+fn finish(both: &mut [Option<Box<View>>; 2]) {
+    for view in both {
+        match view {
+            Some(seen) if seen.waits.has_data() => seen.finish(),
+            _ => *view = None,
+        }
     }
 }

@@ -83,7 +83,8 @@ pub struct Path {
     lap_delivered: i64,
     lap_rtt_ns: Option<i64>,
     lap_flight: Option<(u32, u32)>,
-    pace: Pace,
+    /// None before data.
+    pace: Option<Box<Pace>>,
     newest: Newest,
     /// Longest round-trip time since the last cut.
     most_rtt_ns: i64,
@@ -120,6 +121,13 @@ impl Path {
         self.below_target_ns = None;
     }
 
+    /// The flow ends.
+    pub fn finish(&mut self) {
+        self.pace = None;
+        self.laps.shrink_to_fit();
+        self.cuts.shrink_to_fit();
+    }
+
     pub fn on_moment(&mut self, moment: &Moment, is_repairing: bool) {
         if let Some(rtt_ns) = moment.rtt_ns.and_then(|ns| i64::try_from(ns).ok()).filter(|&ns| ns > 0) {
             self.on_rtt(rtt_ns, moment);
@@ -128,17 +136,17 @@ impl Path {
         match moment.event {
             Event::Acknowledgement { echoes_mark, .. } => {
                 self.is_marked |= echoes_mark;
-                self.pace.on_acknowledgement(moment.time_ns);
+                self.pace.iter_mut().for_each(|pace| pace.on_acknowledgement(moment.time_ns));
                 self.on_acknowledgement(moment);
             }
             Event::Repair { is_timeout } => {
-                self.pace.on_repair();
+                self.pace.iter_mut().for_each(|pace| pace.on_repair());
                 if !self.was_repairing {
                     self.cut(moment, if is_timeout { CutReason::Timeout } else { CutReason::Loss });
                 }
             }
             Event::Data { cuts_window, .. } => {
-                self.pace.on_data(moment.time_ns, moment.payload);
+                self.pace.get_or_insert_default().on_data(moment.time_ns, moment.payload);
                 let flight = (saturated(moment.flight()), moment.flight_error);
                 self.lap_flight = self.lap_flight.max(Some(flight));
                 // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
@@ -174,9 +182,9 @@ impl Path {
         let bytes = moment.delivered.saturating_sub(self.lap_delivered);
         let bytes = u32::try_from(bytes).unwrap_or_default();
         let is_repairing = self.is_lap_repairing;
-        let (flight, clock) = (self.lap_flight, self.pace.end_lap());
+        let (flight, clock) = (self.lap_flight, self.pace.as_mut().and_then(|pace| pace.end_lap()));
         let end_ns = moment.earliest_ns;
-        self.laps.push(Lap { end_ns, duration_ns, bytes, rtt_ns, is_repairing, flight, clock });
+        push(&mut self.laps, Lap { end_ns, duration_ns, bytes, rtt_ns, is_repairing, flight, clock });
         self.lap_start_ns = Some(moment.earliest_ns);
         self.begin_lap(moment);
     }
@@ -190,7 +198,7 @@ impl Path {
 
     fn cut(&mut self, moment: &Moment, reason: CutReason) {
         let Newest { rtt_ns, acked_ns, end } = self.newest;
-        self.cuts.push(Cut {
+        let cut = Cut {
             time_ns: moment.time_ns,
             reason,
             rtt_ns,
@@ -199,8 +207,17 @@ impl Path {
             sent_ns: acked_ns.saturating_sub(rtt_ns),
             sent: end,
             above_target_ns: self.below_target_ns.map(|below_ns| acked_ns.saturating_sub(below_ns)),
-        });
+        };
+        push(&mut self.cuts, cut);
         self.is_marked = false;
         self.most_rtt_ns = 0;
     }
+}
+
+/// Add to what many flows have one of: a vector makes room for four.
+fn push<T>(kept: &mut Vec<T>, new: T) {
+    if kept.is_empty() {
+        kept.reserve_exact(1);
+    }
+    kept.push(new);
 }

@@ -20,8 +20,9 @@ const JITTER_PART: i64 = 2;
 /// An echo that does not change for so long is that of the last segment before a gap (RFC 7323 section
 /// 4.3): it does not tell what arrived since.
 const UNECHOED_NS: i64 = 1_000_000_000;
-/// Acknowledgements on the way to one sender that are kept.
+/// Acknowledgements on the way to one sender that are kept, and those for which there is room from the start.
 const ON_THE_WAY: usize = 4_096;
+const USUALLY_ON_THE_WAY: usize = 2;
 
 /// The value and the echo of a timestamp option.
 pub type Stamp = Option<(u32, u32)>;
@@ -56,10 +57,17 @@ struct Arrived {
 pub struct View {
     pub waits: Waits,
     pub hops: Hops,
-    on_the_way: VecDeque<OnTheWay>,
-    clock: SenderClock,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
+    /// What happens between capture and sender, once it is known to be away.
+    away: Option<Box<Away>>,
+}
+
+/// What happens between the capture and a sender that is away from it.
+#[derive(Debug, Default)]
+struct Away {
+    on_the_way: VecDeque<OnTheWay>,
+    clock: SenderClock,
     /// Queue that the newest data had crossed.
     queue_ns: i64,
     /// When the sender saw the newest packet.
@@ -73,7 +81,7 @@ pub struct View {
 impl View {
     /// What is kept: waits, laps and cuts so far, and acknowledgements on their way.
     pub fn kept(&self) -> usize {
-        self.waits.kept() + self.on_the_way.len()
+        self.waits.kept() + self.away.as_ref().map_or(0, |away| away.on_the_way.len())
     }
 
     /// Whether the capture shows how far away the sender is.
@@ -93,46 +101,63 @@ impl View {
 
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between
     /// capture and sender, as far as it is known.
-    pub fn on_moment(&mut self, mut moment: Moment, is_own: bool, stamp: Stamp, near_ns: Option<i64>) {
-        let time_ns = moment.time_ns;
-        self.waits.on_packet(time_ns);
+    pub fn on_moment(&mut self, moment: Moment, is_own: bool, stamp: Stamp, near_ns: Option<i64>) {
+        let waits = &mut self.waits;
+        waits.on_packet(moment.time_ns);
         self.near_ns = near_ns.map(|ns| if ns < AT_SENDER_NS { 0 } else { ns });
         let Some(near_ns) = self.near_ns.filter(|&ns| ns > 0) else {
-            self.let_all_arrive();
-            self.waits.is_estimated = false;
-            return self.waits.on_moment(&moment);
-        };
-        if !self.waits.is_estimated {
-            self.waits.is_estimated = true;
-            self.waits.path.forget_rtts();
-        }
-        let jitter_ns = (near_ns / JITTER_PART).clamp(JITTER_NS.0, JITTER_NS.1);
-        if is_own {
-            let sent_ns = stamp.map_or(time_ns, |(value, _)| self.clock.sent_ns(time_ns, value));
-            self.queue_ns = time_ns.saturating_sub(sent_ns);
-            moment.time_ns = sent_ns.max(self.seen_ns);
-            self.let_arrive(moment.time_ns, stamp.map(|(_, echo)| echo), jitter_ns);
-            self.on_own(moment, jitter_ns);
-        } else {
-            let rtt_ns = near_ns.saturating_add(self.queue_ns).unsigned_abs();
-            moment.rtt_ns = moment.rtt_ns.map(|ns| ns.saturating_add(rtt_ns));
-            moment.time_ns = time_ns.saturating_add(near_ns);
-            moment.earliest_ns = moment.time_ns;
-            self.on_the_way.push_back(OnTheWay { moment, value: stamp.map(|(value, _)| value) });
-            if self.on_the_way.len() > ON_THE_WAY {
-                self.let_first_arrive(time_ns, false);
+            if let Some(away) = &mut self.away {
+                away.let_all_arrive(waits);
             }
+            waits.is_estimated = false;
+            return waits.on_moment(&moment);
+        };
+        if !waits.is_estimated {
+            waits.is_estimated = true;
+            waits.path.forget_rtts();
+        }
+        let away = self.away.get_or_insert_with(|| {
+            let on_the_way = VecDeque::with_capacity(USUALLY_ON_THE_WAY);
+            Box::new(Away { on_the_way, ..Away::default() })
+        });
+        if is_own {
+            away.on_own(waits, moment, stamp, near_ns);
+        } else {
+            away.on_other(waits, moment, stamp, near_ns);
         }
     }
 
     /// The flow ends.
     pub fn finish(&mut self) {
-        self.let_all_arrive();
+        if let Some(mut away) = self.away.take() {
+            away.let_all_arrive(&mut self.waits);
+        }
         self.waits.finish();
+    }
+}
+
+impl Away {
+    /// A packet of the other side passes the capture.
+    fn on_other(&mut self, waits: &mut Waits, mut moment: Moment, stamp: Stamp, near_ns: i64) {
+        let time_ns = moment.time_ns;
+        let rtt_ns = near_ns.saturating_add(self.queue_ns).unsigned_abs();
+        moment.rtt_ns = moment.rtt_ns.map(|ns| ns.saturating_add(rtt_ns));
+        moment.time_ns = time_ns.saturating_add(near_ns);
+        moment.earliest_ns = moment.time_ns;
+        self.on_the_way.push_back(OnTheWay { moment, value: stamp.map(|(value, _)| value) });
+        if self.on_the_way.len() > ON_THE_WAY {
+            self.let_first_arrive(waits, time_ns, false);
+        }
     }
 
     /// The sender sent a packet, with what had arrived.
-    fn on_own(&mut self, mut moment: Moment, jitter_ns: i64) {
+    fn on_own(&mut self, waits: &mut Waits, mut moment: Moment, stamp: Stamp, near_ns: i64) {
+        let time_ns = moment.time_ns;
+        let jitter_ns = (near_ns / JITTER_PART).clamp(JITTER_NS.0, JITTER_NS.1);
+        let sent_ns = stamp.map_or(time_ns, |(value, _)| self.clock.sent_ns(time_ns, value));
+        self.queue_ns = time_ns.saturating_sub(sent_ns);
+        moment.time_ns = sent_ns.max(self.seen_ns);
+        self.let_arrive(waits, moment.time_ns, stamp.map(|(_, echo)| echo), jitter_ns);
         (self.next, self.seen_ns) = (moment.next, moment.time_ns);
         if let Some(arrived) = self.arrived {
             moment.delivered = arrived.delivered;
@@ -146,11 +171,11 @@ impl View {
             let most = last.map_or(arrived.delivered, |last| arrived.delivered.max(last.moment.delivered));
             moment.flight_error = saturated(most.saturating_sub(arrived.certain));
         }
-        self.waits.on_moment(&moment);
+        waits.on_moment(&moment);
     }
 
     /// What has reached the sender when it sends a packet with this echo.
-    fn let_arrive(&mut self, now_ns: i64, echo: Option<u32>, jitter_ns: i64) {
+    fn let_arrive(&mut self, waits: &mut Waits, now_ns: i64, echo: Option<u32>, jitter_ns: i64) {
         let delay_ns = self.delay_ns(now_ns, echo);
         if let Some(arrived) = &mut self.arrived
             && now_ns.saturating_sub(arrived.earliest_ns) >= jitter_ns
@@ -175,7 +200,7 @@ impl View {
             }
             let is_at_once = late_ns <= delay_ns.saturating_add(jitter_ns);
             let time_ns = if is_at_once { now_ns } else { earliest_ns.saturating_add(delay_ns) };
-            self.let_first_arrive(time_ns, is_certain);
+            self.let_first_arrive(waits, time_ns, is_certain);
         }
     }
 
@@ -190,13 +215,13 @@ impl View {
         if late_ns < UNECHOED_NS { late_ns } else { 0 }
     }
 
-    fn let_all_arrive(&mut self) {
+    fn let_all_arrive(&mut self, waits: &mut Waits) {
         while let Some(first) = self.on_the_way.front() {
-            self.let_first_arrive(first.moment.time_ns.min(self.waits.last_ns()), false);
+            self.let_first_arrive(waits, first.moment.time_ns.min(waits.last_ns()), false);
         }
     }
 
-    fn let_first_arrive(&mut self, time_ns: i64, is_certain: bool) {
+    fn let_first_arrive(&mut self, waits: &mut Waits, time_ns: i64, is_certain: bool) {
         let Some(OnTheWay { mut moment, .. }) = self.on_the_way.pop_front() else { return };
         self.seen_ns = self.seen_ns.max(time_ns);
         let earliest_ns = moment.time_ns;
@@ -208,6 +233,6 @@ impl View {
         let certain = if is_certain { delivered } else { certain };
         self.arrived = Some(Arrived { delivered, certain, earliest_ns, window_end: moment.window_end });
         moment.delivered = delivered;
-        self.waits.on_moment(&moment);
+        waits.on_moment(&moment);
     }
 }

@@ -85,6 +85,13 @@ pub struct Span {
     pub window: Option<u32>,
 }
 
+/// The newest data, and what came from the other side since.
+#[derive(Debug, Default)]
+struct Sending {
+    last: LastSent,
+    answers: Answers,
+}
+
 /// The newest data.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastSent {
@@ -136,8 +143,8 @@ pub struct Waits {
     decided_ns: i64,
     /// When the newest packet was captured.
     last_ns: i64,
-    sent: Option<LastSent>,
-    answers: Answers,
+    /// None of a side without data, which most acknowledgers are.
+    sending: Option<Box<Sending>>,
     repair: Option<Repair>,
     unanswered: Unanswered,
     delivered: i64,
@@ -186,15 +193,18 @@ impl Waits {
         self.delivered = self.delivered.max(moment.delivered);
     }
 
-    /// The flow ends.
+    /// The flow ends: of what it shows only the waits and the path stay.
     pub fn finish(&mut self) {
         // Data that are all acknowledged were the last.
-        if let Some(sent) = &mut self.sent {
-            sent.is_pushed |= self.answers.emptied_ns.is_some();
+        if let Some(Sending { last, answers }) = self.sending.as_deref_mut() {
+            last.is_pushed |= answers.emptied_ns.is_some();
+            answers.last_ns = None;
         }
-        self.answers.last_ns = None;
         self.decide_outage(self.last_ns);
         self.close(self.last_ns);
+        self.sending = None;
+        self.spans.shrink_to_fit();
+        self.path.finish();
     }
 
     /// Waits, laps and cuts so far.
@@ -204,7 +214,15 @@ impl Waits {
 
     /// Whether the side sent data.
     pub fn has_data(&self) -> bool {
-        self.sent.is_some()
+        self.usual.1 > 0
+    }
+
+    fn last_sent(&self) -> Option<LastSent> {
+        self.sending.as_ref().map(|sending| sending.last)
+    }
+
+    fn answers(&self) -> Answers {
+        self.sending.as_ref().map(|sending| sending.answers).unwrap_or_default()
     }
 
     /// Payload of a full packet, and its bytes as IP carries it.
@@ -224,10 +242,10 @@ impl Waits {
         self.has_pushes |= is_pushed;
         self.close(moment.time_ns);
         let (segments, bytes) = self
-            .sent
+            .last_sent()
             .filter(|sent| moment.time_ns.saturating_sub(sent.time_ns) <= BURST_NS)
             .map_or((0, 0), |sent| sent.burst);
-        self.sent = Some(LastSent {
+        let last = LastSent {
             time_ns: moment.time_ns,
             burst: (segments.saturating_add(1), bytes.saturating_add(moment.payload)),
             flight: moment.flight(),
@@ -236,8 +254,8 @@ impl Waits {
             window: moment.window_end.map(|end| saturated(end.saturating_sub(moment.delivered))),
             is_whole: self.is_whole(moment),
             is_pushed,
-        });
-        self.answers = Answers::default();
+        };
+        **self.sending.get_or_insert_default() = Sending { last, answers: Answers::default() };
     }
 
     fn note_size(&mut self, moment: &Moment) {
@@ -295,8 +313,8 @@ impl Waits {
             Some(_) => return,
             None if is_timeout => {
                 // The sender waited for its timer since the last acknowledgement or data.
-                let since_ns = self.answers.last_ns.or(self.sent.map(|sent| sent.time_ns));
-                self.close(since_ns.unwrap_or(moment.time_ns));
+                let since_ns = |of: &Sending| of.answers.last_ns.unwrap_or(of.last.time_ns);
+                self.close(self.sending.as_deref().map_or(moment.time_ns, since_ns));
                 self.decide(moment.time_ns, wait);
             }
             None => self.close(moment.time_ns),
@@ -313,13 +331,12 @@ impl Waits {
         {
             self.decide(time_ns, repair.wait);
             self.repair = None;
-            self.answers = Answers::default();
-            if let Some(sent) = &mut self.sent {
+            if let Some(Sending { last, answers }) = self.sending.as_deref_mut() {
                 // What follows is a wait of its own.
-                sent.time_ns = time_ns;
+                (last.time_ns, *answers) = (time_ns, Answers::default());
             }
         }
-        let answers = &mut self.answers;
+        let Some(Sending { answers, .. }) = self.sending.as_deref_mut() else { return };
         let room = moment.window_end.map(|end| end.saturating_sub(moment.next));
         if room.is_none_or(|room| room >= i64::from(moment.full_size)) {
             answers.opened_ns.get_or_insert(time_ns);
@@ -342,21 +359,22 @@ impl Waits {
 
     /// Decide on the time up to `end_ns`, when data were sent or the flow ended.
     fn close(&mut self, end_ns: i64) {
-        let Some(sent) = self.sent else { return self.decide(end_ns, Wait::Opening) };
+        let Some(sent) = self.last_sent() else { return self.decide(end_ns, Wait::Opening) };
         if let Some(repair) = self.repair {
             return self.decide(end_ns, repair.wait);
         }
         let prompt_ns = self.prompt_ns();
+        let Answers { opened_ns, emptied_ns, .. } = self.answers();
         if self.is_at_edge(&sent) {
             let closed = sent.window.is_some_and(|window| window < self.full_size);
             let wait = if closed { Wait::ClosedWindow } else { Wait::Receiver };
-            match self.answers.opened_ns.filter(|ns| end_ns.saturating_sub(*ns) > prompt_ns) {
+            match opened_ns.filter(|ns| end_ns.saturating_sub(*ns) > prompt_ns) {
                 Some(opened_ns) => self.decide(opened_ns, wait),
                 None => return self.decide(end_ns, wait),
             }
         }
         let ends_write = !sent.is_whole || sent.is_pushed || !self.has_pushes;
-        if let Some(emptied_ns) = self.answers.emptied_ns
+        if let Some(emptied_ns) = emptied_ns
             && end_ns.saturating_sub(emptied_ns) > prompt_ns
         {
             let (before, after) =
@@ -366,7 +384,7 @@ impl Waits {
         }
         // Linux pushes the last of each two or more segments that leave together, whatever follows.
         let is_together = sent.is_whole && self.has_pushes && sent.burst.1 > self.full_size;
-        let ends_write = ends_write && !(is_together && self.answers.emptied_ns.is_none());
+        let ends_write = ends_write && !(is_together && emptied_ns.is_none());
         let wait = self.wait_for_data_or_window(&sent, ends_write, end_ns);
         self.decide_on_data(end_ns, wait);
     }
@@ -381,7 +399,7 @@ impl Waits {
     fn wait_for_data_or_window(&mut self, sent: &LastSent, ends_write: bool, end_ns: i64) -> Wait {
         let prompt_ns = self.prompt_ns();
         let follows = |time_ns: Option<i64>| time_ns.is_some_and(|ns| end_ns.saturating_sub(ns) <= prompt_ns);
-        let Answers { first_ns, last_ns, freed, freed_last, .. } = self.answers;
+        let Answers { first_ns, last_ns, freed, freed_last, .. } = self.answers();
         let unused = freed - freed_last;
         let is_answer = follows(last_ns);
         let was_unanswered = first_ns.is_some() && !follows(first_ns) && (!is_answer || unused > 0);
@@ -433,7 +451,7 @@ impl Waits {
     /// The same, with the time in which one side served a request of the other.
     fn decide_on_data(&mut self, end_ns: i64, wait: Wait) {
         let (Some((first_ns, last_ns)), true) =
-            (self.answers.heard_ns, matches!(wait, Wait::Data | Wait::DataWithAck | Wait::Idle))
+            (self.answers().heard_ns, matches!(wait, Wait::Data | Wait::DataWithAck | Wait::Idle))
         else {
             return self.decide(end_ns, wait);
         };
@@ -451,8 +469,8 @@ impl Waits {
             return;
         }
         self.decided_ns = end_ns;
-        let (flight, window) = self.sent.map_or((0, None), |sent| (saturated(sent.flight), sent.window));
-        let flight_error = self.sent.map_or(0, |sent| sent.flight_error);
+        let sent = self.last_sent().unwrap_or_default();
+        let (flight, flight_error, window) = (saturated(sent.flight), sent.flight_error, sent.window);
         match self.spans.last_mut() {
             Some(last) if last.wait == wait => {
                 last.end_ns = end_ns;

@@ -273,12 +273,14 @@ impl HalfConnection {
     pub(crate) fn take_marks(&mut self, acknowledger: &HalfConnection) -> RoundMarks {
         let Some(rare_state) = &mut self.rare_state else { return RoundMarks::default() };
         let ecn = rare_state.ecn;
+        let saturated = |packets: u64| u32::try_from(packets).unwrap_or(u32::MAX);
+        let reported = rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets());
         let all = RoundMarks {
-            ect_packets: ecn.ect_packets(),
-            ect1_packets: ecn.ect1_packets.into(),
-            ce_packets: ecn.ce_packets.into(),
-            ece_packets: acknowledger.ecn().ece_packets.into(),
-            reported_ce_packets: rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets()),
+            ect_packets: saturated(ecn.ect_packets()),
+            ect1_packets: ecn.ect1_packets,
+            ce_packets: ecn.ce_packets,
+            ece_packets: acknowledger.ecn().ece_packets,
+            reported_ce_packets: reported.map(saturated),
         };
         let before = &mut rare_state.marks_before;
         let marks = all.since(before);
