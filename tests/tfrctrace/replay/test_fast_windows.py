@@ -199,6 +199,30 @@ def test_cubic_of_linux_keeps_its_slow_growth_beyond_the_last_window() -> None:
     assert grown(rfc, 10) == pytest.approx(10, rel=0.02)
 
 
+def test_cubic_of_linux_grows_by_a_twentieth_until_it_knows_a_window_that_was_too_much() -> None:
+    # Linux 6.18 behind a token bucket left slow start by HyStart at 21 segments: 71 (tcpi_snd_cwnd) were 295
+    # when 4,491 more segments were acknowledged, at 80 to 340 ms
+    linux, other = (
+        at_window(Cubic(START, increase_beyond=0, least_growth=least), 71, rtts_s=(0.08,))
+        for least in (0.05, 0)
+    )
+    for control in (linux, other):
+        left = 4_491.0
+        while left > 0:
+            control.sample_rtt(control.cwnd / 825)
+            share = min(left / control.cwnd, 1.0)
+            left -= control.cwnd
+            control.avoid_congestion(share)
+    assert linux.cwnd == pytest.approx(295, rel=0.03)
+    assert other.cwnd < 200
+    # a timeout lets it forget, a loss does not
+    for timed_out, growth in ((True, 5), (False, 0)):
+        linux.after_timeout() if timed_out else linux.after_loss()
+        linux.cwnd = 100.0
+        linux.sample_rtt(0.001)
+        assert grown(linux) == pytest.approx(growth, abs=0.5)
+
+
 def test_westwood_of_linux_halves_first_and_sets_its_window_at_the_end_of_a_recovery() -> None:
     control = at_window(Westwood(START, late=1), 40)
     carried = Report(time_s=0.1, interval_s=0.1, rtt_s=0.1, p=0.0, x_recv=10 * 1448 / 0.1)

@@ -63,12 +63,15 @@ CDG: Final = "cdg"
 
 CUBIC: Final = "cubic"
 
+RENO: Final = "reno"
+
 CANDIDATES: Final = (
-    Candidate("reno", Sack),
-    Candidate("reno", Sack, by_acks={"segments_per_ack": 1}),
+    Candidate(RENO, Sack),
+    Candidate(RENO, Sack, by_acks={"segments_per_ack": 1}),
     Candidate("dctcp", Dctcp, needs_ecn=True),
     Candidate(CUBIC, Cubic),
     Candidate(CUBIC, Cubic, {"increase_beyond": 0}),
+    Candidate(CUBIC, Cubic, {"increase_beyond": 0, "least_growth": 0.05}),
     Candidate("vegas", Vegas, {"samples": 3}),
     Candidate("vegas", Vegas, {"samples": 3, "forgets_base_rtt": 1}),
     Candidate("westwood", Westwood, {"late": 1}),
@@ -94,7 +97,7 @@ def possible_candidates(own: Iterable[Candidate] = (), *, has_ecn: bool) -> list
     return [*(candidate for candidate in CANDIDATES if has_ecn or not candidate.needs_ecn), *own]
 
 
-_NAMES_IN_LINUX: Final = {"newreno": "reno", "sack": "reno"}
+_NAMES_IN_LINUX: Final = {"newreno": RENO, "sack": RENO}
 
 
 def candidates_of(algorithm: Algorithm) -> list[Candidate]:

@@ -34,13 +34,16 @@ class Cubic(WindowControl):
         beta: float = CUBIC_BETA,
         fast_convergence: float = 1,
         increase_beyond: float = 1,
+        least_growth: float = 0,
         **window: Unpack[WindowParameters],
     ) -> None:
         """Set C in segments/s^3, the factor of the window after a loss, and whether to converge fast.
 
         `increase_beyond` is alpha_cubic once the window of the last loss is reached again; 0 keeps that from
-        before, as Linux does, which follows RFC 8312 there. The Linux TCP of ns-2.35 uses beta = 0.8
-        (819/1024 in its `tcp_cubic.c`).
+        before, as Linux does, which follows RFC 8312 there. `least_growth` is the share of the window by
+        which it grows in a round at least, before the first loss and after a timeout; Linux has 0.05, as the
+        function may be too conservative without a W_max (`last_max_cwnd == 0` in its `tcp_cubic.c`). The
+        Linux TCP of ns-2.35 uses beta = 0.8 (819/1024 there).
         """
         super().__init__(start, **window)
         if not c > 0 or fast_convergence not in (0, 1):
@@ -51,10 +54,13 @@ class Cubic(WindowControl):
         # alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)
         self._reno_increase = 3 * (1 - beta) / (1 + beta)
         self._is_linux = increase_beyond == 0
+        self._least_growth = at_least("least_growth", least_growth, 0.0)
         self._increase_beyond = at_least("increase_beyond", increase_beyond, 0.0) or self._reno_increase
         self.is_reno_friendly = True
         """Whether the window is that of the AIMD beside the cubic function (section 4.3)."""
         self._w_max = 0.0
+        self._has_lost = False
+        """Whether W_max is that of a loss."""
         self._w_est = 0.0
         self._period_s = 0.0
         self._elapsed_s: float | None = None
@@ -77,7 +83,10 @@ class Cubic(WindowControl):
         self.is_reno_friendly = target <= self._w_est
         if self._is_linux:
             target = max(target, self._w_est)
-        self.cwnd += max(target - self.cwnd, 0.0) * -math.expm1(-share)
+        growth = max(target - self.cwnd, 0.0) * -math.expm1(-share)
+        if not self._has_lost:
+            growth = max(growth, self._least_growth * self.cwnd * share)
+        self.cwnd += growth
         if not self._is_linux:
             self.cwnd = max(self.cwnd, self._w_est)
 
@@ -86,11 +95,15 @@ class Cubic(WindowControl):
         falls = self._converges_fast and self.cwnd < self._w_max
         self._w_max = self.cwnd * (1 + self._beta) / 2 if falls else self.cwnd
         self._elapsed_s = None
+        self._has_lost = True
         return self.cwnd * self._beta
 
     def after_timeout(self) -> float:
-        """Return beta_cubic times the window (section 4.8)."""
-        return self.after_loss()
+        """Return beta_cubic times the window (section 4.8); with `least_growth`, W_max is forgotten."""
+        left = self.after_loss()
+        if self._least_growth:
+            self._w_max, self._has_lost = 0.0, False
+        return left
 
     def _begin_epoch(self) -> float:
         """Start a congestion avoidance epoch with K of eq. 2; return its elapsed time, 0 s."""
