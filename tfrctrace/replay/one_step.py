@@ -121,7 +121,7 @@ def one_steps(
     found = {
         key: _of_direction(wanted[key], _with_rtts(seen, repairs[key]), algorithms, reasons[key])
         for key, seen in seen_directions(*frames, directions)
-        if key in wanted and reasons[key] != MARKS
+        if key in wanted and reasons[key] not in (MARKS, NOT_AT_SENDER)
     }
     left = {key for key, facts in wanted.items() if facts["transport"] == "tcp"} - reasons.keys()
     found |= {

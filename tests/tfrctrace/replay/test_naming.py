@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import tfrctrace
 from tfrctrace.replay.controller import Report, Start
-from tfrctrace.replay.naming.answer import ALIKE, FEW_ROUNDS, NOT_PREDICTED, answer
+from tfrctrace.replay.naming.answer import ALIKE, FEW_ROUNDS, NOT_PREDICTED, Answer, answer
 from tfrctrace.replay.naming.candidates import CANDIDATES
 from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import Cut, Growth, Measured, Settled, observations
@@ -25,6 +25,7 @@ from tfrctrace.replay.naming.of_trace import (
     MARKS,
     NOT_AT_SENDER,
     NOT_LIMITED_BY_PATH,
+    _away,
     controls_frame,
     directions_of,
     named_directions,
@@ -181,13 +182,31 @@ def test_nothing_is_said_of_a_flow_that_the_path_did_not_limit(run: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("capture", "vantage", "reason"),
-    [("receiver", None, NOT_AT_SENDER), ("sender", "middle", "away_from_sender")],
+    ("run", "capture", "names", "reason"),
+    [
+        ("0010-policer-yeah", "middle", "scalable|yeah", None),
+        ("0010-policer-yeah", "receiver", "scalable|yeah", None),
+        ("0000-bottleneck-reno", "receiver", None, "alike"),
+    ],
 )
-def test_nothing_is_said_away_from_the_sender(capture: str, vantage: str | None, reason: str) -> None:
-    path = DATA / "causes" / "0010-policer-yeah" / f"{capture}.pcap.gz"
-    found = max(tfrctrace.open(path, vantage=vantage).why(), key=lambda one: one.payload_bytes or 0)
-    assert (found.congestion_control, found.congestion_control_reason) == (None, reason)
+def test_away_from_the_sender_the_windows_that_it_had_show_the_name(
+    run: str, capture: str, names: str | None, reason: str | None
+) -> None:
+    found = largest(DATA / "causes" / run / f"{capture}.pcap.gz")
+    assert (found.congestion_control, found.congestion_control_reason) == (names, reason)
+
+
+def test_nothing_is_said_where_the_distance_of_the_sender_is_not_known() -> None:
+    path = DATA / "causes" / "0010-policer-yeah" / "sender.pcap.gz"
+    found = max(tfrctrace.open(path, vantage="middle").why(), key=lambda one: one.payload_bytes or 0)
+    assert (found.congestion_control, found.congestion_control_reason) == (None, "away_from_sender")
+
+
+def test_an_estimate_shows_no_other_one_and_behind_a_queue_no_reno() -> None:
+    other, reno = Answer(("other",)), Answer(("reno", "vegas"))
+    assert _away(other, is_behind_queue=False).reason == NOT_PREDICTED
+    assert _away(reno, is_behind_queue=True).reason == ALIKE
+    assert _away(reno, is_behind_queue=False) == reno
 
 
 def test_the_kernel_of_the_sample_trace_is_another_one() -> None:

@@ -37,7 +37,7 @@ def tcp_findings(
 ) -> pl.DataFrame:
     """Return departures of TCP senders as rows of the table of findings, of captures at the sender.
 
-    `every_named` are directions that were captured there, and `losses` all of theirs.
+    `every_named` are directions, and `losses` all of those that were captured there.
     """
     import polars as pl
 
@@ -48,7 +48,7 @@ def tcp_findings(
     reduced = _by_direction(flows, "cwr_packets")
     found = []
     for named in every_named:
-        if named.seen is None:
+        if named.seen is None or named.is_estimated:
             continue
         losses_of = retransmitted.get(named.key)
         own = _Direction(

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.replay.controller import Start
-from tfrctrace.replay.naming.answer import FEW_ROUNDS, LEAST_CUTS, Answer, answer
-from tfrctrace.replay.naming.candidates import BBR, CDG
+from tfrctrace.replay.naming.answer import (
+    ALIKE,
+    FEW_ROUNDS,
+    LEAST_CUTS,
+    NOT_PREDICTED,
+    OTHER,
+    Answer,
+    answer,
+)
+from tfrctrace.replay.naming.candidates import BBR, CDG, RENO
 from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import observations
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
@@ -37,6 +45,8 @@ FACTS: Final = (
     "mss",
     "ts_rtt_samples",
     "ecn_mode",
+    "rtt_min_ms",
+    "sender_rtt_p50_ms",
 )
 
 OF_FLOWS: Final = (*FACTS, "vantage", "vantage_confidence", "reported_ce_packets")
@@ -45,7 +55,7 @@ OF_FLOWS: Final = (*FACTS, "vantage", "vantage_confidence", "reported_ce_packets
 OF_ROUNDS: Final = (
     *_OF_DIRECTION,
     *("time_ns", "packet", "duration_ms", "flight_bytes", "cwnd_least_bytes", "delivered_bytes", "rtt_ms"),
-    *("ece_packets", "repair"),
+    *("ece_packets", "repair", "flight_error_bytes"),
 )
 """Columns of the table of rounds that show windows and their cuts."""
 
@@ -67,6 +77,12 @@ _LEAST_OF_PATH: Final = 0.25
 """Share of the time that the path has to limit a flow of which only that sign is looked for."""
 
 _MOST_UNKNOWN: Final = 0.5
+
+_MOST_ERROR: Final = 0.03
+"""Share of a flight by which an estimate away from the sender may be wrong, so that it shows the window."""
+
+_TICK_MS: Final = 1.0
+"""Of the timestamps of most senders."""
 
 MOST_ROUNDS: Final = 1_000
 """Rounds of a direction that are looked at: the first."""
@@ -115,6 +131,8 @@ class Named:
     answer: Answer
     seen: Seen | None
     """None where too little was seen, or the path did not limit it."""
+    is_estimated: bool = False
+    """Whether its windows are estimates, from a capture away from its sender."""
 
 
 class Directions(NamedTuple):
@@ -131,7 +149,7 @@ class Directions(NamedTuple):
 def directions_of(parts: Iterable[Sequence[pl.DataFrame]], *, with_others: bool = False) -> Directions:
     """Return what is known of the directions in `parts`, of which those that may be named are looked at.
 
-    `with_others`, all that were captured at their sender are.
+    `with_others`, all that were captured at their sender are, too.
     """
     import polars as pl
 
@@ -139,7 +157,7 @@ def directions_of(parts: Iterable[Sequence[pl.DataFrame]], *, with_others: bool 
     facts = dict[tuple[int, str], dict[str, Any]]()
     for cause_sums, flows in parts:
         known = _reasons(cause_sums, flows)
-        known = known.with_columns(is_seen=pl.col("is_at_sender" if with_others else "may_be_named"))
+        known = known.with_columns(is_seen=pl.col("may_be_named") | (pl.col("is_at_sender") & with_others))
         seen = flows.select(FACTS).join(known.filter("is_seen"), on="flow", how="semi")
         facts |= {(row["flow"], row["direction"]): row for row in seen.iter_rows(named=True)}
         reasons.append(known)
@@ -201,9 +219,12 @@ def named_directions(
         return
     for key, seen in seen_directions(rounds, stretches, directions):
         row = left.pop(key)
-        may_be_named = row["may_be_named"]
-        found = _answer(seen, row["reason"], own) if may_be_named else Answer((), row["reason"])
-        yield Named(key, found, seen)
+        shows_windows = any(round_["cwnd_bytes"] for round_ in seen.rounds)
+        reason = None if row["reason"] == NOT_AT_SENDER and shows_windows else row["reason"]
+        found = _answer(seen, reason, own) if row["may_be_named"] else Answer((), reason)
+        if not row["is_at_sender"]:
+            found = _away(found, is_behind_queue=_is_behind_queue(seen.rounds, directions.facts[key]))
+        yield Named(key, found, seen, is_estimated=not row["is_at_sender"])
     for key, row in left.items():
         yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
 
@@ -255,9 +276,12 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
         away=pl.when(~is_at_sender.fill_null(value=False)).then(pl.lit(NOT_AT_SENDER)),
     )
     rows = found.join(signs, on=_OF_DIRECTION, how="left", maintain_order="left")
-    told = pl.coalesce("reason", "away", "marks")
+    # away from the sender this is the reason if its windows do not show there either
+    told = pl.coalesce("reason", "marks", "away")
     # a paced sender may look as if its application were slow
-    may_be_named = told.is_null() | (pl.col("may_be_paced") & pl.col("away").is_null())
+    may_be_named = pl.coalesce("reason", "marks").is_null() | (
+        pl.col("may_be_paced") & pl.col("away").is_null()
+    )
     return rows.select(
         *_OF_DIRECTION, reason=told, may_be_named=may_be_named, is_at_sender=pl.col("away").is_null()
     )
@@ -274,8 +298,10 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
         by=_OF_DIRECTION,
         check_sortedness=False,
     )
-    shown = pl.when(pl.col("cause").is_in(_OF_PATH)).then("cwnd_least_bytes")
-    return joined.select(*OF_ROUNDS, "cause", cwnd_bytes=shown)
+    error, likely = pl.col("flight_error_bytes"), pl.col("cwnd_least_bytes") + pl.col("flight_error_bytes")
+    shows_window = pl.col("cause").is_in(_OF_PATH) & (error <= _MOST_ERROR * pl.col("flight_bytes"))
+    shown = pl.when(shows_window).then(likely)
+    return joined.with_columns(cwnd_least_bytes=likely).select(*OF_ROUNDS, "cause", cwnd_bytes=shown)
 
 
 def _with_slow_start(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -307,6 +333,25 @@ def _answer(seen: Seen, reason: str | None, own: Sequence[Candidate]) -> Answer:
     if reason is not None:
         return Answer((), reason)
     return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn, own=own)
+
+
+def _away(found: Answer, *, is_behind_queue: bool) -> Answer:
+    """Return what an answer is by windows that are estimates.
+
+    Behind a queue round-trip times are known to a tick of timestamps: one that goes by them may seem Reno.
+    """
+    if found.names == (OTHER,):
+        return replace(found, names=(), reason=NOT_PREDICTED)
+    return replace(found, names=(), reason=ALIKE) if is_behind_queue and RENO in found.names else found
+
+
+def _is_behind_queue(rounds: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> bool:
+    """Return whether data had waited before they were captured, or may have."""
+    rtts_ms = [row["rtt_ms"] for row in rounds if row["rtt_ms"] is not None]
+    far_ms, near_ms = facts["rtt_min_ms"], facts["sender_rtt_p50_ms"]
+    if not rtts_ms or far_ms is None or near_ms is None:
+        return True
+    return bool(near_ms - (min(rtts_ms) - far_ms) > _TICK_MS)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:

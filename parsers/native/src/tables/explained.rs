@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::rounds::sees_flight;
 use super::shown::{Shown, each_flow};
 use crate::flow::direction_name;
 use crate::flow::tcp::causes::{ExplainedDirection, Sign, View};
@@ -19,7 +20,9 @@ pub fn explain(analysis: &mut Analysis) {
             if let Some(view) = ledgers.get_mut(flow, side) {
                 let place = (flow, side, direction_name(side, forward));
                 let hides = hidden_by(shown, flow, side, view);
-                all.push(ExplainedDirection::of(view, place, hides));
+                let mut of = ExplainedDirection::of(view, place, hides);
+                of.is_estimated = view.is_away() && !sees_flight(&shown, shown.flow(flow), side);
+                all.push(of);
             }
         }
     });

@@ -92,7 +92,7 @@ pub const TABLES: &[Table] = &[
     Table::of_packets::<losses::LossSample>("losses", "each retransmitted, late or duplicate packet"),
     Table::of_collected::<rounds::RoundSample, rounds::RoundTable>(
         "rounds",
-        "each round of data in flight, a round-trip time long",
+        "each round of data in flight, a round-trip time long, as the sender saw it where the capture shows that",
     ),
     Table::of_pass::<causes::Causes>(
         "causes",

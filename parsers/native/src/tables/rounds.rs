@@ -1,5 +1,6 @@
 //! Flight, windows and rounds.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::column::column;
@@ -8,7 +9,7 @@ use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, View};
+use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, Ledgers, SenderRound, View};
 use crate::flow::tcp::ecn::{EcnMode, RoundMarks};
 use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
@@ -207,7 +208,11 @@ impl<'a> FlowRow<'a> {
 }
 
 /// The rounds, with what tells what limited them.
+#[derive(Default)]
 pub(super) struct RoundTable {
+    /// All rounds, with those that the senders saw where that was elsewhere, in order of their ends, and by
+    /// how much the flights of these may be wrong; None if there are none of these.
+    with_estimates: Option<Vec<(RoundSample, Option<u32>)>>,
     /// Whether the sender of each direction that is explained paces its data.
     paced: Vec<bool>,
 }
@@ -215,6 +220,8 @@ pub(super) struct RoundTable {
 /// A round, and its direction as its sender saw it.
 pub struct RoundRow<'a> {
     of: SampleRow<'a, RoundSample>,
+    /// By how much its flight may be wrong if it is an estimate of what its sender saw.
+    flight_error: Option<u32>,
     explained: Option<(&'a ExplainedDirection, &'a View)>,
     is_paced: bool,
 }
@@ -223,31 +230,71 @@ impl PassTable for RoundTable {
     type Row<'a> = RoundRow<'a>;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self { paced: Vec::new() }) };
+        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self::default()) };
         let is_paced =
             |of: &ExplainedDirection| ledgers.get(of.flow, of.side).is_some_and(|view| of.is_paced(view));
-        Ok(Self { paced: explained(analysis)?.iter().map(is_paced).collect() })
+        let all = explained(analysis)?;
+        let paced = all.iter().map(is_paced).collect();
+        Ok(Self { with_estimates: with_estimates(analysis, ledgers, all), paced })
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        RoundSample::kept(analysis).len()
+        self.with_estimates.as_ref().map_or_else(|| RoundSample::kept(analysis).len(), Vec::len)
     }
 
     fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
-        RoundSample::kept(analysis).get(row).map(|sample| sample.flow)
+        self.sample(analysis, row).map(|(sample, _)| sample.flow)
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<RoundRow<'a>> {
-        let of = SampleRow::<RoundSample>::at(shown, row, first_flow)?;
-        let RoundSample { flow, side, .. } = *of.sample;
+        let (sample, flight_error) = self.sample(shown.analysis, row)?;
+        let of = SampleRow::of(shown, sample, first_flow);
+        let RoundSample { flow, side, .. } = *sample;
         let all = explained(shown.analysis).ok()?;
         let first = all.partition_point(|of| of.flow < flow);
         let own =
             all.iter().enumerate().skip(first).take(2).find(|(_, of)| (of.flow, of.side) == (flow, side));
         let view = shown.analysis.results.ledgers.as_ref().and_then(|ledgers| ledgers.get(flow, side));
         let is_paced = own.is_some_and(|(index, _)| self.paced.get(index) == Some(&true));
-        Some(RoundRow { of, explained: own.map(|(_, own)| own).zip(view), is_paced })
+        Some(RoundRow { of, flight_error, explained: own.map(|(_, own)| own).zip(view), is_paced })
     }
+}
+
+impl RoundTable {
+    fn sample<'a>(&'a self, analysis: &'a Analysis, row: usize) -> Option<(&'a RoundSample, Option<u32>)> {
+        match &self.with_estimates {
+            Some(rounds) => rounds.get(row).map(|(sample, error)| (sample, *error)),
+            None => RoundSample::kept(analysis).get(row).map(|sample| (sample, None)),
+        }
+    }
+}
+
+/// The rounds as their senders saw them, where captures elsewhere show that; None if none does.
+fn with_estimates(
+    analysis: &Analysis,
+    ledgers: &Ledgers,
+    all: &[ExplainedDirection],
+) -> Option<Vec<(RoundSample, Option<u32>)>> {
+    let estimated = all.iter().filter(|of| of.is_estimated && of.is_shown());
+    let mut views: HashMap<_, _> =
+        estimated.filter_map(|of| Some(((of.flow, of.side), ledgers.get(of.flow, of.side)?))).collect();
+    if views.is_empty() {
+        return None;
+    }
+    // Rounds and causes may have been asked for of different flows.
+    let sampled: HashSet<_> =
+        RoundSample::kept(analysis).iter().map(|sample| (sample.flow, sample.side)).collect();
+    views.retain(|place, _| sampled.contains(place));
+    let is_captured = |sample: &&RoundSample| !views.contains_key(&(sample.flow, sample.side));
+    let captured = RoundSample::kept(analysis).iter().filter(is_captured);
+    let mut rounds: Vec<_> = captured.map(|&sample| (sample, None)).collect();
+    for (&(flow, side), view) in &views {
+        rounds.extend(view.rounds.iter().map(|&SenderRound { packet, round, flight_error }| {
+            (RoundSample { flow, side, packet, round }, Some(flight_error))
+        }));
+    }
+    rounds.sort_by_key(|(sample, _)| (sample.packet, sample.flow));
+    Some(rounds)
 }
 
 impl<'a> Row<'a> for RoundRow<'a> {
@@ -258,8 +305,13 @@ impl<'a> Row<'a> for RoundRow<'a> {
         column("packet", "", "number in the source of the acknowledgement that ended it")
             .u64(|row| Some(row.of.sample.packet)),
         column("duration_ms", "ms", "how long it lasted").f64(|row| Some(ms(row.of.sample.round.duration_ns))),
-        column("flight_bytes", "bytes", "most data outstanding in it, as max_flight_bytes of the flow")
-            .u64(|row| Some(row.of.sample.round.flight.into())),
+        column(
+            "flight_bytes",
+            "bytes",
+            "most data outstanding in it: at the sender, or as max_flight_bytes of the flow if the capture does \
+             not show how far away that is",
+        )
+        .u64(|row| Some(row.of.sample.round.flight.into())),
         column("window_bytes", "bytes", "receive window at its end, scaled")
             .null_when("the scale is not known (no SYN)")
             .u64(|row| row.of.sample.round.window.map(u64::from)),
@@ -277,10 +329,11 @@ impl<'a> Row<'a> for RoundRow<'a> {
         column(
             "cwnd_least_bytes",
             "bytes",
-            "lower bound of the congestion window, whatever limited the flight: the flight, which it let go",
+            "lower bound of the congestion window, whatever limited the flight: what it let go, \
+             sender_flight_bytes less flight_error_bytes",
         )
-        .null_when("a recovery goes on or has no SACK, after a timeout, or captured away from the sender")
-        .u64(|row| row.of_window()?.least_cwnd().map(u64::from)),
+        .null_when("a recovery goes on or has no SACK, after a timeout, or as sender_flight_bytes")
+        .u64(RoundRow::least_cwnd),
         column(
             "pacing_bps",
             "bit/s",
@@ -295,10 +348,9 @@ impl<'a> Row<'a> for RoundRow<'a> {
         column(
             "sender_flight_bytes",
             "bytes",
-            "most data in flight at the sender: flight_bytes there, elsewhere an estimate for the time of one round \
-             trip in the middle of the round",
+            "flight_bytes where it is that of the sender: captured there, or an estimate",
         )
-        .null_when("the capture does not show how far away the sender is, or no new data were sent")
+        .null_when("the capture does not show how far away the sender is")
         .u64(|row| row.sender_flight().map(|(flight, _)| flight.into())),
         column("flight_error_bytes", "bytes", "by how much it may be larger or smaller; 0 at the sender")
             .null_when("as sender_flight_bytes")
@@ -343,7 +395,7 @@ impl<'a> Row<'a> for RoundRow<'a> {
             "why data had been retransmitted, until all that was outstanding then is acknowledged: `recovery` \
              (acknowledgements reported a loss) or `timeout`",
         )
-        .null_when("nothing was repaired, or captured at the receiver")
+        .null_when("nothing was repaired, or captured at the receiver without sender_flight_bytes")
         .name(|row| row.repair().map(RepairCause::name)),
     ]];
 }
@@ -364,7 +416,9 @@ impl RoundRow<'_> {
     fn repair(&self) -> Option<RepairCause> {
         let flow = self.of.analysis.flow(self.of.sample.flow);
         let vantage = self.of.analysis.options.vantage_of(flow, self.of.sample.side);
-        self.of.sample.round.repair.filter(|_| vantage.is_none_or(|(place, _)| place != Vantage::Receiver))
+        let is_shown =
+            self.flight_error.is_some() || vantage.is_none_or(|(place, _)| place != Vantage::Receiver);
+        self.of.sample.round.repair.filter(|_| is_shown)
     }
 
     /// The round, where the capture shows the congestion window.
@@ -397,20 +451,22 @@ impl RoundRow<'_> {
         self.explained.is_some_and(|(explained, _)| explained.is_held_by(kind, times_ns))
     }
 
+    fn least_cwnd(&self) -> Option<u64> {
+        let (_, error) = self.sender_flight()?;
+        Some(self.of.sample.round.least_cwnd()?.saturating_sub(error).into())
+    }
+
     /// Most data in flight at the sender, and by how much that may be wrong.
     fn sender_flight(&self) -> Option<(u32, u32)> {
-        if let Some(round) = self.of_window() {
-            return Some((round.flight, 0));
-        }
-        self.explained.filter(|(explained, view)| explained.is_shown() && view.is_away())?;
-        self.lap()?.flight
+        let error = self.flight_error.or_else(|| self.of_window().map(|_| 0))?;
+        Some((self.of.sample.round.flight, error))
     }
 
     /// The lap in the middle of the round, as the sender saw it.
     fn lap(&self) -> Option<&Lap> {
         let Round { start_ns, duration_ns, .. } = self.of.sample.round;
         let (_, view) = self.explained?;
-        view.waits.path.lap_at(view.at_sender_ns(start_ns.saturating_add(duration_ns / 2)))
+        view.waits.path.lap_at(start_ns.saturating_add(duration_ns / 2))
     }
 }
 

@@ -101,6 +101,15 @@ impl RoundMarks {
             reported_ce_packets: self.reported_ce_packets.map(since),
         }
     }
+
+    /// Count up to `all`, and return what was counted since the last time.
+    pub fn advance(&mut self, all: Self) -> Self {
+        let marks = all.since(self);
+        // Where a count was not known for some time, the next known one is of all that time.
+        let reported_ce_packets = all.reported_ce_packets.or(self.reported_ce_packets);
+        *self = Self { reported_ce_packets, ..all };
+        marks
+    }
 }
 
 impl AddAssign for RoundMarks {

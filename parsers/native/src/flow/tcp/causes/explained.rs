@@ -16,6 +16,8 @@ pub struct ExplainedDirection {
     pub name: &'static str,
     pub base_rtt_ns: Option<i64>,
     pub hops: Hops,
+    /// Whether flights at its sender are estimates, as the capture was elsewhere.
+    pub is_estimated: bool,
     start_ns: i64,
     stretches: Box<[Stretch]>,
     /// Why its waits show nothing, if so.
@@ -35,6 +37,7 @@ impl ExplainedDirection {
             name,
             base_rtt_ns: waits.path.base_rtt_ns().filter(|_| hides.is_none()),
             hops: view.hops,
+            is_estimated: false,
             start_ns: waits.start_ns.unwrap_or(0),
             stretches: stretches.into(),
             hides,

@@ -19,6 +19,7 @@ mod pace;
 mod path;
 mod policer;
 mod sender_clock;
+mod sender_rounds;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -32,6 +33,7 @@ pub use ledger::Stretch;
 use moment::{Event, Moment};
 pub use pace::Clock;
 pub use path::Lap;
+pub use sender_rounds::SenderRound;
 pub use view::View;
 use waits::Waits;
 

@@ -1,6 +1,7 @@
 //! What one packet shows of the data of one side.
 
 use super::super::classify::class::Class;
+use super::super::ecn::RoundMarks;
 use super::super::{Connection, HalfConnection, Outcome};
 use crate::flow::rtt_statistics::RttMethod;
 use crate::packet::event::{Family, Packet, Tcp, TcpFlags};
@@ -26,6 +27,8 @@ pub enum Event {
 /// State of the data of a side after a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
+    /// Number of the packet in its source.
+    pub number: u64,
     pub time_ns: i64,
     /// When it can have been at the sender at the earliest: at the pace of the path, not of its jitter.
     pub earliest_ns: i64,
@@ -35,6 +38,8 @@ pub struct Moment {
     pub headers: u32,
     /// Position after the highest sent.
     pub next: i64,
+    /// Position up to which all is acknowledged.
+    pub acknowledged: i64,
     /// Bytes acknowledged, also by SACK.
     pub delivered: i64,
     /// End of the receive window; None if its scale is unknown.
@@ -47,6 +52,8 @@ pub struct Moment {
     pub flight_error: u32,
     /// Whether the side opened the connection.
     pub is_opener: bool,
+    /// Congestion marks so far.
+    pub marks: RoundMarks,
 }
 
 impl Moment {
@@ -66,18 +73,21 @@ impl Moment {
             false => acknowledgement_event(tcp, payload),
         };
         Some(Self {
+            number: packet.number,
             time_ns: packet.time_ns,
             earliest_ns: packet.time_ns,
             event,
             payload,
             headers: headers(packet),
             next: half.sent.next,
+            acknowledged: half.acknowledged.position,
             delivered: half.delivered(),
             window_end: Some(window_end).filter(|&end| end != i64::MAX),
             full_size: half.full_size(connection.half(side.other())),
             rtt_ns: outcome.rtt.filter(|rtt| rtt.method == RttMethod::Ack && side != from).map(|rtt| rtt.ns),
             flight_error: 0,
             is_opener: connection.opener() == Some(side),
+            marks: half.marks(connection.half(side.other())),
         })
     }
 

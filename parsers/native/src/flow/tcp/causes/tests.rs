@@ -4,7 +4,10 @@ use super::View;
 use super::cause::{Cause, Sign};
 use super::ledger::{Stretch, hidden, ledger};
 use super::moment::{Event, Moment};
+use super::sender_rounds::SenderRound;
 use super::waits::Waits;
+use crate::flow::tcp::ecn::RoundMarks;
+use crate::flow::tcp::rounds::Round;
 
 const MS: i64 = 1_000_000;
 const MSS: i64 = 1_000;
@@ -27,18 +30,21 @@ impl Sender {
     fn show(&mut self, time_ms: i64, event: Event, payload: i64, rtt_ms: Option<i64>) {
         self.waits.on_packet(time_ms * MS);
         self.waits.on_moment(&Moment {
+            number: 1,
             time_ns: time_ms * MS,
             earliest_ns: time_ms * MS,
             event,
             payload: payload as u32,
             headers: 52,
             next: self.next,
+            acknowledged: self.delivered,
             delivered: self.delivered,
             window_end: Some(self.delivered + self.window),
             full_size: MSS as u32,
             rtt_ns: rtt_ms.map(|ms| (ms * MS) as u64),
             flight_error: 0,
             is_opener: true,
+            marks: RoundMarks::default(),
         });
     }
 
@@ -219,18 +225,21 @@ fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
     let mut view = View::default();
     let (near_ns, window) = (Some(40 * MS), 8 * MSS);
     let moment = |time_ms: i64, event, next, delivered| Moment {
+        number: 1,
         time_ns: time_ms * MS,
         earliest_ns: time_ms * MS,
         event,
         payload: MSS as u32,
         headers: 52,
         next,
+        acknowledged: delivered,
         delivered,
         window_end: Some(delivered + window),
         full_size: MSS as u32,
         rtt_ns: matches!(event, Event::Acknowledgement { .. }).then_some(10 * MS as u64),
         flight_error: 0,
         is_opener: true,
+        marks: RoundMarks::default(),
     };
     let mut sent_ms = 0;
     for round in 0..100 {
@@ -263,6 +272,24 @@ fn test_away_from_the_sender_acknowledgements_count_when_they_reach_it() {
         // Without an echo, the newest acknowledgement may come after the data.
         assert_eq!(found[0].flight_error, Some(if has_stamps { 0 } else { 8_000 }));
         assert_eq!(view.waits.path.base_rtt_ns(), Some(50 * MS));
+    }
+}
+
+#[test]
+fn test_away_from_the_sender_rounds_are_those_that_it_saw() {
+    for queue_ms in [0, 30] {
+        let view = view_of_a_window_limited_sender(queue_ms, true);
+        let rounds = view.rounds.as_slice();
+        assert_eq!(rounds.len(), 100);
+        for &SenderRound { round, flight_error, .. } in rounds {
+            assert_eq!((round.flight, round.delivered, flight_error), (8_000, 8_000, 0));
+        }
+        // Ten milliseconds at the capture are fifty at the sender, and the queue before the capture, to ticks.
+        let Round { duration_ns, rtt_ns, .. } = rounds[50].round;
+        let expected_ms = 50 + queue_ms;
+        let is_near = |ns: i64| (ns / MS - expected_ms).abs() <= 2;
+        assert!(is_near(duration_ns), "{duration_ns}");
+        assert!(rtt_ns.is_some_and(|ns| is_near(ns as i64)), "{rtt_ns:?}");
     }
 }
 
@@ -305,18 +332,21 @@ fn test_times_at_both_ends_of_64_bits_do_no_harm() {
             let (window_end, full_size) = (Some(i64::MAX - 1), 1);
             let payload = MSS as u32;
             let moment = Moment {
+                number: 1,
                 time_ns,
                 earliest_ns: time_ns,
                 event,
                 payload,
                 headers: 52,
                 next,
+                acknowledged: delivered,
                 delivered,
                 window_end,
                 full_size,
                 rtt_ns,
                 flight_error: 0,
                 is_opener: false,
+                marks: RoundMarks::default(),
             };
             sender.waits.on_packet(time_ns);
             sender.waits.on_moment(&moment);

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::moment::saturated;
 use super::sender_clock::SenderClock;
+use super::sender_rounds::{SenderRound, SenderRounds};
 use super::{Hops, Moment, Waits};
 use crate::flow::tcp::half_connection::AT_SENDER_NS;
 use crate::packet::seq::SeqNumber;
@@ -56,6 +57,8 @@ struct Arrived {
 #[derive(Debug, Default)]
 pub struct View {
     pub waits: Waits,
+    /// Of a sender that the capture was away from, once the flow has ended.
+    pub rounds: Vec<SenderRound>,
     pub hops: Hops,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
@@ -66,6 +69,7 @@ pub struct View {
 /// What happens between the capture and a sender that is away from it.
 #[derive(Debug, Default)]
 struct Away {
+    rounds: SenderRounds,
     on_the_way: VecDeque<OnTheWay>,
     clock: SenderClock,
     /// Queue that the newest data had crossed.
@@ -79,9 +83,10 @@ struct Away {
 }
 
 impl View {
-    /// What is kept: waits, laps and cuts so far, and acknowledgements on their way.
+    /// What is kept: waits, laps, cuts and rounds so far, and acknowledgements on their way.
     pub fn kept(&self) -> usize {
-        self.waits.kept() + self.away.as_ref().map_or(0, |away| away.on_the_way.len())
+        self.waits.kept()
+            + self.away.as_ref().map_or(0, |away| away.rounds.rounds.len() + away.on_the_way.len())
     }
 
     /// Whether the capture shows how far away the sender is.
@@ -92,11 +97,6 @@ impl View {
     /// Whether the sender is that far away that its view is an estimate.
     pub fn is_away(&self) -> bool {
         self.near_ns.is_some_and(|ns| ns > 0)
-    }
-
-    /// When the sender saw an acknowledgement at the earliest that was captured at a time.
-    pub fn at_sender_ns(&self, time_ns: i64) -> i64 {
-        time_ns.saturating_add(self.near_ns.unwrap_or(0))
     }
 
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between
@@ -112,14 +112,15 @@ impl View {
             waits.is_estimated = false;
             return waits.on_moment(&moment);
         };
-        if !waits.is_estimated {
-            waits.is_estimated = true;
-            waits.path.forget_rtts();
-        }
         let away = self.away.get_or_insert_with(|| {
             let on_the_way = VecDeque::with_capacity(USUALLY_ON_THE_WAY);
             Box::new(Away { on_the_way, ..Away::default() })
         });
+        if !waits.is_estimated {
+            waits.is_estimated = true;
+            waits.path.forget_rtts();
+            away.rounds = SenderRounds::default();
+        }
         if is_own {
             away.on_own(waits, moment, stamp, near_ns);
         } else {
@@ -131,6 +132,7 @@ impl View {
     pub fn finish(&mut self) {
         if let Some(mut away) = self.away.take() {
             away.let_all_arrive(&mut self.waits);
+            self.rounds = away.rounds.rounds;
         }
         self.waits.finish();
     }
@@ -171,6 +173,7 @@ impl Away {
             let most = last.map_or(arrived.delivered, |last| arrived.delivered.max(last.moment.delivered));
             moment.flight_error = saturated(most.saturating_sub(arrived.certain));
         }
+        self.rounds.on_moment(&moment);
         waits.on_moment(&moment);
     }
 
@@ -233,6 +236,7 @@ impl Away {
         let certain = if is_certain { delivered } else { certain };
         self.arrived = Some(Arrived { delivered, certain, earliest_ns, window_end: moment.window_end });
         moment.delivered = delivered;
+        self.rounds.on_moment(&moment);
         waits.on_moment(&moment);
     }
 }

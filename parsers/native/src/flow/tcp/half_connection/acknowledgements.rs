@@ -271,23 +271,24 @@ impl HalfConnection {
 
     /// The congestion marks since the last time.
     pub(crate) fn take_marks(&mut self, acknowledger: &HalfConnection) -> RoundMarks {
-        let Some(rare_state) = &mut self.rare_state else { return RoundMarks::default() };
+        let all = self.marks(acknowledger);
+        let Some(rare_state) = &mut self.rare_state else { return all };
+        rare_state.marks_before.advance(all)
+    }
+
+    /// All congestion marks so far.
+    pub(in crate::flow::tcp) fn marks(&self, acknowledger: &HalfConnection) -> RoundMarks {
+        let Some(rare_state) = &self.rare_state else { return RoundMarks::default() };
         let ecn = rare_state.ecn;
         let saturated = |packets: u64| u32::try_from(packets).unwrap_or(u32::MAX);
         let reported = rare_state.ce_feedback.as_ref().and_then(|feedback| feedback.ce_packets());
-        let all = RoundMarks {
+        RoundMarks {
             ect_packets: saturated(ecn.ect_packets()),
             ect1_packets: ecn.ect1_packets,
             ce_packets: ecn.ce_packets,
             ece_packets: acknowledger.ecn().ece_packets,
             reported_ce_packets: reported.map(saturated),
-        };
-        let before = &mut rare_state.marks_before;
-        let marks = all.since(before);
-        // Where a count was not known for some time, the next known one is of all that time.
-        let reported_ce_packets = all.reported_ce_packets.or(before.reported_ce_packets);
-        *before = RoundMarks { reported_ce_packets, ..all };
-        marks
+        }
     }
 
     /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer
