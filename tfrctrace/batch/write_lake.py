@@ -23,6 +23,9 @@ TABLES: Final = ("flows", "groups", "group_buckets", "warnings")
 
 _NS_PER_DAY: Final = 86_400 * 10**9
 
+_ROWS: Final = 32_768
+"""Rows of a table in memory: those of a row group."""
+
 
 def write_lake(results: str, output: str) -> tuple[int, int]:
     """Write the tables of the chains in `results`; return how many there are, and how many are new."""
@@ -44,11 +47,11 @@ def write_lake(results: str, output: str) -> tuple[int, int]:
     return chains, new
 
 
-def _table(folder: ResultsFolder, record: Record, name: str) -> pl.DataFrame:
+def _table(folder: ResultsFolder, record: Record, name: str) -> pl.LazyFrame:
     import polars as pl
 
     if name != "warnings":
-        return pl.read_parquet(folder.table_path(record, name))
+        return pl.scan_parquet(folder.table_path(record, name))
     rows = [
         {
             "start_ns": _start_ns(record),
@@ -57,21 +60,25 @@ def _table(folder: ResultsFolder, record: Record, name: str) -> pl.DataFrame:
         for problem in record["problems"]
     ]
     text = dict.fromkeys(("severity", "kind", "source", "message"), pl.String)
-    return pl.DataFrame(rows, schema={"start_ns": pl.Int64, **text})
+    return pl.LazyFrame(rows, schema={"start_ns": pl.Int64, **text})
 
 
-def _write(table: pl.DataFrame, folder: Path, record: Record) -> None:
+def _write(table: pl.LazyFrame, folder: Path, record: Record) -> None:
     """Write the rows of each day to a file of their own."""
     import polars as pl
 
-    from tfrctrace.reports.files.table_files import parquet_bytes
+    from tfrctrace.reports.files.table_files import write_table
 
-    days = pl.from_epoch(pl.col("start_ns").fill_null(_start_ns(record)) // _NS_PER_DAY, time_unit="d")
-    for (day,), rows in table.with_columns(_day=days).partition_by("_day", as_dict=True).items():
+    day_of = pl.from_epoch(pl.col("start_ns").fill_null(_start_ns(record)) // _NS_PER_DAY, time_unit="d")
+    days = table.select(day_of.alias("day")).collect()["day"]
+    for day in days.unique().sort():
         place = folder / date_and_link(str(day), record["link"])
         make_folder(str(place))
+        parts = (
+            table.slice(start, _ROWS).filter(day_of == day).collect() for start in range(0, len(days), _ROWS)
+        )
         with open_output(str(place / f"{_file_name(record)}.parquet")) as file:
-            file.write(parquet_bytes(rows.drop("_day")))
+            write_table(file, "parquet", parts, table.clear().collect())
 
 
 def _start_ns(record: Record) -> int:

@@ -48,10 +48,9 @@ def gather_loaded_delays(
     from tfrctrace.metrics.loaded_delay import delays_under_load, link_load
 
     capacity_bps = None if capacity is None else parse_capacity_bps(capacity)
-    groups = gather_groups(trace, grouping, labels, causes=True)
-    link = (
-        groups if grouping.by == "link" else gather_groups(trace, replace(grouping, by="link"), causes=True)
-    )
+    is_link = grouping.by == "link"
+    groups = gather_groups(trace, grouping, labels, causes=is_link)
+    link = groups if is_link else gather_groups(trace, replace(grouping, by="link"), causes=True)
     load = link_load(link, capacity_bps)
     return load, delays_under_load(groups, load)
 
