@@ -11,7 +11,7 @@ use crate::flow::bins::BinWidth;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::ends::idle_times::IdleTimes;
 use crate::flow::ends::packed_flows::Packing;
-use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tcp::vantage::{Vantage, believed};
 use crate::groups::Grouping;
 use crate::input::source::InputFormat;
 use crate::input::stretch::Stretch;
@@ -90,6 +90,14 @@ impl Options {
     /// user or by a simulator, else inferred.
     pub fn vantage_of(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
         flow.vantage(side, self.vantage)
+    }
+
+    /// Whether all of the flight of `side` is visible, and with it the congestion window: at the sender, or, if the
+    /// vantage is doubtful, no time away from it.
+    pub fn shows_flight(&self, flow: &Flow, side: Side) -> bool {
+        let is_near =
+            || flow.transport.tcp.as_deref().is_none_or(|connection| !connection.half(side).is_far());
+        believed(self.vantage_of(flow, side)).map_or_else(is_near, |vantage| vantage == Vantage::Sender)
     }
 
     /// Whether losses of the data of `side` are visible: not if they are captured at their sender.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::rounds::sees_flight;
 use super::shown::{Shown, each_flow};
 use crate::flow::direction_name;
 use crate::flow::tcp::causes::{ExplainedDirection, Sign, View};
@@ -21,7 +20,7 @@ pub fn explain(analysis: &mut Analysis) {
                 let place = (flow, side, direction_name(side, forward));
                 let hides = hidden_by(shown, flow, side, view);
                 let mut of = ExplainedDirection::of(view, place, hides);
-                of.is_estimated = view.is_away() && !sees_flight(&shown, shown.flow(flow), side);
+                of.is_estimated = view.is_away() && !shown.options.shows_flight(shown.flow(flow), side);
                 all.push(of);
             }
         }

@@ -9,11 +9,11 @@ use super::flows::FlowRow;
 use super::samples::{Sample, SampleRow};
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
+use crate::flow::Found;
 use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, Ledgers, SenderRound, View};
 use crate::flow::tcp::ecn::{EcnMode, RoundMarks};
-use crate::flow::tcp::vantage::{Vantage, believed};
+use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
-use crate::flow::{Flow, Found};
 use crate::packet::captured::Captured;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -48,18 +48,10 @@ impl PacketSample for RoundSample {
     }
 }
 
-/// The congestion window is only visible where all of the flight is: at the sender, or, if the vantage is
-/// doubtful, no time away from it.
-pub(super) fn sees_flight(analysis: &Analysis, flow: &Flow, side: Side) -> bool {
-    let is_near = || flow.transport.tcp.as_deref().is_none_or(|connection| !connection.half(side).is_far());
-    believed(analysis.options.vantage_of(flow, side))
-        .map_or_else(is_near, |vantage| vantage == Vantage::Sender)
-}
-
 impl<'a> FlowRow<'a> {
     /// The rounds, where the capture shows the congestion window.
     fn window_rounds(&self) -> Option<&'a Rounds> {
-        self.rounds().filter(|_| sees_flight(&self.analysis, self.flow, self.side))
+        self.rounds().filter(|_| self.analysis.options.shows_flight(self.flow, self.side))
     }
 
     /// Why the congestion window is null.
@@ -424,7 +416,7 @@ impl RoundRow<'_> {
     /// The round, where the capture shows the congestion window.
     fn of_window(&self) -> Option<&Round> {
         let flow = self.of.analysis.flow(self.of.sample.flow);
-        sees_flight(&self.of.analysis, flow, self.of.sample.side).then_some(&self.of.sample.round)
+        self.of.analysis.options.shows_flight(flow, self.of.sample.side).then_some(&self.of.sample.round)
     }
 }
 

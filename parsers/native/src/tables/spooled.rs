@@ -3,7 +3,6 @@
 use std::io;
 
 use super::column::{column, record_batch};
-use super::rounds::sees_flight;
 use super::shown::each_flow;
 use super::{ChosenColumns, Column, Filled, Row, Rows};
 use crate::packet::event::Event;
@@ -65,7 +64,7 @@ impl FlowSides {
         let mut sides = Vec::with_capacity(analysis.carried.flows.len());
         each_flow(analysis, |shown, number| {
             let flow = shown.flow(number);
-            let sees_flight = [Side::Low, Side::High].map(|side| sees_flight(analysis, flow, side));
+            let sees_flight = [Side::Low, Side::High].map(|side| analysis.options.shows_flight(flow, side));
             sides.push(Self { forward: flow.forward(), sees_flight });
         })?;
         Ok(sides)
