@@ -63,6 +63,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "queue": "the round-trip time had risen, and the rate was that of the path",
     "steady_rate": "the rate was steady, at the highest that the flow reached",
     "rate_below_capacity": "the round-trip time had risen, but the rate was below that of the path",
+    "rate_grows_with_flight": "a queue stood, and the rate grew with the flow's part of it",
     "equal_rates_between_losses": "losses came without a queue, and always at the same rate",
     "loss_without_queue": "losses came while the round-trip time was at its lowest",
     "echoed_mark": "the receiver echoed marks, and the sender reduced its window",

@@ -165,6 +165,27 @@ def test_a_pacing_sender_with_a_full_receive_window_waits_for_the_receiver():
     assert (truth.receiver_s, truth.network_s, truth.largest) == (4, 1, "receiver")
 
 
+def test_between_samples_that_are_far_apart_a_full_receive_window_is_an_upper_bound():
+    from truth import truth_of
+
+    full = {"unacked": 20, "snd_mss": 1448, "snd_wnd": 28_960}
+    samples = _samples(
+        (0, full), (1, full), (2, full | {"bytes_sent": 9_000, "rwnd_limited_us": 300_000}), (2.02, full)
+    )
+    truth = truth_of(samples, _states((0.0, "writes")))
+    # nothing was sent in the first second
+    assert (truth.receiver_least_s, truth.receiver_s) == (pytest.approx(1.32), pytest.approx(2.02))
+
+
+def test_while_losses_are_repaired_neither_application_nor_send_buffer_hold_a_flow_back():
+    from truth import truth_of
+
+    recovers = {"unacked": 6, "lost": 1}
+    samples = _samples((0, {"unacked": 6}), (1, recovers), (2, recovers), (3, {"unacked": 6}))
+    truth = truth_of(samples, _states((0.0, "idle")))
+    assert (truth.application_s, truth.send_buffer_s, truth.network_s) == (2, 0, 1)
+
+
 def test_causes_are_judged_by_what_the_kernel_counted():
     from judge import judge
 

@@ -93,6 +93,8 @@ def queue_of(folder: Path, scenario: Scenario) -> Queue:
     text = counters["queues"]
     dropped, policed = (_count(r"dropped (\d+)", of) for of in (text, counters["policer"]))
     marked = _count(r"ecn_mark (\d+)", text) + _count(r"marked (\d+)", text)
+    # CAKE has a column for each of its tins
+    marked += sum(map(int, " ".join(re.findall(r"^ *marks([ \d]+)$", text, re.MULTILINE)).split()))
     overflowed = _count(r"drop_overlimit (\d+)", text) + _count(r"overlimit (\d+) dropped", text)
     discipline = "tail_drop" if 2 * overflowed > dropped + marked else OF_QUEUE[scenario.queue]
     is_filled = dropped + marked >= DROPS and policed <= dropped

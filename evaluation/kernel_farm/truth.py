@@ -4,13 +4,14 @@
 
 The receiver is the kernel's own clock (`tcpi_rwnd_limited`, steps of 10 ms), and all of the time between two
 samples that both show data up to the edge of the window: of a sender that paces (BBR), `tcp_write_xmit` asks
-for the pace before it asks for the window, and stops the clock meanwhile. The application holds the flow
-back while the program has no data for the socket and the kernel none that is not sent; the send buffer,
-while the program has data, the kernel none that is not sent, and the window room. The kernel's clock of the
-send buffer (`tcpi_sndbuf_limited`) is a lower bound: it starts where a transmission finds the buffer full
-(`tcp_cwnd_validate`), but without segmentation offload the last segment that the buffer takes has left
-before it is found full (`tcp_sendmsg_locked`). The rest of the flow's life is the network's: the scenario
-says which part of it.
+for the pace before it asks for the window, and stops the clock meanwhile. Where the samples are far apart and
+data were sent between them, that is an upper bound. While losses are repaired, the network holds the flow
+back. Else the application does while the program has no data for the socket and the kernel none that is not
+sent, and the send buffer while the program has data, the kernel none that is not sent, and the window room.
+The kernel's clock of the send buffer (`tcpi_sndbuf_limited`) is a lower bound: it starts where a transmission
+finds the buffer full (`tcp_cwnd_validate`), but without segmentation offload the last segment that the buffer
+takes has left before it is found full (`tcp_sendmsg_locked`). The rest of the flow's life is the network's:
+the scenario says which part of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -31,6 +32,9 @@ from scenario import Scenario, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+NEAR_NS: Final = 30_000_000
+"""Samples that are farther apart hide windows that open and close between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Truth:
     life_s: float
     application_s: float
     receiver_s: float
+    receiver_least_s: float
+    """Lower bound of it."""
     send_buffer_s: float
     send_buffer_clock_s: float
     """The kernel's clock, a lower bound."""
@@ -77,13 +83,19 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
     first, last = samples[0], samples[-1]
     life_s = (last["time_ns"] - first["time_ns"]) / 1e9
     changes = [(row["time_ns"], row["state"]) for row in states]
-    application_ns = send_buffer_ns = receiver_ns = 0
+    application_ns = send_buffer_ns = receiver_ns = unsure_ns = 0
     for before, after in pairwise(samples):
+        clock_ns = 1000 * (after["rwnd_limited_us"] - before["rwnd_limited_us"])
         if _is_at_edge(before) and _is_at_edge(after):
-            receiver_ns += after["time_ns"] - before["time_ns"]
+            at_edge_ns = after["time_ns"] - before["time_ns"]
+            receiver_ns += at_edge_ns
+            if at_edge_ns > NEAR_NS and before["bytes_sent"] < after["bytes_sent"]:
+                unsure_ns += max(at_edge_ns - clock_ns, 0)
             continue
-        receiver_ns += 1000 * (after["rwnd_limited_us"] - before["rwnd_limited_us"])
+        receiver_ns += clock_ns
         if before["notsent_bytes"] or before["rwnd_limited_us"] < after["rwnd_limited_us"]:
+            continue
+        if before["lost"] and after["lost"]:
             continue
         idle_ns = _idle_ns(changes, before["time_ns"], after["time_ns"])
         application_ns += idle_ns
@@ -94,6 +106,7 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
         life_s=life_s,
         application_s=application_s,
         receiver_s=receiver_s,
+        receiver_least_s=receiver_s - unsure_ns / 1e9,
         send_buffer_s=send_buffer_s,
         send_buffer_clock_s=last["sndbuf_limited_us"] / 1e6,
         network_s=max(life_s - application_s - receiver_s - send_buffer_s, 0.0),

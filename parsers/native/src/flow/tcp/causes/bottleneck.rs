@@ -28,6 +28,8 @@ const EARLY_DROPS: usize = 6;
 /// Delays within this part of their middle, or a packet, are one level; half of all losses come at it.
 const LEVEL: f64 = 0.08;
 const PACKETS: f64 = 1.2;
+/// Losses at longer delays than those of a full queue: one of so many.
+const LONGER: usize = 20;
 /// A full queue drops at its longest delay: this part of it, for delayed acknowledgements.
 const LONGEST: f64 = 0.95;
 /// By how much timestamps, which date data away from their sender, make a queue look shorter: two usual ticks.
@@ -99,7 +101,7 @@ impl Bottleneck {
         let packet_ns = capacity.map_or(0.0, |rate| f64::from(packet) * 8e9 / rate.value);
         let drops = Drops::of(path);
         let level = drops.level(packet_ns);
-        let discipline = drops.discipline(level, capacity.err());
+        let discipline = drops.discipline(level, packet_ns, capacity.err());
         let error_ns = if waits.is_estimated { STAMP_ERROR_NS } else { 0.0 };
         let buffer_ns = level
             .filter(|_| discipline == Ok(Discipline::TailDrop))
@@ -120,13 +122,14 @@ impl Bottleneck {
     }
 }
 
-/// What waits in a queue for a time, give or take the packet that was accepted or dropped.
+/// Size of a buffer in which the last accepted packet waits for a time: less than a packet of what it waited for
+/// had left, and less than another one had room beside it.
 fn held_bytes(delay_ns: Interval, rate: Interval, packet: f64) -> Interval {
     let bytes = |ns: f64, rate: f64| ns * rate / 8e9;
     Interval {
-        low: (bytes(delay_ns.low, rate.low) - packet).max(0.0),
-        value: bytes(delay_ns.value, rate.value),
-        high: bytes(delay_ns.high, rate.high) + packet,
+        low: bytes(delay_ns.low, rate.low),
+        value: bytes(delay_ns.value, rate.value) + packet,
+        high: bytes(delay_ns.high, rate.high) + 2.0 * packet,
     }
 }
 
@@ -208,7 +211,19 @@ impl Drops {
         (width <= (LEVEL * level.value).max(PACKETS * packet_ns)).then_some(level)
     }
 
-    fn discipline(&self, level: Option<Interval>, no_capacity: Option<Untold>) -> Told<Discipline> {
+    /// Whether nothing waits longer than a level: few losses come at a delay that is more than a packet above.
+    fn is_longest(&self, level: Interval, packet_ns: f64) -> bool {
+        let most = level.high + (LEVEL * level.value).max(PACKETS * packet_ns);
+        let longer = self.delays_ns.len() - self.delays_ns.partition_point(|&ns| ns <= most);
+        LONGER * longer <= self.delays_ns.len()
+    }
+
+    fn discipline(
+        &self,
+        level: Option<Interval>,
+        packet_ns: f64,
+        no_capacity: Option<Untold>,
+    ) -> Told<Discipline> {
         let count = self.delays_ns.len();
         if count < DROPS {
             return Err(Untold::FewLosses);
@@ -217,7 +232,8 @@ impl Drops {
             return Err(Untold::NoQueue);
         }
         if self.of_longest >= LONGEST {
-            let is_full = level.is_some() && 10 * self.marks < count;
+            let is_full =
+                level.is_some_and(|level| self.is_longest(level, packet_ns)) && 10 * self.marks < count;
             return if is_full { Ok(Discipline::TailDrop) } else { Err(Untold::DelaysVary) };
         }
         // Others, or a capacity that varies, change the delay too.
@@ -247,4 +263,35 @@ fn mean_above(path: &Path) -> f64 {
         }
     }
     sum / f64::max(count, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: f64 = 1e6;
+
+    fn discipline(delays_ms: &[f64]) -> Told<Discipline> {
+        let mut delays_ns: Vec<f64> = delays_ms.iter().map(|ms| ms * MS).collect();
+        delays_ns.sort_by(f64::total_cmp);
+        let drops =
+            Drops { delays_ns, of_longest: 1.0, above_target_ns: 0.0, above: 1.0, marks: 0, has_queue: true };
+        drops.discipline(drops.level(MS), MS, None)
+    }
+
+    #[test]
+    fn test_a_queue_in_which_data_wait_longer_than_at_most_losses_was_not_full_then() {
+        assert_eq!(discipline(&[20.0; 12]), Ok(Discipline::TailDrop));
+        assert_eq!(discipline(&[&[20.0; 10][..], &[26.0; 2]].concat()), Err(Untold::DelaysVary));
+        // Random losses come before it is full.
+        assert_eq!(discipline(&[&[20.0; 10][..], &[5.0; 2]].concat()), Ok(Discipline::TailDrop));
+    }
+
+    #[test]
+    fn test_a_buffer_has_room_for_less_than_two_packets_more_than_the_last_one_waited_for() {
+        let exact = |value| Interval { low: value, value, high: value };
+        // Five packets of 1000 bytes wait for four to five of their times.
+        let found = held_bytes(exact(4.5 * MS), exact(8e6), 1_000.0);
+        assert_eq!((found.low, found.value, found.high), (4_500.0, 5_500.0, 6_500.0));
+    }
 }

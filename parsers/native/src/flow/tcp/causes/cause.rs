@@ -80,6 +80,8 @@ named_enum! {
         QueueGrows = "queue",
         SteadyRate = "steady_rate",
         RateBelowCapacity = "rate_below_capacity",
+        /// With a queue, the rate grows with the flight.
+        RateOfFlight = "rate_grows_with_flight",
         EqualRates = "equal_rates_between_losses",
         LossWithoutQueue = "loss_without_queue",
         EchoedMark = "echoed_mark",

@@ -16,8 +16,12 @@ const TOGETHER: u32 = 48;
 const TOGETHER_NS: i64 = 8_000_000_000;
 /// A full send buffer is refilled by acknowledgements: so much more time than with writes of themselves.
 const REFILLS_TO_WRITES: i64 = 3;
-/// Flight below this part of the largest one since the window was last reduced.
+/// Flight below this part of the largest one since the window was last reduced, or after so long a wait began
+/// anew (RFC 5681 section 4.1, with the shortest timer of Linux).
 const BELOW_EARLIER: f64 = 0.75;
+const RESTART_NS: i64 = 200_000_000;
+/// A steady rate without a queue may be that of the receiver, if it holds the sender back for this part (1/n).
+const EDGE_PART: i64 = 8;
 /// Waits for data below this part of the time are not the application's: timers are coarse, and an
 /// acknowledgement may be late. Away from the sender, how late is not known either.
 const CHANCE: f64 = 0.15;
@@ -79,6 +83,7 @@ pub fn ledger(waits: &Waits) -> Vec<Stretch> {
         network: Network::of(&waits.path),
         chance: if waits.is_estimated { CHANCE_AWAY } else { CHANCE },
         has_refills: Sums::of(&waits.spans, start_ns).are_refills(),
+        most_flight: 0,
     };
     while first < waits.spans.len() {
         let group = together(&waits.spans[first..], start_ns);
@@ -95,8 +100,7 @@ fn together(spans: &[Span], start_ns: i64) -> &[Span] {
     let mut before_ns = start_ns;
     for (index, span) in spans.iter().enumerate() {
         let is_long = span.end_ns.saturating_sub(start_ns) > TOGETHER_NS;
-        let is_missing = matches!(span.wait, Wait::Data | Wait::DataWithAck | Wait::Refill);
-        missing += if is_missing { span.count } else { 0 };
+        missing += if span.wait.is_for_data() { span.count } else { 0 };
         // A long wait is judged alone.
         if is_long && index > 0 && span.end_ns.saturating_sub(before_ns) > TOGETHER_NS / 2 {
             return &spans[..index];
@@ -119,25 +123,34 @@ struct Sums {
     /// Both, and by chance.
     missing: i64,
     window: i64,
+    /// The part of it at the edge of the receive window.
+    receiver: i64,
     idle: i64,
+    /// When they began, and the largest flight in them.
+    start_ns: i64,
+    most_flight: u32,
 }
 
 impl Sums {
     fn of(group: &[Span], start_ns: i64) -> Self {
         let add = |sum: &mut i64, ns| *sum = sum.saturating_add(ns);
-        let mut sums = Self::default();
+        let most_flight = group.iter().map(|span| span.flight).max().unwrap_or(0);
+        let mut sums = Self { start_ns, most_flight, ..Self::default() };
         let mut before_ns = start_ns;
         for span in group {
             let ns = span.end_ns.saturating_sub(before_ns);
             before_ns = span.end_ns;
             match span.wait {
                 Wait::Data => add(&mut sums.writes, ns),
-                Wait::Refill => add(&mut sums.refills, ns),
+                Wait::Refill | Wait::RefillOfMore => add(&mut sums.refills, ns),
                 Wait::Window | Wait::Receiver => add(&mut sums.window, ns),
                 Wait::Idle | Wait::Answer => add(&mut sums.idle, ns),
                 _ => {}
             }
-            if matches!(span.wait, Wait::Data | Wait::DataWithAck | Wait::Refill) {
+            if span.wait == Wait::Receiver {
+                add(&mut sums.receiver, ns);
+            }
+            if span.wait.is_for_data() {
                 add(&mut sums.missing, ns);
             }
         }
@@ -162,29 +175,38 @@ struct Ledger<'a> {
     /// Whether refills prevail in the whole flow: the ticks of an application may agree with
     /// acknowledgements for a while.
     has_refills: bool,
+    /// Largest flight that the window has let pass.
+    most_flight: u32,
 }
 
 impl Ledger<'_> {
     fn judge(&mut self, group: &[Span], start_ns: i64) {
         let sums = Sums::of(group, start_ns);
-        let most = group.iter().map(|span| span.flight).max().unwrap_or(0);
         let mut since_ns = start_ns;
         for span in group {
-            let found = self.shown_alone(span).or_else(|| {
-                let is_below = f64::from(span.flight) < BELOW_EARLIER * f64::from(most);
-                let is_quiet = self.network.is_quiet(start_ns, span.end_ns);
-                self.shown_together(span.wait, &sums, is_below, is_quiet)
-            });
+            let found = self.shown_alone(span).or_else(|| self.shown_together(span, &sums));
             match found {
                 Some(found) => self.add(span, span.end_ns, found),
                 // It may have been the receive window.
                 None if span.window.is_none() => {
                     self.add(span, span.end_ns, (Cause::Unknown, Sign::UnknownWindow, None));
                 }
-                None => self.limit_of_window(span, since_ns),
+                None => self.limit_of_window(span, since_ns, &sums),
             }
+            self.note_flight(span, since_ns);
             since_ns = span.end_ns;
         }
+    }
+
+    fn note_flight(&mut self, span: &Span, since_ns: i64) {
+        let is_idle = matches!(span.wait, Wait::Idle | Wait::Answer);
+        self.most_flight = if is_idle && span.end_ns.saturating_sub(since_ns) > RESTART_NS {
+            0
+        } else if self.network.is_quiet(since_ns, span.end_ns) {
+            self.most_flight.max(span.flight)
+        } else {
+            span.flight
+        };
     }
 
     /// What a single wait shows.
@@ -199,33 +221,40 @@ impl Ledger<'_> {
             Wait::Recovery => (Cause::Recovery, Sign::Retransmission, losses()),
             Wait::Timeout => (Cause::Timeout, Sign::RetransmissionTimer, losses()),
             Wait::Outage => (Cause::Outage, Sign::NoAnswer, Some(Cause::Timeout)),
-            Wait::Data | Wait::DataWithAck | Wait::Refill | Wait::Window => return None,
+            Wait::Data | Wait::DataWithAck | Wait::Refill | Wait::RefillOfMore | Wait::Window => return None,
         })
     }
 
     /// What a wait for data or for the window shows among its neighbours; None if that is the window.
-    fn shown_together(&self, wait: Wait, sums: &Sums, is_below: bool, is_quiet: bool) -> Option<Found> {
+    fn shown_together(&self, span: &Span, sums: &Sums) -> Option<Found> {
+        let is_below = |most: u32| f64::from(span.flight) < BELOW_EARLIER * f64::from(most);
+        let is_quiet = self.network.is_quiet(sums.start_ns, span.end_ns);
         let send_buffer = (Cause::SendBuffer, Sign::Refills, Some(Cause::Application));
         let is_send_buffer = self.has_refills && sums.idle == 0 && sums.are_refills();
         let is_missing = sums.missing.saturating_add(sums.idle) > sums.window;
-        match wait {
-            Wait::Window if is_send_buffer && is_missing && !is_below => Some(send_buffer),
-            Wait::Window if is_missing && is_below && is_quiet => {
+        match span.wait {
+            Wait::Window if is_send_buffer && is_missing && !is_below(sums.most_flight) => Some(send_buffer),
+            Wait::Window if is_missing && is_quiet && is_below(self.most_flight) => {
                 Some((Cause::Application, Sign::FlightBelowEarlier, None))
             }
             Wait::Window => None,
             _ if sums.is_chance(self.chance) => None,
             _ if is_send_buffer => Some(send_buffer),
+            // There were more data, so the window had shrunk: CDG and others back off without a loss.
+            Wait::RefillOfMore => None,
             Wait::Data => Some((Cause::Application, Sign::Write, None)),
             _ => Some((Cause::Application, Sign::UnusedRoom, Some(Cause::SendBuffer))),
         }
     }
 
     /// Divide a wait for the window where what limits it changes.
-    fn limit_of_window(&mut self, span: &Span, since_ns: i64) {
+    fn limit_of_window(&mut self, span: &Span, since_ns: i64, sums: &Sums) {
         let mut at_ns = since_ns;
         while at_ns < span.end_ns {
-            let (until_ns, found) = self.network.limit_at(at_ns);
+            let (until_ns, mut found) = self.network.limit_at(at_ns);
+            if found.1 == Sign::SteadyRate && sums.receiver > sums.window / EDGE_PART {
+                found = (Cause::Unknown, Sign::WindowEdge, Some(Cause::Receiver));
+            }
             at_ns = until_ns.min(span.end_ns).max(at_ns.saturating_add(1));
             self.add(span, at_ns, found);
         }

@@ -18,6 +18,18 @@ const CAPACITY_QUANTILE: f64 = 0.9;
 const SHARED: f64 = 0.75;
 const UNSTEADY: f64 = 0.2;
 const AROUND: usize = 6;
+/// Alone, a flow gets the same rate whatever it has in the queue; beside others its rate grows with its part
+/// of the queue: by this power of its flight, and as closely (correlation), over so many laps with a queue.
+const OF_FLIGHT: f64 = 0.3;
+const AS_CLOSELY: f64 = 0.6;
+const OF_FLIGHT_LAPS: f64 = 16.0;
+/// Least spread of the logarithm of a flight that tells.
+const VARIES: f64 = 0.03;
+/// A window that is not this much larger than so many blocks, and so long, before does not grow back from a loss:
+/// BBR, Vegas or a receiver hold it where it is.
+const GROWING: f64 = 1.02;
+const STANDING_BLOCKS: usize = 4;
+const STANDING_NS: i64 = 4_000_000_000;
 /// A rate within this part of the capacity is steady.
 const STEADY: f64 = 0.85;
 
@@ -30,6 +42,58 @@ struct Block {
     /// Bytes in a second.
     rate: f64,
     has_queue: bool,
+    /// Most data in flight.
+    flight: f64,
+    of_flight: Moments,
+    /// Whether the rate grows with the part of the queue: in the blocks around, or in all if those do not tell.
+    competes: bool,
+}
+
+/// Sums over laps with a queue of the logarithms of flight (x) and rate (y).
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl Moments {
+    fn of(path: &Path, laps: &[Lap]) -> Self {
+        let is_told = |lap: &&Lap| lap.bytes > 0 && !lap.is_repairing && path.has_queue(lap.rtt_ns);
+        let told = laps.iter().filter(is_told).filter_map(|lap| Some((lap.flight?.0, lap.rate())));
+        told.fold(Self::default(), |sums, (flight, rate)| {
+            let (x, y) = (f64::from(flight.max(1)).ln(), rate.ln());
+            sums.plus(&Self { count: 1.0, x, y, xx: x * x, xy: x * y, yy: y * y })
+        })
+    }
+
+    fn sum(blocks: &[Block]) -> Self {
+        blocks.iter().fold(Self::default(), |sums, block| sums.plus(&block.of_flight))
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            x: self.x + other.x,
+            y: self.y + other.y,
+            xx: self.xx + other.xx,
+            xy: self.xy + other.xy,
+            yy: self.yy + other.yy,
+        }
+    }
+
+    /// By which power of the flight the rate grows; None if the flight hardly varies, or if they seldom agree.
+    fn power(&self) -> Option<f64> {
+        let about = |square: f64, one: f64, other: f64| square - one * other / self.count;
+        let (xx, xy, yy) =
+            (about(self.xx, self.x, self.x), about(self.xy, self.x, self.y), about(self.yy, self.y, self.y));
+        let varies = self.count >= OF_FLIGHT_LAPS && xx > VARIES * VARIES * self.count;
+        let power = xy / xx;
+        (varies && (power < OF_FLIGHT / 2.0 || xy > AS_CLOSELY * (xx * yy).sqrt())).then_some(power)
+    }
 }
 
 /// The path of a direction, judged.
@@ -49,6 +113,7 @@ impl<'a> Network<'a> {
         let exit_ns = first_cut_ns.min(full_at(&path.laps).unwrap_or(i64::MAX));
         let mut network = Self { path, exit_ns, capacity: 0.0, blocks: Vec::new(), cuts: Vec::new() };
         network.blocks = network.blocks();
+        network.find_competition();
         network.capacity =
             quantile(network.blocks.iter().map(|block| block.rate).collect(), CAPACITY_QUANTILE);
         let is_policed = policer_rate(path).is_some();
@@ -61,7 +126,12 @@ impl<'a> Network<'a> {
         match cut.reason {
             CutReason::Mark => (Cause::Mark, Sign::EchoedMark, Some(Cause::Bottleneck)),
             _ if is_policed => (Cause::Policer, Sign::EqualRates, Some(Cause::Loss)),
-            _ if has_queue => (Cause::Bottleneck, Sign::LossWithQueue, Some(Cause::Loss)),
+            _ if has_queue => {
+                let index = self.blocks.partition_point(|block| block.end_ns <= cut.time_ns);
+                let competes = self.blocks.get(index).is_some_and(|block| block.competes);
+                let cause = if competes { Cause::SharedBottleneck } else { Cause::Bottleneck };
+                (cause, Sign::LossWithQueue, Some(Cause::Loss))
+            }
             _ => (Cause::Loss, Sign::LossWithoutQueue, Some(Cause::Policer)),
         }
     }
@@ -119,32 +189,68 @@ impl<'a> Network<'a> {
             let ns: f64 = laps.iter().map(|lap| lap.duration_ns as f64).sum();
             let queued = laps.iter().filter(|lap| self.path.has_queue(lap.rtt_ns)).count();
             let end_ns = laps.last().map_or(0, |lap| lap.end_ns);
-            blocks.push(Block { end_ns, rate: bytes * 1e9 / ns.max(1.0), has_queue: 2 * queued > count });
+            let flight = laps.iter().filter_map(|lap| lap.flight).max().map_or(0.0, |most| f64::from(most.0));
+            blocks.push(Block {
+                end_ns,
+                rate: bytes * 1e9 / ns.max(1.0),
+                has_queue: 2 * queued > count,
+                flight,
+                of_flight: Moments::of(self.path, laps),
+                competes: false,
+            });
         }
         blocks
     }
 
     /// Whether rates with a queue are not those of a flow that is alone, around a block.
     fn is_shared(&self, index: usize) -> bool {
-        let until = (index + AROUND).min(self.blocks.len());
-        let around = self.blocks.get(index.saturating_sub(AROUND)..until).unwrap_or_default();
-        let rates: Vec<f64> = around.iter().filter(|block| block.has_queue).map(|block| block.rate).collect();
+        let rates: Vec<f64> =
+            self.around(index).iter().filter(|block| block.has_queue).map(|block| block.rate).collect();
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         rates.len() > 1 && (mean < SHARED * self.capacity || spread(&rates) > UNSTEADY)
+    }
+
+    fn find_competition(&mut self) {
+        let whole = Moments::sum(&self.blocks).power();
+        for index in 0..self.blocks.len() {
+            let power = Moments::sum(self.around(index)).power().or(whole);
+            self.blocks[index].competes = power.is_some_and(|power| power > OF_FLIGHT);
+        }
+    }
+
+    /// Blocks around one.
+    fn around(&self, index: usize) -> &[Block] {
+        let until = (index + AROUND).min(self.blocks.len());
+        self.blocks.get(index.saturating_sub(AROUND)..until).unwrap_or_default()
+    }
+
+    /// Whether its window has stood for long since the last cut.
+    fn stands(&self, index: usize, time_ns: i64) -> bool {
+        let long_ago = time_ns.saturating_sub(STANDING_NS);
+        let last = self.blocks.partition_point(|block| block.end_ns <= long_ago);
+        let before = last.min(index.saturating_sub(STANDING_BLOCKS - 1)).checked_sub(1);
+        let (Some(before), Some(block)) =
+            (before.and_then(|before| self.blocks.get(before)), self.blocks.get(index))
+        else {
+            return false;
+        };
+        self.is_quiet(before.end_ns, time_ns) && block.flight < GROWING * before.flight
     }
 
     fn limit_in(&self, index: usize, time_ns: i64) -> Found {
         let block = self.blocks.get(index);
         let has_queue = block.is_some_and(|block| block.has_queue);
         let rate = block.map_or(0.0, |block| block.rate);
-        let shared = (Cause::SharedBottleneck, Sign::RateBelowCapacity, Some(Cause::Bottleneck));
+        let shared = |sign| (Cause::SharedBottleneck, sign, Some(Cause::Bottleneck));
         let alone = |sign| (Cause::Bottleneck, sign, Some(Cause::SharedBottleneck));
-        match self.last_cut(time_ns) {
-            Some(found) if !has_queue || matches!(found.0, Cause::Mark | Cause::Policer) => {
-                // Growing back from a cut bears the cut's cause.
-                found
-            }
-            _ if has_queue && self.is_shared(index) => shared,
+        let cut = self.last_cut(time_ns).filter(|cut| cut.0 != Cause::Loss || !self.stands(index, time_ns));
+        match cut {
+            // Growing back from a cut bears the cut's cause.
+            Some(cut) if matches!(cut.0, Cause::Mark | Cause::Policer) => cut,
+            Some(cut) if !has_queue && cut.0 == Cause::Loss => cut,
+            _ if block.is_some_and(|block| block.competes) => shared(Sign::RateOfFlight),
+            Some(cut) if !has_queue => cut,
+            _ if has_queue && self.is_shared(index) => shared(Sign::RateBelowCapacity),
             _ if has_queue => alone(Sign::QueueGrows),
             _ if rate >= STEADY * self.capacity => alone(Sign::SteadyRate),
             _ => (Cause::Unknown, Sign::NoSign, None),

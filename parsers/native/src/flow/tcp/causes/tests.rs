@@ -53,6 +53,12 @@ impl Sender {
         self.show(time_ms, Event::Data { is_pushed, cuts_window: false }, payload, None);
     }
 
+    /// A short write, whose end is pushed.
+    fn write_once(&mut self) {
+        self.send(10, MSS / 2, true);
+        self.acknowledge(70, MSS / 2, 60);
+    }
+
     fn acknowledge(&mut self, time_ms: i64, bytes: i64, rtt_ms: i64) {
         self.delivered += bytes;
         let event = Event::Acknowledgement { carries_data: false, echoes_mark: false };
@@ -368,4 +374,126 @@ fn test_a_window_reduced_without_an_echoed_mark_is_not_marked() {
         sender.show(101, Event::Data { is_pushed: false, cuts_window: true }, MSS, None);
         assert_eq!(sender.waits.path.cuts.len(), marked);
     }
+}
+
+/// A sender whose window grows from 24 to 47 segments and back, over a path of 20 ms and a segment each ms; of others
+/// some segments stand in its queue all the time.
+fn beside(others: i64) -> Vec<Stretch> {
+    let mut sender = Sender::new(600 * MSS);
+    (0..24).for_each(|_| sender.send(50, MSS, false));
+    sender.acknowledge(70, MSS, 20);
+    sender.send(70, MSS, false);
+    let (mut now_ms, mut window) = (71, 24);
+    for round in 0..240 {
+        let rtt_ms = window + others;
+        for segment in 1..=window {
+            let time_ms = now_ms + rtt_ms * segment / window;
+            sender.acknowledge(time_ms, MSS, rtt_ms);
+            // One more, or one less, at the end of a round.
+            let more = if round / 23 % 2 == 0 { 2 } else { 0 };
+            let count = if segment == window { more } else { 1 };
+            (0..count).for_each(|_| sender.send(time_ms, MSS, false));
+        }
+        now_ms += rtt_ms;
+        window += if round / 23 % 2 == 0 { 1 } else { -1 };
+    }
+    sender.ledger()
+}
+
+#[test]
+fn test_a_rate_that_grows_with_the_part_of_the_queue_is_that_of_a_shared_bottleneck() {
+    let (alone, shared) = (beside(0), beside(40));
+    assert!(time_of(&alone, Cause::Bottleneck) > 8_000, "{alone:?}");
+    assert_eq!(time_of(&alone, Cause::SharedBottleneck), 0);
+    assert!(time_of(&shared, Cause::SharedBottleneck) > 17_000, "{shared:?}");
+    assert_eq!(shared.last().map(|last| last.sign), Some(Sign::RateOfFlight));
+}
+
+#[test]
+fn test_a_window_that_shrinks_while_there_are_data_is_not_the_application() {
+    let mut sender = Sender::new(600 * MSS);
+    sender.write_once();
+    for burst in 0..6 {
+        let mut now_ms = 100 + 4_000 * burst;
+        (0..20).for_each(|_| sender.send(now_ms, MSS, false));
+        for _ in 0..10 {
+            now_ms += 60;
+            // Ten acknowledgements let nothing go, the next two segments each.
+            for segment in 0..20 {
+                sender.acknowledge(now_ms + 2 * segment, MSS, 60);
+                (0..2 * (segment / 10)).for_each(|_| sender.send(now_ms + 2 * segment, MSS, false));
+            }
+        }
+        sender.send(now_ms + 40, MSS / 2, true);
+        sender.acknowledge(now_ms + 100, 20 * MSS + MSS / 2, 60);
+    }
+    let found = sender.ledger();
+    assert!(found.iter().all(|one| one.sign != Sign::UnusedRoom), "{found:?}");
+    // Between bursts, and while their last segments are in flight.
+    assert_eq!(time_of(&found, Cause::Application), 90 + 5 * (4_000 - 700) + 6 * 60);
+}
+
+#[test]
+fn test_a_window_that_begins_anew_after_silence_is_not_the_application() {
+    let mut sender = Sender::new(600 * MSS);
+    for burst in 0..6 {
+        let mut now_ms = 100 + 4_000 * burst;
+        let mut window = 4;
+        (0..window).for_each(|_| sender.send(now_ms, MSS, false));
+        for _ in 0..4 {
+            now_ms += 60;
+            for segment in 0..window {
+                sender.acknowledge(now_ms + segment / 4, MSS, 60);
+                (0..2).for_each(|_| sender.send(now_ms + segment / 4, MSS, false));
+            }
+            window *= 2;
+        }
+        sender.send(now_ms + 20, MSS / 2, true);
+        sender.acknowledge(now_ms + 80, window * MSS + MSS / 2, 60);
+    }
+    let found = sender.ledger();
+    assert!(found.iter().all(|one| one.sign != Sign::FlightBelowEarlier), "{found:?}");
+}
+
+/// A sender that loses a segment without a queue, and sends some more in each later round trip of 50 ms, or not.
+fn after_a_loss(growth: i64) -> Vec<Stretch> {
+    let mut sender = Sender::new(9_000 * MSS);
+    let mut window = 16;
+    (0..window).for_each(|_| sender.send(50, MSS, false));
+    for round in 1..400 {
+        let now_ms = 50 + 50 * round;
+        if round == 10 {
+            sender.show(now_ms, Event::Repair { is_timeout: false }, MSS, None);
+        }
+        for segment in 0..window {
+            sender.acknowledge(now_ms + segment / 4, MSS, 50);
+            sender.send(now_ms + segment / 4, MSS, false);
+        }
+        (0..growth).for_each(|_| sender.send(now_ms + window / 4, MSS, false));
+        window += growth;
+    }
+    sender.ledger()
+}
+
+#[test]
+fn test_a_loss_explains_a_window_only_while_it_grows_back() {
+    assert!(time_of(&after_a_loss(1), Cause::Loss) > 19_000);
+    assert!(time_of(&after_a_loss(0), Cause::Loss) < 6_000);
+}
+
+#[test]
+fn test_a_steady_rate_below_the_edge_of_the_receive_window_is_unknown_if_it_often_gets_there() {
+    let mut sender = Sender::new(8 * MSS);
+    sender.write_once();
+    (0..8).for_each(|_| sender.send(100, MSS, false));
+    for round in 0..400 {
+        let now_ms = 100 + 40 * round;
+        sender.acknowledge(now_ms + 20, 4 * MSS, 60);
+        (0..4).for_each(|_| sender.send(now_ms + 40, MSS, false));
+    }
+    let found = sender.ledger();
+    assert!(time_of(&found, Cause::Receiver) > 7_000, "{found:?}");
+    assert_eq!(time_of(&found, Cause::Bottleneck), 0);
+    let steady = (Cause::Unknown, Sign::WindowEdge, Some(Cause::Receiver));
+    assert!(found.iter().any(|one| (one.cause, one.sign, one.second) == steady), "{found:?}");
 }

@@ -44,6 +44,8 @@ pub enum Wait {
     DataWithAck,
     /// Data, while acknowledgements made room for a burst, until one of them released it.
     Refill,
+    /// The same, though the newest data were not the end of a write.
+    RefillOfMore,
     /// Data, with none in flight.
     Idle,
     /// The answer of the other side to what it had sent, or its own to what it was asked.
@@ -60,6 +62,13 @@ pub enum Wait {
     Timeout,
     /// Any answer, while the timer expired again and again.
     Outage,
+}
+
+impl Wait {
+    /// Whether there were no data though others were in flight.
+    pub fn is_for_data(self) -> bool {
+        matches!(self, Self::Data | Self::DataWithAck | Self::Refill | Self::RefillOfMore)
+    }
 }
 
 /// Timeouts in a row, each after no less time than the one before (RFC 6298 section 5.5), and the silence
@@ -406,7 +415,8 @@ impl Waits {
         let is_spontaneous = !is_answer && first_ns.is_none();
         let is_paced = is_spontaneous && self.is_paced(sent, ends_write, end_ns);
         match (is_answer, was_unanswered) {
-            (true, true) if unused >= self.room_for_burst(sent) => Wait::Refill,
+            (true, true) if unused >= self.room_for_burst(sent) && ends_write => Wait::Refill,
+            (true, true) if unused >= self.room_for_burst(sent) => Wait::RefillOfMore,
             _ if !ends_write || is_paced => Wait::Window,
             (true, true) => Wait::DataWithAck,
             (true, false) => Wait::Window,
