@@ -1,5 +1,6 @@
 //! What the path did to a sender's data: laps of one round-trip time, and cuts of its window.
 
+use super::moment::saturated;
 use super::pace::{Clock, Pace};
 use super::{Event, Moment};
 
@@ -46,6 +47,8 @@ pub struct Lap {
     pub rtt_ns: i64,
     /// Whether losses were repaired in it.
     pub is_repairing: bool,
+    /// Most data in flight after new data were sent, and by how much that may be wrong; None if none were.
+    pub flight: Option<(u32, u32)>,
     /// What let its data go; None if there were few.
     pub clock: Option<Clock>,
 }
@@ -79,6 +82,7 @@ pub struct Path {
     lap_start_ns: Option<i64>,
     lap_delivered: i64,
     lap_rtt_ns: Option<i64>,
+    lap_flight: Option<(u32, u32)>,
     /// None before data.
     pace: Option<Box<Pace>>,
     newest: Newest,
@@ -143,6 +147,8 @@ impl Path {
             }
             Event::Data { cuts_window, .. } => {
                 self.pace.get_or_insert_default().on_data(moment.time_ns, moment.payload);
+                let flight = (saturated(moment.flight()), moment.flight_error);
+                self.lap_flight = self.lap_flight.max(Some(flight));
                 // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.
                 if cuts_window && self.is_marked && !is_repairing {
                     self.cut(moment, CutReason::Mark);
@@ -176,9 +182,9 @@ impl Path {
         let bytes = moment.delivered.saturating_sub(self.lap_delivered);
         let bytes = u32::try_from(bytes).unwrap_or_default();
         let is_repairing = self.is_lap_repairing;
-        let clock = self.pace.as_mut().and_then(|pace| pace.end_lap());
+        let (flight, clock) = (self.lap_flight, self.pace.as_mut().and_then(|pace| pace.end_lap()));
         let end_ns = moment.earliest_ns;
-        push(&mut self.laps, Lap { end_ns, duration_ns, bytes, rtt_ns, is_repairing, clock });
+        push(&mut self.laps, Lap { end_ns, duration_ns, bytes, rtt_ns, is_repairing, flight, clock });
         self.lap_start_ns = Some(moment.earliest_ns);
         self.begin_lap(moment);
     }
@@ -186,6 +192,7 @@ impl Path {
     fn begin_lap(&mut self, moment: &Moment) {
         self.lap_delivered = moment.delivered;
         self.lap_rtt_ns = None;
+        self.lap_flight = None;
         self.is_lap_repairing = self.was_repairing;
     }
 
