@@ -44,7 +44,7 @@ def rooms_of_the_core():
     """Return the top-level modules of the core with those that each of them imports."""
     known = {}
     for path in core_files():
-        is_test = "tests" in path.parts or path.stem == "tests"
+        is_test = "tests" in path.relative_to(CORE).parts or path.stem == "tests"
         if not is_test and core_room(path) not in {"lib", "testing"}:
             room = core_room(path)
             known.setdefault(room, set()).update(rooms_named(path) - {room, "testing"})
@@ -110,7 +110,7 @@ def imports_of_core_files():
     """Return which file of the core uses which; a folder's `mod.rs` and the files there do not count."""
     found = defaultdict(set)
     for path in core_files():
-        if path.stem not in {"lib", "tests"} and "tests" not in path.parts:
+        if path.stem not in {"lib", "tests"} and "tests" not in path.relative_to(CORE).parts:
             found[core_name(path).relative_to(CORE).as_posix()] |= set(files_used(path))
     return found
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -22,9 +23,8 @@ from tfrctrace.reports.printers import replay as printer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-ROOT = __file__.partition("/tests/")[0]
+ROOT = Path(__file__).parents[3]
 TRACES = (
     "sample_traces/two-flows.pcapng.gz",
     "sample_traces/mixed.pcap.zst",
