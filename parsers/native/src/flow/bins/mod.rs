@@ -393,9 +393,6 @@ mod tests {
     }
 
     proptest! {
-        // Each case is as long as many.
-        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.div_ceil(8), ..ProptestConfig::default() })]
-
         #[test]
         fn test_widening_keeps_every_sum(
             times in proptest::collection::vec(0_i64..50_000_000_000, 1..5_000),

@@ -371,9 +371,6 @@ mod tests {
     }
 
     proptest! {
-        // Each case is as long as many.
-        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.div_ceil(8), ..ProptestConfig::default() })]
-
         #[test]
         fn test_those_that_stay_keep_their_indices(
             opened in 1..=FLOWS,
