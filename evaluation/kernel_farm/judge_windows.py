@@ -61,6 +61,8 @@ class Judged:
     """Whether it is right; likewise below."""
     least: list[bool] = field(default_factory=list)
     pacing: list[bool] = field(default_factory=list)
+    told: int = 0
+    """Rounds with a flight at the sender."""
     flights: list[bool] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     """`flight_error_bytes` over the flight."""
@@ -171,6 +173,7 @@ def _judge_flight(
 ) -> None:
     if row["sender_flight_bytes"] is None:
         return
+    one.told += 1
     middle_ns = row["time_ns"] + 0.5e6 * row["duration_ms"]
     rtt_us = samples.rtts_us[samples.around(middle_ns, middle_ns)[0]]
     start_ns, end_ns = middle_ns - 500 * rtt_us, middle_ns + 500 * rtt_us

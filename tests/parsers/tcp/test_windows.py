@@ -58,8 +58,10 @@ def test_a_sender_that_does_not_pace_has_no_pacing_rate(judged, run):
 @pytest.mark.parametrize("run", AWAY)
 def test_a_flight_estimated_at_the_receiver_is_the_kernels_within_its_error(judged, run):
     found = judged(f"causes/{run}", "receiver")
+    # each round has a flight; of those that are shorter than the kernel's log is fine, nothing tells
+    assert found.told == found.rounds
     assert len(found.flights) > 0.75 * found.rounds
-    assert sum(found.flights) >= 0.8 * len(found.flights)
+    assert sum(found.flights) >= 0.97 * len(found.flights)
     assert len(found.least) > 0.75 * found.rounds
     assert sum(found.least) >= 0.97 * len(found.least)
     assert found.windows == []

@@ -147,7 +147,7 @@ impl PacketSamples {
     }
 
     /// The samples of a kind, if they are wanted.
-    pub(super) fn of_mut<S: PacketSample>(&mut self) -> Option<&mut BoundedSamples<S>> {
+    pub(crate) fn of_mut<S: PacketSample>(&mut self) -> Option<&mut BoundedSamples<S>> {
         Some(&mut self.of_flows_mut()?.samples)
     }
 

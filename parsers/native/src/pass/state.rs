@@ -216,7 +216,9 @@ impl Results {
             bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
             samples: PacketSamples::new(&options.collectors, options.max_samples, &options.sampled_flows),
             details: options.collects("tcp").then(DetailsByFlow::default),
-            ledgers: options.needs_ledgers().then(|| Ledgers::new(options.max_samples)),
+            ledgers: options
+                .needs_ledgers()
+                .then(|| Ledgers::new(options.max_samples, options.collects("rounds"))),
             explained_flows: options.explained_flows.clone(),
             graphs: SequenceGraphs::new(&options.graphed_flows, options.max_samples),
             tfrc: TfrcSamples {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::round_samples::put_rounds_of_senders;
 use super::shown::{Shown, each_flow};
 use crate::flow::direction_name;
 use crate::flow::tcp::causes::{ExplainedDirection, Sign, View};
@@ -9,7 +10,8 @@ use crate::flow::tcp::vantage::{BELIEVED, Vantage};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
-/// Find what held each direction with data back, if that was collected. To be called once, at the end of a pass.
+/// Find what held each direction with data back, if that was collected, and give away from its sender the rounds that
+/// this saw. To be called once, at the end of a pass.
 pub fn explain(analysis: &mut Analysis) {
     let Some(mut ledgers) = analysis.results.ledgers.take() else { return };
     let mut all = Vec::new();
@@ -19,12 +21,12 @@ pub fn explain(analysis: &mut Analysis) {
             if let Some(view) = ledgers.get_mut(flow, side) {
                 let place = (flow, side, direction_name(side, forward));
                 let hides = hidden_by(shown, flow, side, view);
-                let mut of = ExplainedDirection::of(view, place, hides);
-                of.is_estimated = view.is_away() && !shown.options.shows_flight(shown.flow(flow), side);
-                all.push(of);
+                let sees_flight = shown.options.shows_flight(shown.flow(flow), side);
+                all.push(ExplainedDirection::of(view, place, hides, sees_flight));
             }
         }
     });
+    put_rounds_of_senders(analysis, &mut ledgers, &all);
     ledgers.explained = read.map(|()| all);
     analysis.results.ledgers = Some(ledgers);
 }

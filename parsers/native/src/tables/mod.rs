@@ -18,6 +18,7 @@ mod losses;
 pub mod packets;
 pub mod replay;
 mod retransmissions;
+mod round_samples;
 mod rounds;
 mod rtp;
 mod rtt;
@@ -90,7 +91,7 @@ pub const TABLES: &[Table] = &[
         "each bucket of durations that has samples, of a direction of a group in an interval",
     ),
     Table::of_packets::<losses::LossSample>("losses", "each retransmitted, late or duplicate packet"),
-    Table::of_collected::<rounds::RoundSample, rounds::RoundTable>(
+    Table::of_collected::<round_samples::RoundSample, rounds::RoundTable>(
         "rounds",
         "each round of data in flight, a round-trip time long, as the sender saw it where the capture shows that",
     ),

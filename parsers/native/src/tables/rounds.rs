@@ -1,52 +1,19 @@
 //! Flight, windows and rounds.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::column::column;
 use super::explained::explained;
 use super::flows::FlowRow;
+use super::round_samples::RoundSample;
 use super::samples::{Sample, SampleRow};
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::Found;
-use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, Ledgers, SenderRound, View};
+use crate::flow::tcp::causes::{Cause, Clock, ExplainedDirection, Lap, View};
 use crate::flow::tcp::ecn::{EcnMode, RoundMarks};
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tcp::{HalfConnection, Outcome, RepairCause, Round, Rounds};
-use crate::packet::captured::Captured;
-use crate::packet::key::Side;
+use crate::flow::tcp::{HalfConnection, RepairCause, Round, Rounds};
 use crate::pass::Analysis;
-use crate::pass::collectors::PacketSample;
-
-/// One round of data in flight.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundSample {
-    /// Flow, from 0.
-    pub flow: u32,
-    /// The side that sent the data.
-    pub side: Side,
-    /// Number of the acknowledgement that ended it.
-    pub packet: u64,
-    pub round: Round,
-}
-
-impl PacketSample for RoundSample {
-    const NAME: &'static str = "rounds";
-    const IS_OF_ANSWER: bool = true;
-    const IS_OF_ALL_FLOWS: bool = false;
-
-    #[inline(always)]
-    fn on_outcome(found: Found, packet: &Captured, outcome: &Outcome, mut add: impl FnMut(Self)) {
-        if let Some(round) = outcome.round {
-            add(Self { flow: found.flow, side: found.side.other(), packet: packet.number, round });
-        }
-    }
-
-    fn place(&self) -> (u32, Side) {
-        (self.flow, self.side)
-    }
-}
 
 impl<'a> FlowRow<'a> {
     /// The rounds, where the capture shows the congestion window.
@@ -202,9 +169,6 @@ impl<'a> FlowRow<'a> {
 /// The rounds, with what tells what limited them.
 #[derive(Default)]
 pub(super) struct RoundTable {
-    /// All rounds, with those that the senders saw where that was elsewhere, in order of their ends, and by
-    /// how much the flights of these may be wrong; None if there are none of these.
-    with_estimates: Option<Vec<(RoundSample, Option<u32>)>>,
     /// Whether the sender of each direction that is explained paces its data.
     paced: Vec<bool>,
 }
@@ -212,8 +176,6 @@ pub(super) struct RoundTable {
 /// A round, and its direction as its sender saw it.
 pub struct RoundRow<'a> {
     of: SampleRow<'a, RoundSample>,
-    /// By how much its flight may be wrong if it is an estimate of what its sender saw.
-    flight_error: Option<u32>,
     explained: Option<(&'a ExplainedDirection, &'a View)>,
     is_paced: bool,
 }
@@ -225,68 +187,28 @@ impl PassTable for RoundTable {
         let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self::default()) };
         let is_paced =
             |of: &ExplainedDirection| ledgers.get(of.flow, of.side).is_some_and(|view| of.is_paced(view));
-        let all = explained(analysis)?;
-        let paced = all.iter().map(is_paced).collect();
-        Ok(Self { with_estimates: with_estimates(analysis, ledgers, all), paced })
+        Ok(Self { paced: explained(analysis)?.iter().map(is_paced).collect() })
     }
 
     fn len(&self, analysis: &Analysis) -> usize {
-        self.with_estimates.as_ref().map_or_else(|| RoundSample::kept(analysis).len(), Vec::len)
+        RoundSample::kept(analysis).len()
     }
 
     fn flow(&self, analysis: &Analysis, row: usize) -> Option<u32> {
-        self.sample(analysis, row).map(|(sample, _)| sample.flow)
+        RoundSample::kept(analysis).get(row).map(|sample| sample.flow)
     }
 
     fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<RoundRow<'a>> {
-        let (sample, flight_error) = self.sample(shown.analysis, row)?;
-        let of = SampleRow::of(shown, sample, first_flow);
-        let RoundSample { flow, side, .. } = *sample;
+        let of = SampleRow::<RoundSample>::at(shown, row, first_flow)?;
+        let RoundSample { flow, side, .. } = *of.sample;
         let all = explained(shown.analysis).ok()?;
         let first = all.partition_point(|of| of.flow < flow);
         let own =
             all.iter().enumerate().skip(first).take(2).find(|(_, of)| (of.flow, of.side) == (flow, side));
         let view = shown.analysis.results.ledgers.as_ref().and_then(|ledgers| ledgers.get(flow, side));
         let is_paced = own.is_some_and(|(index, _)| self.paced.get(index) == Some(&true));
-        Some(RoundRow { of, flight_error, explained: own.map(|(_, own)| own).zip(view), is_paced })
+        Some(RoundRow { of, explained: own.map(|(_, own)| own).zip(view), is_paced })
     }
-}
-
-impl RoundTable {
-    fn sample<'a>(&'a self, analysis: &'a Analysis, row: usize) -> Option<(&'a RoundSample, Option<u32>)> {
-        match &self.with_estimates {
-            Some(rounds) => rounds.get(row).map(|(sample, error)| (sample, *error)),
-            None => RoundSample::kept(analysis).get(row).map(|sample| (sample, None)),
-        }
-    }
-}
-
-/// The rounds as their senders saw them, where captures elsewhere show that; None if none does.
-fn with_estimates(
-    analysis: &Analysis,
-    ledgers: &Ledgers,
-    all: &[ExplainedDirection],
-) -> Option<Vec<(RoundSample, Option<u32>)>> {
-    let estimated = all.iter().filter(|of| of.is_estimated && of.is_shown());
-    let mut views: HashMap<_, _> =
-        estimated.filter_map(|of| Some(((of.flow, of.side), ledgers.get(of.flow, of.side)?))).collect();
-    if views.is_empty() {
-        return None;
-    }
-    // Rounds and causes may have been asked for of different flows.
-    let sampled: HashSet<_> =
-        RoundSample::kept(analysis).iter().map(|sample| (sample.flow, sample.side)).collect();
-    views.retain(|place, _| sampled.contains(place));
-    let is_captured = |sample: &&RoundSample| !views.contains_key(&(sample.flow, sample.side));
-    let captured = RoundSample::kept(analysis).iter().filter(is_captured);
-    let mut rounds: Vec<_> = captured.map(|&sample| (sample, None)).collect();
-    for (&(flow, side), view) in &views {
-        rounds.extend(view.rounds.iter().map(|&SenderRound { packet, round, flight_error }| {
-            (RoundSample { flow, side, packet, round }, Some(flight_error))
-        }));
-    }
-    rounds.sort_by_key(|(sample, _)| (sample.packet, sample.flow));
-    Some(rounds)
 }
 
 impl<'a> Row<'a> for RoundRow<'a> {
@@ -408,8 +330,8 @@ impl RoundRow<'_> {
     fn repair(&self) -> Option<RepairCause> {
         let flow = self.of.analysis.flow(self.of.sample.flow);
         let vantage = self.of.analysis.options.vantage_of(flow, self.of.sample.side);
-        let is_shown =
-            self.flight_error.is_some() || vantage.is_none_or(|(place, _)| place != Vantage::Receiver);
+        let is_shown = self.of.sample.flight_error.is_some()
+            || vantage.is_none_or(|(place, _)| place != Vantage::Receiver);
         self.of.sample.round.repair.filter(|_| is_shown)
     }
 
@@ -450,7 +372,7 @@ impl RoundRow<'_> {
 
     /// Most data in flight at the sender, and by how much that may be wrong.
     fn sender_flight(&self) -> Option<(u32, u32)> {
-        let error = self.flight_error.or_else(|| self.of_window().map(|_| 0))?;
+        let error = self.of.sample.flight_error.or_else(|| self.of_window().map(|_| 0))?;
         Some((self.of.sample.round.flight, error))
     }
 

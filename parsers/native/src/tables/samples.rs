@@ -38,13 +38,10 @@ pub struct SampleRow<'a, S> {
 
 impl<'a, S: Sample> SampleRow<'a, S> {
     pub(super) fn at(analysis: Shown<'a>, row: usize, first_flow: u32) -> Option<Self> {
-        Some(Self::of(analysis, S::kept(analysis.analysis).get(row)?, first_flow))
-    }
-
-    pub(super) fn of(analysis: Shown<'a>, sample: &'a S, first_flow: u32) -> Self {
+        let sample = S::kept(analysis.analysis).get(row)?;
         let (flow, side) = sample.place();
         let direction = direction_name(side, analysis.flow(flow).forward());
-        Self { analysis, flow: flow + first_flow, direction, sample }
+        Some(Self { analysis, flow: flow + first_flow, direction, sample })
     }
 }
 

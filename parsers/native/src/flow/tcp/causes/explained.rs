@@ -25,9 +25,15 @@ pub struct ExplainedDirection {
 }
 
 impl ExplainedDirection {
-    /// What a side saw, which sent the data of `flow` in the direction `name`, unless a sign hides it. Its waits are
-    /// not kept beside that.
-    pub fn of(view: &mut View, (flow, side, name): (u32, Side, &'static str), hides: Option<Sign>) -> Self {
+    /// What a side saw, which sent the data of `flow` in the direction `name`, unless a sign hides it; `sees_flight` if
+    /// the capture shows all that it had in flight. Its waits are not kept beside that.
+    pub fn of(
+        view: &mut View,
+        (flow, side, name): (u32, Side, &'static str),
+        hides: Option<Sign>,
+        sees_flight: bool,
+    ) -> Self {
+        let is_estimated = view.is_away() && !sees_flight;
         let waits = &mut view.waits;
         let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
         waits.spans = Vec::new();
@@ -37,7 +43,7 @@ impl ExplainedDirection {
             name,
             base_rtt_ns: waits.path.base_rtt_ns().filter(|_| hides.is_none()),
             hops: view.hops,
-            is_estimated: false,
+            is_estimated,
             start_ns: waits.start_ns.unwrap_or(0),
             stretches: stretches.into(),
             hides,

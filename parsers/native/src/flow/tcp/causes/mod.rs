@@ -47,6 +47,8 @@ use crate::packet::key::Side;
 #[derive(Debug)]
 pub struct Ledgers {
     flows: Vec<[Option<Box<View>>; 2]>,
+    /// Whether rounds are kept as senders saw them where a capture is away from these.
+    wants_rounds: bool,
     /// How many more waits and laps are kept.
     left: usize,
     /// Packets that came after those of which anything was kept.
@@ -56,9 +58,10 @@ pub struct Ledgers {
 }
 
 impl Ledgers {
-    /// Empty, for at most so many waits and laps.
-    pub fn new(limit: usize) -> Self {
-        Self { flows: Vec::new(), left: limit, left_out: 0, explained: Ok(Vec::new()) }
+    /// Empty, for at most so many waits, laps and rounds, if these are wanted.
+    pub fn new(limit: usize, wants_rounds: bool) -> Self {
+        let not_yet = io::Error::other("what held flows back was not looked for");
+        Self { flows: Vec::new(), wants_rounds, left: limit, left_out: 0, explained: Err(not_yet) }
     }
 
     /// What a side saw, up to the last packet of its flow; None if it sent no data.
@@ -71,6 +74,11 @@ impl Ledgers {
     pub fn get_mut(&mut self, flow: u32, side: Side) -> Option<&mut View> {
         let view = self.flows.get_mut(flow as usize)?.get_mut(side as usize)?.as_deref_mut();
         view.filter(|view| view.waits.has_data())
+    }
+
+    /// The rounds that a side saw, which are not kept.
+    pub fn take_rounds(&mut self, flow: u32, side: Side) -> Vec<SenderRound> {
+        self.get_mut(flow, side).map(|view| std::mem::take(&mut view.rounds)).unwrap_or_default()
     }
 
     /// Take a packet from `side` of `flow`, after its connection processed it and returned
@@ -93,7 +101,7 @@ impl Ledgers {
         let Some(both) = self.flows.get_mut(index) else { return };
         let stamp = packet.network.tcp().and_then(|tcp| tcp.options.timestamp);
         for (of, view) in [Side::Low, Side::High].into_iter().zip(both) {
-            let view = view.get_or_insert_default();
+            let view = view.get_or_insert_with(|| Box::new(View::new(self.wants_rounds)));
             if of == side {
                 view.hops.on_packet(packet.time_ns, packet.network.ttl);
             }
@@ -114,6 +122,14 @@ impl Ledgers {
     pub fn finish_flow(&mut self, flow: u32) {
         self.flows.get_mut(flow as usize).into_iter().for_each(finish);
     }
+}
+
+/// Add to what many flows have one of: a vector makes room for four.
+fn push<T>(kept: &mut Vec<T>, new: T) {
+    if kept.is_empty() {
+        kept.reserve_exact(1);
+    }
+    kept.push(new);
 }
 
 /// Keep nothing of a side without data.

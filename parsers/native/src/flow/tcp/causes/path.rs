@@ -2,7 +2,7 @@
 
 use super::moment::saturated;
 use super::pace::{Clock, Pace};
-use super::{Event, Moment};
+use super::{Event, Moment, push};
 
 /// Why a sender reduced its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,12 +212,4 @@ impl Path {
         self.is_marked = false;
         self.most_rtt_ns = 0;
     }
-}
-
-/// Add to what many flows have one of: a vector makes room for four.
-fn push<T>(kept: &mut Vec<T>, new: T) {
-    if kept.is_empty() {
-        kept.reserve_exact(1);
-    }
-    kept.push(new);
 }

@@ -1,7 +1,7 @@
 //! Rounds of a direction as its sender saw them, from a capture elsewhere.
 
 use super::moment::saturated;
-use super::{Event, Moment};
+use super::{Event, Moment, push};
 use crate::flow::tcp::ecn::RoundMarks;
 use crate::flow::tcp::rounds::flight::Flight;
 use crate::flow::tcp::rounds::{RepairCause, Round, RoundEnd};
@@ -90,6 +90,8 @@ impl SenderRounds {
         let (_, flight_error) = std::mem::take(&mut self.most);
         let outstanding = next.saturating_sub(self.delivered);
         let round = self.flight.end_round((self.acknowledged, next), outstanding, close);
-        self.rounds.extend(round.map(|round| SenderRound { packet: moment.number, round, flight_error }));
+        if let Some(round) = round {
+            push(&mut self.rounds, SenderRound { packet: moment.number, round, flight_error });
+        }
     }
 }

@@ -228,7 +228,7 @@ fn test_timeouts_in_a_row_that_nothing_answers_are_an_outage() {
 /// Data of a sender 40 ms before the capture, which a queue delays from the tenth round on; with `has_stamps`
 /// their timestamps show when they left.
 fn view_of_a_window_limited_sender(queue_ms: i64, has_stamps: bool) -> View {
-    let mut view = View::default();
+    let mut view = View::new(true);
     let (near_ns, window) = (Some(40 * MS), 8 * MSS);
     let moment = |time_ms: i64, event, next, delivered| Moment {
         number: 1,

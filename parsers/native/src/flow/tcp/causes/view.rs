@@ -59,6 +59,7 @@ pub struct View {
     pub waits: Waits,
     /// Of a sender that the capture was away from, once the flow has ended.
     pub rounds: Vec<SenderRound>,
+    wants_rounds: bool,
     pub hops: Hops,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
@@ -69,7 +70,7 @@ pub struct View {
 /// What happens between the capture and a sender that is away from it.
 #[derive(Debug, Default)]
 struct Away {
-    rounds: SenderRounds,
+    rounds: Option<Box<SenderRounds>>,
     on_the_way: VecDeque<OnTheWay>,
     clock: SenderClock,
     /// Queue that the newest data had crossed.
@@ -83,10 +84,14 @@ struct Away {
 }
 
 impl View {
+    /// Before the first packet.
+    pub fn new(wants_rounds: bool) -> Self {
+        Self { wants_rounds, ..Self::default() }
+    }
+
     /// What is kept: waits, laps, cuts and rounds so far, and acknowledgements on their way.
     pub fn kept(&self) -> usize {
-        self.waits.kept()
-            + self.away.as_ref().map_or(0, |away| away.rounds.rounds.len() + away.on_the_way.len())
+        self.waits.kept() + self.away.as_ref().map_or(0, |away| away.kept())
     }
 
     /// Whether the capture shows how far away the sender is.
@@ -119,7 +124,7 @@ impl View {
         if !waits.is_estimated {
             waits.is_estimated = true;
             waits.path.forget_rtts();
-            away.rounds = SenderRounds::default();
+            away.rounds = self.wants_rounds.then(Box::default);
         }
         if is_own {
             away.on_own(waits, moment, stamp, near_ns);
@@ -132,13 +137,27 @@ impl View {
     pub fn finish(&mut self) {
         if let Some(mut away) = self.away.take() {
             away.let_all_arrive(&mut self.waits);
-            self.rounds = away.rounds.rounds;
+            if let Some(seen) = away.rounds {
+                self.rounds = seen.rounds;
+                self.rounds.shrink_to_fit();
+            }
         }
         self.waits.finish();
     }
 }
 
 impl Away {
+    fn kept(&self) -> usize {
+        self.rounds.as_ref().map_or(0, |seen| seen.rounds.len()) + self.on_the_way.len()
+    }
+
+    fn show(&mut self, waits: &mut Waits, moment: &Moment) {
+        if let Some(rounds) = &mut self.rounds {
+            rounds.on_moment(moment);
+        }
+        waits.on_moment(moment);
+    }
+
     /// A packet of the other side passes the capture.
     fn on_other(&mut self, waits: &mut Waits, mut moment: Moment, stamp: Stamp, near_ns: i64) {
         let time_ns = moment.time_ns;
@@ -173,8 +192,7 @@ impl Away {
             let most = last.map_or(arrived.delivered, |last| arrived.delivered.max(last.moment.delivered));
             moment.flight_error = saturated(most.saturating_sub(arrived.certain));
         }
-        self.rounds.on_moment(&moment);
-        waits.on_moment(&moment);
+        self.show(waits, &moment);
     }
 
     /// What has reached the sender when it sends a packet with this echo.
@@ -236,7 +254,6 @@ impl Away {
         let certain = if is_certain { delivered } else { certain };
         self.arrived = Some(Arrived { delivered, certain, earliest_ns, window_end: moment.window_end });
         moment.delivered = delivered;
-        self.rounds.on_moment(&moment);
-        waits.on_moment(&moment);
+        self.show(waits, &moment);
     }
 }
