@@ -35,6 +35,8 @@ from scenario import CONTROLLERS, Scenario, Sender, scenario_of  # noqa: E402
 FINIT_MODULE: Final = 313
 """Number of the system call on x86-64; the image has no insmod."""
 WORK: Final = Path("/run/farm")
+CAPTURED_AFTER_S: Final = 2.5
+"""The kernel hands packets to tcpdump in blocks, each at most a second after it began."""
 SNAP_BYTES: Final = 100
 """Ethernet, IPv4 and TCP with all options."""
 MODULES: Final = (
@@ -70,12 +72,10 @@ def mount(kind: str, place: str, options: str = "") -> None:
 
 def capture(namespace: str, interface: str, name: str) -> subprocess.Popen[bytes]:
     """Begin a capture."""
-    with network.inside(namespace):
-        return subprocess.Popen(
-        ["tcpdump", "-i", interface, "-s", str(SNAP_BYTES), "-B", "16384",
-         "-Z", "root", "-w", str(WORK / f"{name}.pcap"), "tcp"],
-        stderr=(WORK / f"{name}.tcpdump.txt").open("wb"),
-    )  # fmt: skip
+    words = ["tcpdump", "-i", interface, "-s", str(SNAP_BYTES), "-B", "16384", "-Z", "root"]
+    words += ["-w", str(WORK / f"{name}.pcap"), "tcp"]
+    with network.inside(namespace), (WORK / f"{name}.tcpdump.txt").open("wb") as messages:
+        return subprocess.Popen(words, stderr=messages)
 
 
 def start(what: str, namespace: str, asked: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -131,8 +131,8 @@ def run(scenario: Scenario) -> None:
         happen()
     for writer in writers:
         writer.wait()
-    # what a writer has sent last is still under way, and nobody tells when it has been captured
-    time.sleep(2 * scenario.base_rtt_s + 2.5)
+    # what a writer has sent last is still under way
+    time.sleep(2 * scenario.base_rtt_s + CAPTURED_AFTER_S)
     for reader in readers:
         reader.kill()
     for process in captures:
