@@ -74,9 +74,9 @@ def _write(table: pl.LazyFrame, folder: Path, record: Record) -> None:
     for day in days.unique().sort():
         place = folder / date_and_link(str(day), record["link"])
         make_folder(str(place))
-        parts = (
-            table.slice(start, _ROWS).filter(day_of == day).collect() for start in range(0, len(days), _ROWS)
-        )
+        # rows are in the order of their times, or nearly: most parts have none of a day
+        starts = (start for start in range(0, len(days), _ROWS) if (days.slice(start, _ROWS) == day).any())
+        parts = (table.slice(start, _ROWS).filter(day_of == day).collect() for start in starts)
         with open_output(str(place / f"{_file_name(record)}.parquet")) as file:
             write_table(file, "parquet", parts, table.clear().collect())
 
