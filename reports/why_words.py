@@ -222,15 +222,18 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         return [
             "Its congestion control is none of those that are known here: a smooth curve predicts it better."
         ]
+    seen = ""
+    if flow.windows_estimated:
+        seen = " (by estimates of its windows: the capture is away from its sender)"
     if flow.rtt_probes:
         return [
-            f"Its congestion control behaves like {flow.congestion_control}: to measure the round-trip time "
-            f"it kept four segments in flight for 200 ms ({counted(flow.rtt_probes, 'time')})."
+            f"Its congestion control behaves like {flow.congestion_control}{seen}: to measure the round-trip "
+            f"time it kept four segments in flight for 200 ms ({counted(flow.rtt_probes, 'time')})."
         ]
     if flow.delay_backoffs:
         return [
-            f"Its congestion control behaves like {flow.congestion_control}: its window fell to about 0.7 "
-            f"without a loss or a mark ({counted(flow.delay_backoffs, 'time')})."
+            f"Its congestion control behaves like {flow.congestion_control}{seen}: its window fell "
+            f"to about 0.7 without a loss or a mark ({counted(flow.delay_backoffs, 'time')})."
         ]
     names = flow.congestion_control.split("|")
     told = names[0] if len(names) == 1 else f"one of {', '.join(names)}, which are alike here"
@@ -239,7 +242,7 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         format_count(count or 0) for count in (flow.predicted_rounds, flow.compared_rounds)
     )
     return [
-        f"Its congestion control behaves like {told}: "
+        f"Its congestion control behaves like {told}{seen}: "
         f"{predicted} of {compared} round trips are as predicted{left}."
     ]
 

@@ -110,6 +110,13 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
             "named by that"
         ),
     ] = None
+    windows_estimated: Annotated[
+        bool | None,
+        Meta(
+            description="whether it was told by estimates of its sender's windows, as the capture is "
+            "elsewhere; null if it is not known"
+        ),
+    ] = None
     capacity_bps: Annotated[
         float | None,
         Meta(description="rate of the bottleneck at the IP layer; null: capacity_reason says why"),

@@ -60,6 +60,7 @@ _DERIVED: Final = {
         "window_left": "float64",
         "rtt_probes": "uint64",
         "delay_backoffs": "uint64",
+        "windows_estimated": "boolean",
     },
     "predicted_windows": {
         "flow": "uint32",

@@ -89,5 +89,6 @@ def why_frame(rows: pl.DataFrame) -> pl.DataFrame:
     types |= dict.fromkeys((name for name in types if name.endswith("_reason")), pl.String)
     types |= dict.fromkeys(("direction", "src", "dst", "main_cause", "main_sign", "second_cause"), pl.String)
     types |= dict.fromkeys(("congestion_control", "discipline"), pl.String)
+    types |= {"windows_estimated": pl.Boolean}
     types |= {"flow": pl.UInt32, "start_ns": pl.Int64, "path_change_ns": pl.Int64}
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())

@@ -179,6 +179,7 @@ def controls_frame(directions: Directions, every_named: Iterable[Named]) -> pl.D
             "window_left": named.answer.kept,
             "rtt_probes": named.answer.rtt_probes,
             "delay_backoffs": named.answer.delay_backoffs,
+            "windows_estimated": named.is_estimated if named.answer.names else None,
         }
         for named in every_named
     ]
@@ -192,6 +193,7 @@ def controls_frame(directions: Directions, every_named: Iterable[Named]) -> pl.D
         "window_left": pl.Float64,
         "rtt_probes": pl.UInt64,
         "delay_backoffs": pl.UInt64,
+        "windows_estimated": pl.Boolean,
     }
     named = pl.DataFrame(rows, schema=types)
     return (
@@ -298,7 +300,9 @@ def _windows(rounds: pl.DataFrame, stretches: pl.DataFrame) -> pl.DataFrame:
         by=_OF_DIRECTION,
         check_sortedness=False,
     )
-    error, likely = pl.col("flight_error_bytes"), pl.col("cwnd_least_bytes") + pl.col("flight_error_bytes")
+    error = pl.col("flight_error_bytes")
+    # the bound is the flight less its error: the flight itself is likelier, and the same at the sender
+    likely = pl.col("cwnd_least_bytes") + error
     shows_window = pl.col("cause").is_in(_OF_PATH) & (error <= _MOST_ERROR * pl.col("flight_bytes"))
     shown = pl.when(shows_window).then(likely)
     return joined.with_columns(cwnd_least_bytes=likely).select(*OF_ROUNDS, "cause", cwnd_bytes=shown)
