@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfrctrace.metrics.catalogue import WITHOUT_SPARSE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NAMES: Final = {
     "rate_bps": "rate",
@@ -91,13 +88,3 @@ def change_words(metric: str, *, is_more: bool) -> str:
     if name in _COUNTS:
         return f"{'more' if is_more else 'fewer'} {_NAMES[name]}"
     return f"{'higher' if is_more else 'lower'} {metric_name(metric)}"
-
-
-SWEPT: Final[Mapping[str, tuple[str, str]]] = {
-    "capacity": ("capacity", "bit/s"),
-    "base_rtt": ("base RTT", "ms"),
-    "buffer": ("buffer", "bytes"),
-    "window": ("receive window", "bytes"),
-    "loss": ("loss by chance", "%"),
-}
-"""Words and units of the properties of a bottleneck that a sweep varies."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "validation.md"
 RECEIVED: Final = ROOT / "tests" / "data" / "ns2" / "dumbbells.json"
-SWEPT: Final = ROOT / "tests" / "data" / "ns2" / "other-buffers.json"
+SWEPT: Final = ROOT / "tests" / "data" / "ns2" / "other-paths.json"
 
 ALGORITHMS: Final = tuple(HEADER_BYTES)
 AS_NS2: Final = {"vegas.agent": "ns2"}
@@ -51,8 +51,8 @@ ALONE: Final = ("small", "shallow", "both", "random", "cbr", "long")
 INFERRED: Final = (*ALONE, "pareto")
 INFERRED_FROM: Final = ("newreno", "vegas", "veno", "tfrc")
 SWEPT_IN: Final = ("small", "shallow", "both", "cbr", "long")
-TIMES: Final = (0.5, 2.0, 4.0)
-"""The buffer with which ns-2 runs again, over that of the trace from which the model is inferred."""
+SWEEPS: Final = {"buffer": ("buffer_packets", (0.5, 2.0, 4.0)), "capacity": ("bottleneck_bps", (0.5, 2.0))}
+"""What is swept, its name in a dumbbell, and by how much ns-2 runs again with more or less of it."""
 OTHERS: Final = ("newreno", "cubic", "vegas")
 REPLACED: Final = ("newreno", "veno", "cubic", "vegas")
 FIRST_HOST: Final = "2"
@@ -86,12 +86,11 @@ class Runs:
             self.made[key] = simulate(self.folder, dumbbell_named(dumbbell), *agents)
         return self.made[key]
 
-    def with_buffer(self, dumbbell: str, times: float, agent: str) -> Run:
-        """Return the run of an agent alone with another buffer, which is not kept."""
+    def changed(self, dumbbell: str, what: str, times: float, agent: str) -> Run:
+        """Return the run of an agent alone with another buffer or bottleneck, which is not kept."""
         usual = dumbbell_named(dumbbell)
-        packets = round(usual.buffer_packets * times)
-        changed = replace(usual, name=f"{dumbbell}-{packets}", buffer_packets=packets)
-        return simulate(self.folder, changed, agent)
+        values = {what: round(getattr(usual, what) * times)}
+        return simulate(self.folder, replace(usual, name=f"{dumbbell}-{what}-{times:g}", **values), agent)
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -212,47 +211,62 @@ def replaced(runs: Runs) -> str:
     )
 
 
-def with_other_buffers(runs: Runs) -> list[dict[str, Any]]:
-    """Return what ns-2's agents received, and their p95 of round-trip times, with other buffers."""
+def on_other_paths(runs: Runs) -> list[dict[str, Any]]:
+    """Return what ns-2's agents received, and their p95 of round-trip times, with another buffer or rate."""
     return [
         {
             "dumbbell": name,
+            "swept": swept,
             "times": times,
             "algorithm": algorithm,
             "received_bps": round(bps(run)),
-            "rtt_p95_ms": tfrctrace.open(run.trace).flows.sort("data_packets")["rtt_p95_ms"][-1],
+            "rtt_p95_ms": _rtt_p95_ms(run),
         }
         for name in SWEPT_IN
-        for times in TIMES
+        for swept, (what, multiples) in SWEEPS.items()
+        for times in multiples
         for algorithm in OTHERS
-        for run in [runs.with_buffer(name, times, algorithm)]
+        for run in [runs.changed(name, what, times, algorithm)]
     ]
 
 
+def _rtt_p95_ms(run: Run) -> float:
+    flows = tfrctrace.open(run.trace).flows
+    [found] = flows.filter((flows["src"] == FIRST_HOST) & (flows["direction"] == "fwd"))["rtt_p95_ms"]
+    return float(found)
+
+
 def swept(runs: Runs, known: list[dict[str, Any]]) -> str:
-    """Return the table of a sweep over the buffer, inferred from the trace of one algorithm with another."""
-    rows = []
-    for name in SWEPT_IN:
-        sweep = f"buffer={','.join(f'{times:g}x' for times in TIMES)}"
-        found = closed_loop_replays(loops(runs.of(name, "newreno"), *OTHERS, sweep=sweep))
-        values = sorted({one.swept for one in found.replays if one.swept is not None})
-        at = {(one.swept, one.algorithm): one for one in found.replays}
-        for value, times in zip(values, TIMES, strict=True):
-            cells = []
-            for algorithm in OTHERS:
-                [own] = [
-                    one
-                    for one in known
-                    if (one["dumbbell"], one["times"], one["algorithm"]) == (name, times, algorithm)
-                ]
-                model = at[value, algorithm]
-                cells += [
-                    ratio((model.received_mean_bps or 0) / own["received_bps"]),
-                    ratio((model.rtt_p95_ms or 0) / own["rtt_p95_ms"]),
-                ]
-            rows.append([*described(dumbbell_named(name)), f"{times:g}", *cells])
+    """Return the table of sweeps over a bottleneck that is inferred from the trace of one algorithm."""
+    rows = [
+        [*described(dumbbell_named(name)), f"{times:g} x {what}", *cells]
+        for name in SWEPT_IN
+        for what, (_, multiples) in SWEEPS.items()
+        for times, cells in _of_sweep(runs, name, what, multiples, known)
+    ]
     heads = [f"{algorithm} {what}" for algorithm in OTHERS for what in ("rate", "RTT p95")]
-    return table([*DESCRIBED, "times the buffer", *heads], rows)
+    return table([*DESCRIBED, "with", *heads], rows)
+
+
+def _of_sweep(
+    runs: Runs, name: str, what: str, multiples: Sequence[float], known: list[dict[str, Any]]
+) -> Iterator[tuple[float, list[str]]]:
+    sweep = f"{what}={','.join(f'{times:g}x' for times in multiples)}"
+    found = closed_loop_replays(loops(runs.of(name, "newreno"), *OTHERS, sweep=sweep)).replays
+    values = sorted({one.swept for one in found if one.swept is not None})
+    models = {(one.swept, one.algorithm): one for one in found}
+    of_ns2 = {
+        (one["times"], one["algorithm"]): one
+        for one in known
+        if (one["dumbbell"], one["swept"]) == (name, what)
+    }
+    for value, times in zip(values, multiples, strict=True):
+        cells = []
+        for algorithm in OTHERS:
+            model, own = models[value, algorithm], of_ns2[times, algorithm]
+            cells.append(ratio((model.received_mean_bps or 0) / own["received_bps"]))
+            cells.append(ratio((model.rtt_p95_ms or 0) / own["rtt_p95_ms"]))
+        yield times, cells
 
 
 def references(folder: Path) -> str:
@@ -307,8 +321,8 @@ def main() -> None:
             "inferred": inferred(runs),
             "replaced": replaced(runs),
         }
-        other_buffers = with_other_buffers(runs)
-        tables["swept"] = swept(runs, other_buffers)
+        other_paths = on_other_paths(runs)
+        tables["swept"] = swept(runs, other_paths)
     if options.references:
         tables["references"] = references(options.references)
     if not options.write:
@@ -318,7 +332,7 @@ def main() -> None:
     for name, text in tables.items():
         page = with_table(page, name, text)
     PAGE.write_text(page)
-    for path, found in ((RECEIVED, received), (SWEPT, other_buffers)):
+    for path, found in ((RECEIVED, received), (SWEPT, other_paths)):
         lines = ",\n".join(f" {json.dumps(entry)}" for entry in found)
         path.write_text(f"[\n{lines}\n]\n")
 

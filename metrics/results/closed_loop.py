@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.results.replay import AlgorithmRun, FlowDirection, Replays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+SWEPT: Final[Mapping[str, tuple[str, str]]] = {
+    "capacity": ("capacity", "bit/s"),
+    "base_rtt": ("base RTT", "ms"),
+    "buffer": ("buffer", "bytes"),
+    "window": ("receive window", "bytes"),
+    "loss": ("loss by chance", "%"),
+}
+"""Properties of a bottleneck that a sweep varies, with their words and units."""
 
 
 @dataclass(frozen=True, slots=True)

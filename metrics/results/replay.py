@@ -83,8 +83,7 @@ class ReplayHead:
     stations_seen: tuple[StationsStep, ...] = ()
     """Where the trace shows them and they were asked for."""
     sweep: str | None = None
-    """The property of the bottleneck that takes the values `swept`: `capacity` (bit/s), `base_rtt` (ms),
-    `buffer`, `window` (bytes) or `loss`."""
+    """The property of the bottleneck that takes the values `swept`, a key of `closed_loop.SWEPT`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

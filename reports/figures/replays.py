@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.metrics.results.closed_loop import SWEPT
 from tfrctrace.reports.elements import Axis, Curve, Figure
 from tfrctrace.reports.figures.thinning import thinned
-from tfrctrace.reports.metric_words import SWEPT
 from tfrctrace.reports.units import enumerated
 
 if TYPE_CHECKING:

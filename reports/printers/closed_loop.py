@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.reports.metric_words import SWEPT
+from tfrctrace.metrics.results.closed_loop import SWEPT
 from tfrctrace.reports.printers.aligned import fitted, noted
 from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, flow_title, indented, modes_words
 from tfrctrace.reports.units import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.results.closed_loop import SWEPT
 from tfrctrace.metrics.thresholds import LEAST_PACKETS
 from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.replays import replay_figures, sweep_figures
 from tfrctrace.reports.flow_rows import endpoint
-from tfrctrace.reports.metric_words import SWEPT
 from tfrctrace.reports.printers.closed_loop import between
 from tfrctrace.reports.printers.replay import algorithm_name
 from tfrctrace.reports.units import counted, format_count, format_ms, format_rate_bps, format_value

@@ -91,5 +91,5 @@ def plot(
         console.note(line)
     if others and form != "html":
         titles = "; ".join(figure.title for figure in others)
-        console.note(f"other figures of this kind: {titles} (an .html file has all)")
+        console.note(f"other figures of this kind: {titles} (`--flow` draws another flow, an .html file all)")
     return console.exit_status

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.metrics.results.closed_loop import Inferred
+from tfrctrace.metrics.results.closed_loop import SWEPT, Inferred
 from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.closed_loop.fluid import Other, simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
 from tfrctrace.replay.closed_loop.observed_path import observe_path
-from tfrctrace.replay.closed_loop.overrides import with_value
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.lacking import lacking_frame
 from tfrctrace.replay.tfrc import Tfrc
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.closed_loop.competitors import Competitor
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
-    from tfrctrace.replay.closed_loop.observed_path import ObservedPath
     from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides, Sweep
     from tfrctrace.replay.closed_loop.sender import Round
     from tfrctrace.replay.controller import Controller, Start
@@ -138,14 +137,14 @@ def _modelled(
         for one in competitors
         if one.key != own and one.start_ns < recording.end_ns and one.end_ns > recording.start_ns
     )
-    observed = observe_path(trace, recording, [one.key for one in beside])
-    bottleneck = infer(observed, given)
-    swept = ((None, bottleneck),) if sweep is None else tuple(_at_values(observed, bottleneck, given, sweep))
+    bottleneck = infer(observe_path(trace, recording, [one.key for one in beside]), given)
+    swept = ((None, bottleneck),) if sweep is None else tuple(_at_values(bottleneck, sweep))
     unknown = _unknown(swept[0][1] if swept else bottleneck)
     if unknown is None and sweep is not None and not swept:
+        words, _ = SWEPT[sweep.name]
         unknown = (
-            f"the trace does not show the {sweep.name} of its bottleneck, of which the sweep has multiples",
-            f"`--sweep {sweep.name}=` with values in place of multiples needs none",
+            f"the trace shows no {words} of its bottleneck, of which the sweep could have multiples",
+            f"`--sweep {sweep.name}=` takes values, too",
         )
     if unknown is not None:
         what, hint = unknown
@@ -160,17 +159,20 @@ def _modelled(
     return ModelledFlow(recording=recording, bottleneck=bottleneck, swept=swept, competitors=beside)
 
 
-def _at_values(
-    observed: ObservedPath, bottleneck: Bottleneck, given: BottleneckOverrides, sweep: Sweep
-) -> Iterator[tuple[float, Bottleneck]]:
-    """Give the bottleneck with each value of a sweep; none with multiples of what is not known."""
-    unit: float | None = 1.0
-    if sweep.are_multiples:
-        shown: Inferred | float | None = getattr(bottleneck, sweep.field)
-        unit = shown.value if isinstance(shown, Inferred) else shown
-    if unit is not None:
-        for value in sweep.values:
-            yield unit * value, infer(observed, with_value(given, sweep.name, unit * value))
+def _at_values(bottleneck: Bottleneck, sweep: Sweep) -> Iterator[tuple[float, Bottleneck]]:
+    """Give the bottleneck with each value of a sweep; none with multiples of what is unknown or nothing.
+
+    Its other properties stay: the question is what another path would do, not what was measured on this one.
+    """
+    shown: Inferred | float | None = getattr(bottleneck, sweep.field)
+    known = shown.value if isinstance(shown, Inferred) else shown
+    unit = known if sweep.are_multiples else 1.0
+    if not unit:
+        return
+    most = 1.0 if sweep.name == "loss" else math.inf
+    for changed in sorted({min(unit * value, most) for value in sweep.values}):
+        of_field: Any = Inferred(changed, "as swept") if isinstance(shown, Inferred) else changed
+        yield changed, replace(bottleneck, **{sweep.field: of_field})
 
 
 def _unknown(bottleneck: Bottleneck) -> tuple[str, str] | None:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from tfrctrace.base.bitrates import parse_bitrate_bps
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.results.closed_loop import SWEPT
 from tfrctrace.replay.closed_loop.disciplines import DISCIPLINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tfrctrace.replay.closed_loop.path import DisciplineName
+
+MOST_SWEPT: Final = 100
+"""Values of a sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +79,9 @@ def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
         name, _, value = text.partition("=")
         if name not in _FIELDS:
             raise UsageError(f"a bottleneck has no `{name}`", hint=f"known: {', '.join(_FIELDS)}")
-        given = with_value(given, name, _FIELDS[name][1](value))
+        field, parse = _FIELDS[name]
+        given = replace(given, **{field: parse(value)})
     return given
-
-
-def with_value(given: BottleneckOverrides, name: str, value: object) -> BottleneckOverrides:
-    """Return the overrides with another value of a property, in the unit of `Bottleneck`."""
-    changed: dict[str, Any] = {_FIELDS[name][0]: value}
-    return replace(given, **changed)
 
 
 def _capacity_bps(text: str) -> float:
@@ -145,7 +144,3 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "queue": ("discipline", _discipline),
     "ecn": ("has_ecn", _yes_or_no),
 }
-
-SWEPT: Final = ("capacity", "base_rtt", "buffer", "loss", "window")
-"""Properties that have a sweep."""
-MOST_SWEPT: Final = 100

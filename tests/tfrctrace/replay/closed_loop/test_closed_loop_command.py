@@ -133,11 +133,21 @@ def test_a_tcp_header_that_was_cut_changes_no_more_than_its_packet(run, tmp_path
 
 def test_each_value_of_a_sweep_is_the_loop_with_that_value_given():
     trace = tfrctrace.open(DUMBBELL)
-    swept = trace.closed_loop("newreno", "cubic", sweep="capacity=600k,900k")
-    assert swept["swept"].unique().sort().to_list() == [600e3, 900e3]
-    for bps in (600e3, 900e3):
-        alone = trace.closed_loop("newreno", "cubic", bottleneck=[f"capacity={bps:.0f}"])
-        assert swept.filter(swept["swept"] == bps).drop("swept").equals(alone.drop("swept"))
+    swept = trace.closed_loop("newreno", "cubic", sweep="buffer=9000,36000")
+    assert swept["swept"].unique().sort().to_list() == [9e3, 36e3]
+    for size in (9e3, 36e3):
+        alone = trace.closed_loop("newreno", "cubic", bottleneck=[f"buffer={size:.0f}"])
+        assert swept.filter(swept["swept"] == size).drop("swept").equals(alone.drop("swept"))
+
+
+def test_what_is_not_swept_stays_as_the_trace_shows_it():
+    loops = tfrctrace.open(DUMBBELL).closed_loops("cubic", sweep="capacity=0.5x,4x", flows=[1])
+    [flow] = loops.flows
+    (_, slow), (_, fast) = flow.swept
+    assert slow.capacity_bps.value * 8 == pytest.approx(fast.capacity_bps.value)
+    # a given capacity would make another size of the delay that the queue was seen to have
+    assert slow.buffer_bytes == fast.buffer_bytes == flow.bottleneck.buffer_bytes
+    assert loops.frame["queued_bytes"].max() <= flow.bottleneck.buffer_bytes.value * 1.001
 
 
 def test_multiples_are_of_what_the_trace_shows_and_of_what_is_given():
@@ -154,8 +164,16 @@ def test_multiples_of_what_no_trace_shows_are_refused_with_the_reason(run):
     done = run("replay", *CLOSED, "-a", "cubic", "--sweep", "window=1x,2x", "--format", "csv", DUMBBELL)
     rows = list(csv.DictReader(io.StringIO(done.out)))
     assert {row["lacking"].split(",")[0] for row in rows if row["flow"] == "1"} == {
-        "the trace does not show the window of its bottleneck"
+        "the trace shows no receive window of its bottleneck"
     }
+
+
+def test_multiples_of_no_loss_are_refused_and_none_is_beyond_certainty():
+    trace = tfrctrace.open(DUMBBELL)
+    [none] = trace.closed_loops("cubic", sweep="loss=1x,2x", bottleneck=["loss=0"], flows=[1]).lacking
+    assert "shows no loss by chance" in none.what
+    frame = trace.closed_loop("cubic", sweep="loss=1x,3x,4x", bottleneck=["loss=0.4"], flows=[1])
+    assert frame["swept"].unique().sort().to_list() == [0.4, 1.0]
 
 
 def test_the_text_has_a_line_for_each_value_and_algorithm(run):
