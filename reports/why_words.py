@@ -298,8 +298,10 @@ def bloat(flow: FlowCauses, beside: Iterable[FlowCauses]) -> str | None:
     Acknowledgements of single segments are delayed too (RFC 9293 section 3.8.6.3): round-trip times tell of a
     queue only where a flow kept data in flight.
     """
+    if queue_ms(flow) < BLOAT_MS:
+        return None
     filling = [one for one in _on_its_way(flow, beside) if _kept_data_in_flight(one)]
-    if queue_ms(flow) < BLOAT_MS or not filling:
+    if not filling:
         return None
     return (
         f"round-trip times rose from {format_ms(flow.base_rtt_ms)} to {format_ms(flow.rtt_p95_ms)} "

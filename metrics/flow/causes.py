@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -125,12 +126,43 @@ def rows_of_causes(
     return found.join(flows.select(OF_TOLD), on=_OF_DIRECTION).sort(_OF_DIRECTION)
 
 
+@dataclass(frozen=True, slots=True)
+class CausesOfRows:
+    """Rows as objects, which are made anew each time: of a hundred thousand flows few are looked at."""
+
+    rows: pl.DataFrame
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.rows.height
+
+    def __iter__(self) -> Iterator[FlowCauses]:
+        """Give the object of each."""
+        return flow_causes(self.rows)
+
+
 def flow_causes(rows: pl.DataFrame) -> Iterator[FlowCauses]:
     """Give rows as objects."""
     import msgspec
 
     for row in rows.iter_rows(named=True):
         yield msgspec.convert(row, FlowCauses)
+
+
+def rows_by(rows: pl.DataFrame, key: str, limit: int) -> pl.DataFrame:
+    """Return the first rows by `goodput` (slowest first), `bytes` (most first) or the share of a cause.
+
+    They are `limit` rows of those that are not small; all rows if it is 0.
+    """
+    import polars as pl
+
+    name = {"goodput": "goodput_bps", "bytes": "payload_bytes"}.get(key, f"{key}_share")
+    ordered = rows.sort(pl.col(name).fill_null(0), descending=key != "goodput", maintain_order=True)
+    if not limit:
+        return ordered
+    payload = pl.col("payload_bytes").fill_null(0)
+    large = ordered.filter(payload >= _SMALL * payload.sum())
+    return (ordered if large.is_empty() else large).head(limit)
 
 
 def untold_flows(sums: pl.DataFrame, flows: pl.DataFrame) -> list[UntoldFlow]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.flow.causes import CausesOfRows
     from tfrctrace.metrics.results.why import FlowCauses, UntoldFlow
 
 _BAR: Final = 40
@@ -31,7 +32,7 @@ _WIDTH: Final = 100
 def write_why(
     file: TextIO,
     shown: Sequence[FlowCauses],
-    beside: Sequence[FlowCauses],
+    beside: CausesOfRows,
     others: Sequence[UntoldFlow],
     *,
     order: str,

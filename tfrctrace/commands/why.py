@@ -67,7 +67,7 @@ def why(
     names the flows of which nothing tells; the other formats have all TCP flows, with the share of their time
     by cause.
     """
-    from tfrctrace.metrics.flow.causes import CAUSES, flow_causes
+    from tfrctrace.metrics.flow.causes import CAUSES, CausesOfRows, flow_causes, rows_by
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or rows is not None):
@@ -90,14 +90,12 @@ def why(
         from tfrctrace.reports.printers.why import write_why
 
         key = sort or "goodput"
-        every = list(flow_causes(causes))
-        shown = (
-            list(flow_causes(found))
-            if flow
-            else _in_order(every, key, DEFAULT_ROWS if rows is None else rows)
-        )
+        listed = found if flow else rows_by(causes, key, DEFAULT_ROWS if rows is None else rows)
+        shown = list(flow_causes(listed))
         order = "slowest first" if key == "goodput" else f"by {key}, largest first"
-        write_why(file, shown, every, untold, order="" if flow else order, width=terminal_width(file))
+        write_why(
+            file, shown, CausesOfRows(causes), untold, order="" if flow else order, width=terminal_width(file)
+        )
 
     result.write(
         table=write_text,
@@ -118,23 +116,6 @@ def _of_flows(
     if missing:
         raise UsageError(f"no flow {missing[0]} has data", hint="`tfrctrace flows` numbers all flows")
     return found.filter(found["flow"].is_in(numbers)), [one for one in others if one.flow in numbers]
-
-
-def _in_order(found: Sequence[FlowCauses], key: str, limit: int) -> Sequence[FlowCauses]:
-    """Return so many of the first that are not small; all flows if it is 0."""
-    from tfrctrace.metrics.flow.causes import without_small
-
-    def place(one: FlowCauses) -> float:
-        match key:
-            case "goodput":
-                return one.goodput_bps or 0.0
-            case "bytes":
-                return -(one.payload_bytes or 0)
-            case _:
-                return -float(getattr(one, f"{key}_share"))
-
-    ordered = sorted(found, key=place)
-    return without_small(ordered)[:limit] if limit else ordered
 
 
 def _write_json(

@@ -6,16 +6,15 @@ use super::column::{Description, column};
 use super::explained::explained;
 use super::shown::Shown;
 use super::{Column, PassTable, Row};
-use crate::flow::tcp::causes::{Bottleneck, Discipline, ExplainedDirection, Hops, Sign, Untold};
+use crate::flow::tcp::causes::{Bottleneck, Discipline, Hops, Sign, Untold};
 use crate::pass::Analysis;
 
 pub(super) struct Bottlenecks {
-    /// By flow and side.
-    rows: Vec<BottleneckRow>,
+    /// Places of the directions that have a ledger among those that are explained.
+    places: Vec<usize>,
 }
 
 /// What a direction shows, or why it shows nothing.
-#[derive(Clone, Copy)]
 pub struct BottleneckRow {
     flow: u32,
     direction: &'static str,
@@ -41,21 +40,20 @@ impl PassTable for Bottlenecks {
     type Row<'a> = BottleneckRow;
 
     fn new(analysis: &Analysis) -> io::Result<Self> {
-        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self { rows: Vec::new() }) };
-        let row = |of: &ExplainedDirection| {
-            let found = of.bottleneck(ledgers.get(of.flow, of.side)?);
-            Some(BottleneckRow { flow: of.flow, direction: of.name, found, hops: of.hops })
-        };
-        Ok(Self { rows: explained(analysis)?.iter().filter_map(row).collect() })
+        let Some(ledgers) = &analysis.results.ledgers else { return Ok(Self { places: Vec::new() }) };
+        let directions = explained(analysis)?.iter().enumerate();
+        let with_ledger = directions.filter(|(_, of)| ledgers.get(of.flow, of.side).is_some());
+        Ok(Self { places: with_ledger.map(|(place, _)| place).collect() })
     }
 
     fn len(&self, _: &Analysis) -> usize {
-        self.rows.len()
+        self.places.len()
     }
 
-    fn row<'a>(&'a self, _: Shown<'a>, row: usize, first_flow: u32) -> Option<BottleneckRow> {
-        let row = *self.rows.get(row)?;
-        Some(BottleneckRow { flow: row.flow + first_flow, ..row })
+    fn row<'a>(&'a self, shown: Shown<'a>, row: usize, first_flow: u32) -> Option<BottleneckRow> {
+        let of = explained(shown.analysis).ok()?.get(*self.places.get(row)?)?;
+        let found = of.bottleneck(shown.analysis.results.ledgers.as_ref()?.get(of.flow, of.side)?);
+        Some(BottleneckRow { flow: of.flow + first_flow, direction: of.name, found, hops: of.hops })
     }
 }
 
