@@ -61,6 +61,20 @@ def test_a_policer_shows_its_rate(truth):
     assert row["policer_low_bps"] <= rate_bps <= row["policer_high_bps"]
 
 
+def test_the_queue_of_the_senders_own_interface_is_one_though_data_pass_the_capture_after_it():
+    trace = tfrctrace.open(DATA / "interfaces" / "own-queue.pcap.gz")
+    largest = trace.flows.sort("payload_bytes", nulls_last=False)[-1].select("flow", "direction")
+    (row,) = trace.bottlenecks.join(largest, on=["flow", "direction"], how="semi").to_dicts()
+    # a token bucket counts 14 bytes of Ethernet with each packet of 1500
+    of_ip = 1_500 / 1_514
+    limit_bytes = 10e6 / 8 * 0.060 + 15_000
+    assert row["discipline"] == "tail_drop"
+    assert row["capacity_low_bps"] <= 10e6 * of_ip <= row["capacity_high_bps"]
+    assert row["buffer_low_bytes"] <= limit_bytes * of_ip <= row["buffer_high_bytes"]
+    (why,) = (one for one in trace.why() if (one.flow, one.direction) == largest.row(0))
+    assert (why.main_cause, why.server_share, why.application_share < 0.1) == ("bottleneck", 0, True)
+
+
 @pytest.mark.parametrize(
     "capture",
     [*sorted(DATA.glob("causes/*/*.pcap.gz")), *sorted(DATA.glob("bottlenecks/*/*.pcap.gz"))],

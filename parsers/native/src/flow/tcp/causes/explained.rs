@@ -33,7 +33,7 @@ impl ExplainedDirection {
         hides: Option<Sign>,
         sees_flight: bool,
     ) -> Self {
-        let is_estimated = view.is_away() && !sees_flight;
+        let is_estimated = view.is_away() && (view.is_behind_queue() || !sees_flight);
         let waits = &mut view.waits;
         let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
         waits.spans = Vec::new();

@@ -11,6 +11,7 @@ mod bottleneck;
 mod cause;
 mod explained;
 mod hops;
+mod host_queue;
 mod interval;
 mod ledger;
 mod moment;

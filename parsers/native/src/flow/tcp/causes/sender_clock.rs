@@ -19,6 +19,12 @@ pub struct SenderClock {
 }
 
 impl SenderClock {
+    /// That of a sender whose data with this timestamp would have passed then without a queue.
+    pub fn dated(first: Stamp) -> Self {
+        let time_ns = first.time_ns;
+        Self { first: Some(first), tick_ns: None, base_ns: time_ns, newest_ns: time_ns }
+    }
+
     /// When data with this timestamp, which pass the capture now, would have passed without a queue: in
     /// the tick of their timestamp.
     pub fn sent_ns(&mut self, time_ns: i64, value: u32) -> i64 {

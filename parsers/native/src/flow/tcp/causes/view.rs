@@ -7,11 +7,13 @@
 
 use std::collections::VecDeque;
 
+use super::host_queue::HostQueue;
 use super::moment::saturated;
 use super::sender_clock::SenderClock;
 use super::sender_rounds::{SenderRound, SenderRounds};
-use super::{Hops, Moment, Waits};
+use super::{Event, Hops, Moment, Waits};
 use crate::flow::tcp::half_connection::AT_SENDER_NS;
+use crate::packet::sender_stamp::Stamp as SenderStamp;
 use crate::packet::seq::SeqNumber;
 
 /// Data follow an acknowledgement at once if it may have taken so much longer to the sender than the
@@ -63,6 +65,9 @@ pub struct View {
     pub hops: Hops,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
+    host_queue: HostQueue,
+    /// Whether data wait between the sender and a capture beside it.
+    is_behind_queue: bool,
     /// What happens between capture and sender, once it is known to be away.
     away: Option<Box<Away>>,
 }
@@ -99,18 +104,25 @@ impl View {
         self.near_ns.is_some()
     }
 
-    /// Whether the sender is that far away that its view is an estimate.
+    /// Whether the sender is that far away, or its own queue that long, that its view is an estimate.
     pub fn is_away(&self) -> bool {
-        self.near_ns.is_some_and(|ns| ns > 0)
+        self.is_behind_queue || self.near_ns.is_some_and(|ns| ns > 0)
+    }
+
+    /// Whether data wait between the sender and a capture beside it.
+    pub fn is_behind_queue(&self) -> bool {
+        self.is_behind_queue
     }
 
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between
     /// capture and sender, as far as it is known.
     pub fn on_moment(&mut self, moment: Moment, is_own: bool, stamp: Stamp, near_ns: Option<i64>) {
+        self.near_ns = near_ns.map(|ns| if ns < AT_SENDER_NS { 0 } else { ns });
+        let waited = stamp.and_then(|stamp| self.waited(&moment, is_own, stamp));
+        let is_away = self.is_away();
         let waits = &mut self.waits;
         waits.on_packet(moment.time_ns);
-        self.near_ns = near_ns.map(|ns| if ns < AT_SENDER_NS { 0 } else { ns });
-        let Some(near_ns) = self.near_ns.filter(|&ns| ns > 0) else {
+        let Some(near_ns) = self.near_ns.filter(|_| is_away) else {
             if let Some(away) = &mut self.away {
                 away.let_all_arrive(waits);
             }
@@ -122,6 +134,7 @@ impl View {
             Box::new(Away { on_the_way, ..Away::default() })
         });
         if !waits.is_estimated {
+            away.clock = waited.map_or_else(SenderClock::default, SenderClock::dated);
             waits.is_estimated = true;
             waits.path.forget_rtts();
             away.rounds = self.wants_rounds.then(Box::default);
@@ -130,6 +143,26 @@ impl View {
             away.on_own(waits, moment, stamp, near_ns);
         } else {
             away.on_other(waits, moment, stamp, near_ns);
+        }
+    }
+
+    /// The timestamp of data that waited beside the capture, and when they were made at the latest, if it is the first
+    /// that shows it.
+    fn waited(&mut self, moment: &Moment, is_own: bool, (value, echo): (u32, u32)) -> Option<SenderStamp> {
+        if self.is_behind_queue || self.near_ns != Some(0) {
+            return None;
+        }
+        match moment.event {
+            Event::Data { .. } | Event::Repair { .. } if is_own => {
+                let waited_ns = self.host_queue.on_data(moment.time_ns, echo)?;
+                self.is_behind_queue = true;
+                Some(SenderStamp { time_ns: moment.time_ns.saturating_sub(waited_ns), value })
+            }
+            Event::Acknowledgement { .. } if !is_own => {
+                self.host_queue.on_acknowledgement(moment.time_ns, value);
+                None
+            }
+            _ => None,
         }
     }
 
