@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
 # Without an `__init__.py` a fixture of the package is one of the session: Playwright's event loop would
@@ -32,3 +35,27 @@ def browser() -> Iterator[Browser]:
         )
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def watch(browser: Browser) -> Callable[..., AbstractContextManager[tuple[Page, list[str]]]]:
+    """Return a function that gives a page, and what is logged in it or asked of the network: nothing."""
+
+    @contextmanager
+    def watched(**options: Any) -> Iterator[tuple[Page, list[str]]]:
+        complaints: list[str] = []
+
+        def ask(url: str) -> None:
+            if not url.startswith(("file:", "blob:", "data:", "about:")):
+                complaints.append(f"asked for {url}")
+
+        page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}} | options))
+        page.set_default_timeout(PATIENCE_S * 1000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: ask(request.url))
+        yield page, complaints
+        page.close()
+        assert complaints == []
+
+    return watched

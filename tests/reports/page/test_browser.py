@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from patience import PATIENCE_S
 
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
@@ -33,35 +33,26 @@ def sample(request, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def show(browser) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page; nothing may be logged or requested by then."""
-    contexts = []
-    complaints: list[str] = []
+def show(watch) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page, which may ask for nothing but itself."""
+    with ExitStack() as pages:
 
-    def opened(path: Path, **options: object) -> Page:
-        context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_S * 1000)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        def opened(path: Path, **options: object) -> Page:
+            page, complaints = pages.enter_context(watch(**options))
+            page.on("dialog", lambda dialog: complaints.append(dialog.message))
 
-        def answer(route) -> None:
-            if route.request.url == path.as_uri():
-                route.continue_()
-            else:
-                complaints.append(f"asked for {route.request.url}")
-                route.abort()
+            def answer(route) -> None:
+                if route.request.url == path.as_uri():
+                    route.continue_()
+                else:
+                    complaints.append(f"asked for {route.request.url}")
+                    route.abort()
 
-        page.route("**/*", answer)
-        page.goto(path.as_uri())
-        return page
+            page.route("**/*", answer)
+            page.goto(path.as_uri())
+            return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+        yield opened
 
 
 def written(trace, folder: Path, title: str = "a trace") -> Path:

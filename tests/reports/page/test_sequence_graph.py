@@ -43,17 +43,19 @@ def written(tmp_path_factory) -> tuple[Path, Any]:
 
 
 @pytest.fixture
-def graph(browser, written, request) -> Iterator[Page]:
-    """The page with its graph drawn; nothing may be logged or requested by then."""
-    complaints: list[str] = []
-    page = browser.new_page(viewport={"width": 1200, "height": 900}, **getattr(request, "param", {}))
-    page.set_default_timeout(PATIENCE_S * 1000)
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    opened(page, written[0].as_uri())
-    yield page
-    page.close()
-    assert complaints == []
+def graph(watch, written, request) -> Iterator[Page]:
+    """The page with its graph drawn."""
+    with watch(**getattr(request, "param", {})) as (page, _):
+        opened(page, written[0].as_uri())
+        yield page
+
+
+@pytest.fixture(scope="module")
+def shown_whole(watch, written) -> Iterator[tuple[Page, list[str], dict[str, Any]]]:
+    """A page that tests open by other addresses, its complaints, and what it shows without one."""
+    with watch(has_touch=True) as (page, complaints):
+        opened(page, written[0].as_uri())
+        yield page, complaints, seen(page)
 
 
 def opened(page: Page, address: str) -> None:
@@ -135,17 +137,17 @@ def test_a_rectangle_zooms_and_its_address_opens_the_same_view(graph, written):
     assert again["range"] == pytest.approx(near["range"], abs=1)
 
 
-@pytest.mark.parametrize("graph", [{"has_touch": True}], indirect=True)
 @pytest.mark.parametrize(
     "ends",
     ["-1e308,1e308", "NaN,5", "-Infinity,Infinity", "9,1", "7,7", "1e15,1000000000000000.1", "1e300,2e300"],
 )
 @pytest.mark.parametrize("axis", ["sequence-1.s", "time-1"])
-def test_an_address_that_no_view_has_shows_all(graph, written, axis, ends):
-    whole = seen(graph)
-    graph.goto("about:blank")
-    opened(graph, f"{written[0].as_uri()}#?{axis}={ends}")
-    assert seen(graph) == whole
+def test_an_address_that_no_view_has_shows_all(shown_whole, written, axis, ends):
+    page, complaints, whole = shown_whole
+    page.goto("about:blank")
+    opened(page, f"{written[0].as_uri()}#?{axis}={ends}")
+    assert seen(page) == whole
+    assert complaints == []
 
 
 def test_what_is_beyond_the_end_of_the_axis_is_not_shown(graph, written):
