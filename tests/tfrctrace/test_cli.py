@@ -24,6 +24,7 @@ DONE, WRONG_USAGE, NOT_READ, INTERNAL_ERROR, INTERRUPTED = 0, 2, 3, 70, 130
 COMMANDS = sorted(cli.COMMANDS)
 TWO_FLOWS = Path(__file__).parents[2] / "sample_traces/two-flows.pcapng.gz"
 MIXED = TWO_FLOWS.with_name("mixed.pcap.zst")
+SMALL = Path(__file__).parents[1] / "data/captures/linux-small-flows-snd.pcap.gz"
 
 
 def test_the_version_is_shown(run):
@@ -45,7 +46,7 @@ def test_the_help_of_a_command_ends_with_an_example(run, command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_into_80_columns_and_shows_repeatable_arguments_with_dots(run, command):
-    lines = run(command, "--help", environment={"COLUMNS": "80"}).out.splitlines()
+    lines = run(command, "--help").out.splitlines()  # on 80 columns
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(f"Usage: tfrctrace {command} [OPTIONS]")
     assert lines[0].endswith("TRACE...") == (
@@ -89,14 +90,12 @@ def test_commands_are_completed(run):
         (["metrics", "--label", "mine"], set()),
     ],
 )
-def test_values_of_options_are_completed(run, words, found):
-    environment = {
-        "_TFRCTRACE_COMPLETE": "complete_bash",
-        # the last word is being written, its quote still open
-        "COMP_WORDS": f"{shlex.join(['tfrctrace', *words[:-1]])} '{words[-1]}",
-        "COMP_CWORD": str(len(words)),
-    }
-    assert set(run(environment=environment).out.split("\n")) - {""} == found
+def test_values_of_options_are_completed(run, monkeypatch, words, found):
+    monkeypatch.setenv("_TFRCTRACE_COMPLETE", "complete_bash")
+    # the last word is being written, its quote still open
+    monkeypatch.setenv("COMP_WORDS", f"{shlex.join(['tfrctrace', *words[:-1]])} '{words[-1]}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert set(run().out.split("\n")) - {""} == found
 
 
 def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, conversation):
@@ -561,7 +560,7 @@ def test_a_full_standard_output_is_an_error_with_a_sentence(arguments: list[str]
     assert "internal" not in ended.stderr
 
 
-CHECK = ["check", str(TWO_FLOWS), "--require", "packets > 0"]
+CHECK = ["check", str(SMALL), "--require", "packets > 0"]
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -569,11 +568,11 @@ CHECK = ["check", str(TWO_FLOWS), "--require", "packets > 0"]
     ("arguments", "status"),
     [
         (["--version"], 0),
-        (["flows", str(TWO_FLOWS)], 0),
+        (["flows", str(SMALL)], 0),
         (CHECK, 0),
         ([*CHECK[:-1], "packets < 0"], 1),
-        (["report", str(TWO_FLOWS), "-o", "page.html"], 0),
-        (["batch", str(TWO_FLOWS), "-o", "results"], 0),
+        (["report", str(SMALL), "-o", "page.html"], 0),
+        (["batch", str(SMALL), "-o", "results"], 0),
         (["flows", "missing.pcap"], 3),
         (["flows", "--no-such-option"], 2),
     ],
