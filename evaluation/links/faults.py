@@ -62,6 +62,22 @@ class Path:
     ping_loss: float = 0.0
 
 
+_ADDED: Final = {
+    *("near_rtt_s", "far_rtt_s", "response_s", "loss_before", "loss_behind", "jitter"),
+    *("burst_loss", "dns_response_s", "ping_loss"),
+}
+"""Sizes of a fault that are added to what the path has."""
+_STATES: Final[dict[str, tuple[str, bool | str]]] = {
+    "outage": ("is_answered", False),
+    "unserved": ("is_served", False),
+    "black_hole": ("passes_large", False),
+    "refused": ("is_refused", True),
+    "dns_fails": ("name_server", "fails"),
+    "dns_silent": ("name_server", "silent"),
+}
+"""What a path becomes by a fault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A stretch in which the paths of some hosts or servers are worse."""
@@ -84,24 +100,13 @@ class Fault:
 
     def worsen(self, path: Path, at_s: float) -> None:
         """Change a path as long as the fault lasts."""
-        size = self.size
-        if "creeps_s" in size:
-            path.near_rtt_s += size["creeps_s"] * (at_s - self.since_s) / DAY_S
-        path.is_refused |= bool(size.get("refused"))
-        path.burst_loss += size.get("burst_loss", 0.0)
-        path.dns_response_s += size.get("dns_response_s", 0.0)
-        path.ping_loss += size.get("ping_loss", 0.0)
-        for name, state in (("dns_fails", "fails"), ("dns_silent", "silent")):
-            path.name_server = state if size.get(name) else path.name_server
-        path.near_rtt_s += size.get("near_rtt_s", 0.0)
-        path.far_rtt_s += size.get("far_rtt_s", 0.0)
-        path.response_s += size.get("response_s", 0.0)
-        path.loss_before += size.get("loss_before", 0.0)
-        path.loss_behind += size.get("loss_behind", 0.0)
-        path.jitter += size.get("jitter", 0.0)
-        path.is_answered &= not size.get("outage")
-        path.is_served &= not size.get("unserved")
-        path.passes_large &= not size.get("black_hole")
+        for name, value in self.size.items():
+            if name in _ADDED:
+                setattr(path, name, getattr(path, name) + value)
+            elif name == "creeps_s":
+                path.near_rtt_s += value * (at_s - self.since_s) / DAY_S
+            elif name in _STATES and value:
+                setattr(path, *_STATES[name])
 
     @property
     def unseen(self) -> float:

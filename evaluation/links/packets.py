@@ -39,13 +39,18 @@ def _checksum(data: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
+@lru_cache(maxsize=65_536)
+def _header(ends: tuple[str, str], protocol: int, length: int) -> bytes:
+    """Return a header of IPv4, of which a link has few different ones: their identification is 0."""
+    fixed = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0x4000, 64, protocol, 0)
+    addresses = b"".join(map(_address, ends))
+    return fixed[:10] + struct.pack(">H", _checksum(fixed + addresses)) + addresses
+
+
 def ipv4(time_s: float, ends: tuple[str, str], protocol: int, head: bytes, payload_bytes: int = 0) -> Packet:
     """Return a packet with this transport header, and so many bytes behind it that are not stored."""
     length = 20 + len(head) + payload_bytes
-    fixed = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0x4000, 64, protocol, 0)
-    addresses = b"".join(map(_address, ends))
-    summed = fixed[:10] + struct.pack(">H", _checksum(fixed + addresses)) + addresses
-    return Packet(time_s, summed + head, length)
+    return Packet(time_s, _header(ends, protocol, length) + head, length)
 
 
 def tcp(
