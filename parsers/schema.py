@@ -197,7 +197,7 @@ _CONGESTION_CONTROLS: Final = (
         "congestion_control",
         "string",
         "",
-        "the answer for the direction, as in `why`: a name, several joined by `|`, or `other`",
+        "the answer for the direction, as in `why`: a name, or several joined by `|`",
         "see congestion_control_reason",
     ),
     Column("congestion_control_reason", "string", "", "why there is no answer", "there is one"),

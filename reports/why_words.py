@@ -218,10 +218,6 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         if reason is None or flow.main_cause not in OF_THE_PATH:
             return []
         return [f"Its congestion control is not known: {CONTROL_REASONS.get(reason) or SIGN_WORDS[reason]}."]
-    if flow.congestion_control == "other":
-        return [
-            "Its congestion control is none of those that are known here: a smooth curve predicts it better."
-        ]
     seen = ""
     if flow.windows_estimated:
         seen = " (by estimates of its windows: the capture is away from its sender)"

@@ -205,7 +205,7 @@ def test_names_are_judged_by_what_sent():
     assert (reno.controller, reno.is_right) == ("reno", True)
     assert (vegas.names, vegas.is_right) == ((), False)
     assert table("limit", judged, lambda one: one.scenario.limit)[-1].startswith("| all | 2 | 1 | 1 |")
-    assert "| vegas |  |  | 1 |" in matrix(judged)
+    assert "| vegas |  |  |  |  |  | 1 |" in matrix(judged)
 
 
 def test_predicted_windows_are_judged_by_the_kernel_s():

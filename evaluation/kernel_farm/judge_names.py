@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from scenario import Scenario
 
-OTHER: Final = "other"
-
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -49,12 +47,8 @@ class Named:
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer has the controller; one that is not modelled may be none of those known."""
-        return self.controller in self.names or (self.names == (OTHER,) and self.controller in UNKNOWN)
-
-
-UNKNOWN: Final = frozenset({"bbr", "cdg"})
-"""Controllers that are not among the candidates, or, as BBR in less than 10 s, may not show their sign."""
+        """Whether the answer has the controller."""
+        return self.controller in self.names
 
 
 def judge(folder: Path, vantage: str) -> Named | None:
@@ -134,8 +128,7 @@ def table(title: str, judged: Sequence[Named], key: Callable[[Named], str]) -> l
 
 def matrix(judged: Sequence[Named]) -> list[str]:
     """Return lines with how often each controller was among the names of each."""
-    columns = [*sorted(CONTROLLERS), OTHER]
-    shown = [name for name in columns if any(name in one.names for one in judged)]
+    shown = [name for name in sorted(CONTROLLERS) if any(name in one.names for one in judged)]
     lines = [f"| sent by | {' | '.join([*shown, 'none'])} |", "|---|" + "--:|" * (len(shown) + 1)]
     for controller in sorted({one.controller for one in judged}):
         mine = [one for one in judged if one.controller == controller]

@@ -79,8 +79,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
         str | None,
         Meta(
             description="name of its congestion control in Linux, or `module:Class` of one of the user's; "
-            "several joined by `|` are equal in what was seen; `other` is none of those known; null if it is "
-            "not known"
+            "several joined by `|` are equal in what was seen; null if it is not known"
         ),
     ] = None
     congestion_control_reason: Annotated[

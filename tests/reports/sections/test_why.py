@@ -49,16 +49,16 @@ def text(words):
 
 
 def test_a_report_names_the_congestion_control_and_saved_results_keep_it(tmp_path):
-    path = RUNS.parent / "congestion_controls" / "38-0013-scalable" / "sender.pcap.gz"
+    path = RUNS.parent / "congestion_controls" / "38-0021-htcp" / "sender.pcap.gz"
     results = tfrctrace.open(path).results()
     save(results, str(tmp_path / "saved"), title="t", version="1")
     for found in (results, load(str(tmp_path / "saved"))[0]):
         said = text(section(build_report(found, title="t"), "why").paragraphs[0])
-        assert "Its congestion control behaves like scalable: " in said
+        assert "Its congestion control behaves like htcp: " in said
     sums, controls = results.table("cause_sums"), results.named_controls
     directions = flow_causes(rows_of_causes(sums, results.flows, controls=controls))
     (names,) = [one.values for one in ledger(list(directions)) if one.name == "congestion_control"]
-    assert names == ("scalable",)
+    assert names == ("htcp",)
 
 
 def held_s(figure, *causes):

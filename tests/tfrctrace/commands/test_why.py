@@ -80,7 +80,7 @@ def test_a_named_flow_is_described_and_one_that_is_not_there_refused(run):
 
 def test_it_names_the_congestion_control_with_the_evidence(run):
     said = " ".join(run("why", str(RUNS / "0000-bottleneck-reno" / "sender.pcap.gz")).out.split())
-    assert "Its congestion control behaves like one of lp, reno, which are alike here: 391 of 397 " in said
+    assert "behaves like one of htcp, hybla, lp, reno, westwood, which are alike here: 391 of 397 " in said
     assert "round trips are as predicted" in said
     assert "losses left 50.0 % of its window." in said
 

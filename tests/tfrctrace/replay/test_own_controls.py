@@ -75,7 +75,7 @@ def capture(sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def test_a_flow_is_named_by_a_control_of_the_users_own(capture: Path, run: Callable[..., Any]) -> None:
     (usual,) = tfrctrace.open(capture).why()
     (found,) = tfrctrace.open(capture).why(["control_of_mine:MyControl"])
-    assert usual.congestion_control in {None, "other"}
+    assert usual.congestion_control is None
     assert found.congestion_control == "control_of_mine:MyControl"
     assert found.window_left == pytest.approx(0.4, abs=0.02)
     assert (found.predicted_rounds or 0) > 0.9 * (found.compared_rounds or 0)

@@ -36,17 +36,12 @@ as neither rules nor paths are quite as modelled."""
 _MOST_NAMES: Final = 6
 """More that are equal are no answer."""
 
-_LEAST_RIGHT: Final = 0.75
-_LEAST_RIGHT_IF_LIKELY: Final = 0.6
-"""Share of rounds that the best has to predict, and where it is much likelier than a smooth curve."""
-
-_MUCH_LIKELIER: Final = 0.75
-"""Logarithm of that ratio for each observation."""
+_LEAST_RIGHT: Final = 0.6
+"""Share of the rounds of growth, and of the cuts, that the best has to predict."""
 
 _LEAST_WINDOW: Final = 4.0
 """Segments: a smaller window shows hardly more than that it is at least two."""
 
-OTHER: Final = "other"
 FEW_ROUNDS: Final = "few_rounds"
 NOT_PREDICTED: Final = "not_predicted"
 ALIKE: Final = "alike"
@@ -57,7 +52,7 @@ class Answer:
     """The congestion control of a direction, and the evidence."""
 
     names: tuple[str, ...]
-    """Those that are equal in what was seen, `other` for none of the known; empty if too little is known."""
+    """Those that are equal in what was seen; empty if too little is known."""
     reason: str | None = None
     """Why there are no names."""
     rounds: int = 0
@@ -94,16 +89,11 @@ def answer(
         predicted_rounds=sum(one.rounds for one in best if one.is_right),
         kept=median(left) if len(left) >= LEAST_CUTS else None,
     )
-    likely = [one.log_likelihood for one in best]
-    smooth = smooth_log_likelihoods(observed)
-    if beats(smooth, likely):
-        is_other = known.predicted_rounds < _LEAST_RIGHT_IF_LIKELY * known.rounds and _moves(observed)
-        return replace(known, names=(OTHER,)) if is_other else replace(known, reason=NOT_PREDICTED)
-    if not explains(best, smooth):
+    if not explains(best, smooth_log_likelihoods(observed)):
         return replace(known, reason=NOT_PREDICTED)
     if median(one.before for one in best) < _LEAST_WINDOW:
         return replace(known, reason=ALIKE)
-    equal = [name for name, made in found.items() if not beats(likely, [one.log_likelihood for one in made])]
+    equal = [name for name, made in found.items() if not beats(*telling(best, made))]
     if len(equal) > _MOST_NAMES:
         return replace(known, reason=ALIKE)
     return replace(known, names=tuple(sorted(equal)))
@@ -147,26 +137,37 @@ def _made_by(
     return made
 
 
-def _moves(observed: Iterable[Observation]) -> bool:
-    """Return whether half of the growths are of a segment or more.
-
-    A window that stands is what each control by delay makes of a base round-trip time that was not seen.
-    """
-    moves = [abs(seen.after - seen.before) >= 1 for seen in observed if isinstance(seen, Growth)]
-    return 2 * sum(moves) >= len(moves)
-
-
 def explains(made: Sequence[Prediction], smooth: Sequence[float]) -> bool:
-    """Return whether predictions are right, and better than those without any rule."""
-    gain = likelihood(made) - sum(smooth)
-    least = _LEAST_RIGHT_IF_LIKELY if gain >= _MUCH_LIKELIER * len(made) else _LEAST_RIGHT
-    right = sum(one.rounds for one in made if one.is_right)
-    return gain >= _LEAST_DIFFERENCE and right >= least * sum(one.rounds for one in made)
+    """Return whether growths and cuts are predicted, each, and better than without any rule.
+
+    Many that grow alike differ in what they cut: growth has the most rounds, and would hide a wrong cut.
+    """
+    return likelihood(made) - sum(smooth) >= _LEAST_DIFFERENCE and all(
+        sum(one.rounds for one in made if one.is_cut is of_cuts and one.is_right)
+        >= _LEAST_RIGHT * sum(one.rounds for one in made if one.is_cut is of_cuts)
+        for of_cuts in (False, True)
+    )
 
 
 def likelihood(made: Sequence[Prediction]) -> float:
     """Return the logarithm of the likelihood of all that was observed."""
     return sum(one.log_likelihood for one in made)
+
+
+def telling(
+    one: Sequence[Prediction], other: Sequence[Prediction]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return how likely two make the observations that one of them does not predict.
+
+    Those that both predict within the error of a window tell neither from the other: the same part of a
+    segment returns in each period, so that no number of rounds would make it evidence.
+    """
+    pairs = [
+        (mine.log_likelihood, its.log_likelihood)
+        for mine, its in zip(one, other, strict=True)
+        if not (mine.is_right and its.is_right)
+    ]
+    return tuple(mine for mine, _ in pairs), tuple(its for _, its in pairs)
 
 
 def beats(

@@ -65,6 +65,9 @@ CUBIC: Final = "cubic"
 
 RENO: Final = "reno"
 
+_TICKS_S: Final = (0.0, 0.004, 0.01)
+"""Of Linux' clock, where round-trip times are counted in its ticks: HZ is 1000, 250 or 100."""
+
 CANDIDATES: Final = (
     Candidate(RENO, Sack),
     Candidate(RENO, Sack, by_acks={"segments_per_ack": 1}),
@@ -74,11 +77,11 @@ CANDIDATES: Final = (
     Candidate(CUBIC, Cubic, {"increase_beyond": 0, "least_growth": 0.05}),
     Candidate("vegas", Vegas, {"samples": 3}),
     Candidate("vegas", Vegas, {"samples": 3, "forgets_base_rtt": 1}),
-    Candidate("westwood", Westwood, {"late": 1}),
+    *(Candidate("westwood", Westwood, {"late": 1, "tick": tick}) for tick in _TICKS_S),
     Candidate("veno", Veno, by_acks={"uncounted": 1.5}),
     Candidate("nv", Nv, by_acks={"segments_per_ack": 1}),
     Candidate("illinois", Illinois),
-    Candidate("htcp", Htcp, by_acks={"uncounted": 1.5}),
+    *(Candidate("htcp", Htcp, {"tick": tick}, by_acks={"uncounted": 1.5}) for tick in _TICKS_S),
     Candidate("yeah", Yeah),
     Candidate("lp", LowPriority),
     Candidate("lp", Sack),

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _FALLS: Final = 0.85
 """Of a window over that two rounds before, in which it has also grown: less is a fall."""
 
+_LEAST_FALL: Final = 1.0
+"""Segments that a fall is more than, as windows have whole segments."""
+
 _FACTOR: Final = (0.6, 0.75)
 """Median of what falls leave: 0.7 of whole segments, and a segment of growth."""
 
@@ -26,7 +29,7 @@ _LEAST_SHARE: Final = 0.05
 """Falls, and their share of all windows; TCP-LP halves its window, Vegas reduces it by a segment."""
 
 
-def delay_backoffs(rounds: Sequence[Round]) -> int:
+def delay_backoffs(rounds: Sequence[Round], segment_bytes: float) -> int:
     """Return how often the window fell as CDG's does without a loss or a mark; 0 if that is not its sign."""
     left: list[float] = []
     windows = 0
@@ -37,8 +40,9 @@ def delay_backoffs(rounds: Sequence[Round]) -> int:
         if not all(row["cwnd_bytes"] and row["repair"] is None and not row["ece_packets"] for row in three):
             continue
         windows += 1
-        share = three[2]["cwnd_bytes"] / three[0]["cwnd_bytes"]
-        if share <= _FALLS:
+        before, after = three[0]["cwnd_bytes"], three[2]["cwnd_bytes"]
+        share = after / before
+        if share <= _FALLS and before - after > _LEAST_FALL * segment_bytes:
             left.append(share)
             place += 1
     low, high = _FACTOR

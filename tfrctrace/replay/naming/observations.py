@@ -129,7 +129,7 @@ def observations(
         cut = _cut(before, repair, run, segment_bytes, by_round=by_round) if repair else None
         if cut is not None:
             yield cut
-            yield from (Measured(_report(row, ack_bytes)) for row in repair if cut.is_mark)
+            yield from (Measured(_report(row, ack_bytes)) for row in repair)
             starts = cut.is_timeout
         if kind == "window":
             if cut is not None and len(cut.after) == 2:
@@ -170,9 +170,10 @@ def _cut(
     is_timeout = any(row["repair"] == "timeout" for row in repair)
     known = [] if before is None else [before["cwnd_bytes"], repair[0]["flight_bytes"]]
     is_mark = all(row["repair"] is None for row in repair)
-    # a recovery shows the window at its end, a round with marks that at its beginning
-    ends = [after] if is_mark else [repair[-1], after]
+    # a recovery shows the window at its end; with marks it shrinks for a round, and then grows
+    ends = [*repair[1:], after] if is_mark and after["cwnd_bytes"] else [repair[-1], after]
     left = [row["cwnd_bytes"] / segment_bytes for row in ends if row["cwnd_bytes"]]
+    left = [min(left)] if is_mark and left else left
     shows = known and left and not is_timeout and len(repair) <= _LONGEST_REPAIR
     shown = tuple(left if shows else ())
     windows = tuple(count / segment_bytes for count in known)

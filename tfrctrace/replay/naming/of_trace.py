@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfrctrace.metrics.sets.up_down import BELIEVED
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.naming.answer import (
-    ALIKE,
     FEW_ROUNDS,
     LEAST_CUTS,
-    NOT_PREDICTED,
-    OTHER,
     Answer,
     answer,
 )
-from tfrctrace.replay.naming.candidates import BBR, CDG, RENO
+from tfrctrace.replay.naming.candidates import BBR, CDG
 from tfrctrace.replay.naming.delay_backoffs import delay_backoffs
 from tfrctrace.replay.naming.observations import observations
 from tfrctrace.replay.naming.rtt_probes import rtt_probes
@@ -45,8 +42,6 @@ FACTS: Final = (
     "mss",
     "ts_rtt_samples",
     "ecn_mode",
-    "rtt_min_ms",
-    "sender_rtt_p50_ms",
 )
 
 OF_FLOWS: Final = (*FACTS, "vantage", "vantage_confidence", "reported_ce_packets")
@@ -80,9 +75,6 @@ _MOST_UNKNOWN: Final = 0.5
 
 _MOST_ERROR: Final = 0.03
 """Share of a flight by which an estimate away from the sender may be wrong, so that it shows the window."""
-
-_TICK_MS: Final = 1.0
-"""Of the timestamps of most senders."""
 
 MOST_ROUNDS: Final = 1_000
 """Rounds of a direction that are looked at: the first."""
@@ -224,8 +216,6 @@ def named_directions(
         shows_windows = any(round_["cwnd_bytes"] for round_ in seen.rounds)
         reason = None if row["reason"] == NOT_AT_SENDER and shows_windows else row["reason"]
         found = _answer(seen, reason, own) if row["may_be_named"] else Answer((), reason)
-        if not row["is_at_sender"]:
-            found = _away(found, is_behind_queue=_is_behind_queue(seen.rounds, directions.facts[key]))
         yield Named(key, found, seen, is_estimated=not row["is_at_sender"])
     for key, row in left.items():
         yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
@@ -331,31 +321,12 @@ def _answer(seen: Seen, reason: str | None, own: Sequence[Candidate]) -> Answer:
     probes = rtt_probes(seen.rounds, seen.segment_bytes)
     if probes:
         return Answer((BBR,), rtt_probes=probes)
-    backoffs = delay_backoffs(seen.rounds)
+    backoffs = delay_backoffs(seen.rounds, seen.segment_bytes)
     if backoffs:
         return Answer((CDG,), delay_backoffs=backoffs)
     if reason is not None:
         return Answer((), reason)
     return answer(seen.observed(), seen.start, seen.segments_per_ack, has_ecn=seen.has_ecn, own=own)
-
-
-def _away(found: Answer, *, is_behind_queue: bool) -> Answer:
-    """Return what an answer is by windows that are estimates.
-
-    Behind a queue round-trip times are known to a tick of timestamps: one that goes by them may seem Reno.
-    """
-    if found.names == (OTHER,):
-        return replace(found, names=(), reason=NOT_PREDICTED)
-    return replace(found, names=(), reason=ALIKE) if is_behind_queue and RENO in found.names else found
-
-
-def _is_behind_queue(rounds: Iterable[Mapping[str, Any]], facts: Mapping[str, Any]) -> bool:
-    """Return whether data had waited before they were captured, or may have."""
-    rtts_ms = [row["rtt_ms"] for row in rounds if row["rtt_ms"] is not None]
-    far_ms, near_ms = facts["rtt_min_ms"], facts["sender_rtt_p50_ms"]
-    if not rtts_ms or far_ms is None or near_ms is None:
-        return True
-    return bool(near_ms - (min(rtts_ms) - far_ms) > _TICK_MS)
 
 
 def _segment_bytes(facts: Mapping[str, Any], other: Mapping[str, Any]) -> float:

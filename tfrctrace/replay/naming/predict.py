@@ -48,6 +48,7 @@ class Prediction:
     scale: float
     rounds: int
     """Rounds that it is about; 0 if these are those of another one."""
+    is_cut: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -127,14 +128,34 @@ def _cut(control: WindowControl, seen: Cut) -> Prediction:
     """Return the prediction that is nearest: the window may have grown until the loss was seen."""
     tries = []
     for before in seen.before:
-        other = copy.copy(control)
-        other.cwnd = before
-        left = max(_reduce(other, seen), MIN_WINDOW)
+        left = _left(control, seen, before)
+        most = _grown_and_left(control, seen, before) if seen.is_mark else left
         for after in seen.after:
+            nearest = min(max(after, left), max(most, left))
             # Linux has whole segments, ns-2's agents have parts of one
-            predicted = float(math.floor(left)) if after.is_integer() else left
-            tries.append(_prediction(predicted, after, before, 0.0, 1))
+            predicted = float(math.floor(nearest)) if after.is_integer() else nearest
+            tries.append(_prediction(predicted, after, before, 0.0, 1, is_cut=True))
     return min(tries, key=lambda one: abs(one.predicted - one.observed))
+
+
+def _left(control: WindowControl, seen: Cut, before: float) -> float:
+    other = copy.copy(control)
+    other.cwnd = before
+    return max(_reduce(other, seen), MIN_WINDOW)
+
+
+def _grown_and_left(control: WindowControl, seen: Cut, before: float) -> float:
+    """Return the most that a mark leaves.
+
+    The first one is echoed some time in a round, and no end of a recovery shows what it left: the window may
+    have grown for a round before, and for one since.
+    """
+    other = copy.copy(control)
+    other.cwnd = before
+    other.avoid_congestion(1.0)
+    other.cwnd = max(_reduce(other, seen), MIN_WINDOW)
+    other.avoid_congestion(1.0)
+    return other.cwnd
 
 
 def _settled(predicted: float, observed: float, before: float) -> Prediction:
@@ -142,9 +163,11 @@ def _settled(predicted: float, observed: float, before: float) -> Prediction:
     return Prediction(predicted, observed, before, segments + share * before, 0)
 
 
-def _prediction(predicted: float, observed: float, before: float, moved: float, rounds: int) -> Prediction:
+def _prediction(
+    predicted: float, observed: float, before: float, moved: float, rounds: int, *, is_cut: bool = False
+) -> Prediction:
     scale = _ROUNDING + _GROWTH_VARIATION * abs(moved) + _VARIATION * before
-    return Prediction(predicted, observed, before, scale, rounds)
+    return Prediction(predicted, observed, before, scale, rounds, is_cut)
 
 
 def smooth_log_likelihoods(observed: Iterable[Observation]) -> list[float]:

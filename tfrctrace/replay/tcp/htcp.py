@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.window import WindowControl, at_least
+from tfrctrace.replay.tcp.window import WindowControl, at_least, in_ticks
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -38,10 +38,16 @@ _REMEMBERED: Final = 0.95
 class Htcp(WindowControl):
     """AIMD that grows faster the longer it is since a loss, and keeps R_min / R_max of its window."""
 
-    def __init__(self, start: Start, *, uncounted: float = 0, **window: Unpack[WindowParameters]) -> None:
-        """Set the acknowledged segments that do not count at each step of a segment: about 3 in Linux."""
+    def __init__(
+        self, start: Start, *, uncounted: float = 0, tick: float = 0, **window: Unpack[WindowParameters]
+    ) -> None:
+        """Set the acknowledged segments that do not count at each step of a segment: about 3 in Linux.
+
+        `tick` is that of the clock in seconds by which round-trip times are measured (Linux: 1 / HZ).
+        """
         super().__init__(start, **window)
         self._uncounted = at_least("uncounted", uncounted, 0.0)
+        self._tick_s = at_least("tick", tick, 0.0)
         self._beta = _LEAST_KEPT
         self._adapts = False
         self._elapsed_s = 0.0
@@ -51,6 +57,7 @@ class Htcp(WindowControl):
 
     def sample_rtt(self, rtt_s: float) -> None:
         """Keep the largest round-trip time, too."""
+        rtt_s = in_ticks(rtt_s, self._tick_s)
         super().sample_rtt(rtt_s)
         self._longest_s = max(self._longest_s, self.base_rtt_s)
         if rtt_s <= self._longest_s + _RTT_STEP_S:

@@ -100,7 +100,7 @@ class Nv(WindowControl):
         """Compare the window with what the path holds, if enough was acknowledged since the last time."""
         self._acks += self.cwnd * share / self._segments_per_ack
         self._rounds += share
-        if not self._rate:
+        if not 0 < self._rate * self._shortest_s < math.inf:
             return
         most = math.floor(self._rate * self._shortest_s) + self._pad
         if self.cwnd > most:

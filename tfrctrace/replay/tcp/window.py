@@ -214,6 +214,12 @@ def share_kept(name: str, value: float) -> float:
     return value
 
 
+def in_ticks(time_s: float, tick_s: float) -> float:
+    """Return a time in ticks of a clock, begun ones whole, as Linux counts it; 0 is a clock without."""
+    ticks = time_s / tick_s if tick_s else math.inf
+    return math.ceil(ticks) * tick_s if ticks < math.inf else time_s
+
+
 def rfc3390_window(segment_bytes: float) -> float:
     """Return the initial window in segments: min(4, max(2, 4380 / MSS)) (RFC 3390 eq. 1)."""
     return min(4.0, max(2.0, _FULL_WINDOW_BYTES / segment_bytes))
