@@ -16,8 +16,8 @@ const MIN_SAMPLES: u64 = 3;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PathTimes {
-    /// Round-trip times from the handshake in us: between the capture point and this side, and of
-    /// the whole path.
+    /// Round-trip times from the handshake in us, rounded up: between the capture point and this side,
+    /// and of the whole path. 0 is unknown, not no time.
     pub(in crate::flow::tcp) handshake_us: (u32, u32),
     /// Round-trip times of this side's data.
     pub round_trips: RoundTrips,

@@ -9,7 +9,7 @@ mod flight;
 #[cfg(test)]
 mod upstream_loss;
 
-use super::half_connection::MAX_OUTSTANDING;
+use super::half_connection::{AT_SENDER_NS, MAX_OUTSTANDING};
 use super::*;
 use crate::flow::rtt_statistics::RttMethod;
 use crate::packet::event::TcpOptions;
@@ -203,6 +203,19 @@ fn test_the_handshake_takes_from_syn_to_final_ack() {
     assert_eq!(script.connection.handshake_rtt_ns(), Some(20_000_000));
     assert_eq!(script.state(), ConnectionState::Established);
     assert_eq!(script.connection.opener(), Some(Side::Low));
+}
+
+/// A clock of whole milliseconds does not see how long a host takes that the capture is at.
+#[test]
+fn test_a_handshake_without_time_is_near_and_one_not_seen_is_unknown() {
+    let mut script = Script::new();
+    assert_eq!(script.connection.half(Side::Low).near_ns(), None);
+    script.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
+    script.flags(Side::High, 20, TcpFlags::SYN | TcpFlags::ACK, 0, 1);
+    script.flags(Side::Low, 20, TcpFlags::ACK, 1, 1);
+    let [low, high] = [Side::Low, Side::High].map(|side| script.connection.half(side));
+    assert!(low.near_ns().is_some_and(|ns| ns < AT_SENDER_NS), "{:?}", low.near_ns());
+    assert_eq!(high.near_ns(), Some(20 * MS));
 }
 
 #[test]
