@@ -79,13 +79,13 @@ def expected_causes(folder: Path, scenario: Scenario, known: truth.Truth) -> fro
     if known.largest != "network":
         return frozenset(KERNEL_HAS[known.largest])
     counters = json.loads((folder / "counters.json").read_text())["after"]
-    dropped = _first(r"dropped (\d+)", counters["queues"])
+    dropped, lost = (_first(r"dropped (\d+)", counters[of]) for of in ("queues", "delays"))
     if _first(r"dropped (\d+)", counters["policer"]) > dropped:
         causes = {"policer"}
     elif scenario.competitors:
         # both hold; the table decides on marks before it decides on others
         causes = {"shared_bottleneck", "mark"} if known.delivered_ce > dropped else {"shared_bottleneck"}
-    elif _first(r"dropped (\d+)", counters["delays"]) > dropped:
+    elif lost > dropped or (lost and _loses_without_queue(folder, known)):
         causes = {"loss"}
     elif known.delivered_ce > dropped:
         causes = {"mark"}
@@ -93,7 +93,7 @@ def expected_causes(folder: Path, scenario: Scenario, known: truth.Truth) -> fro
         # Its acknowledgements wait behind the data of the other connection. Its own queue, which drops
         # nothing of others, may be what holds it back all the same.
         causes = {"shared_bottleneck", "bottleneck"} if dropped else {"shared_bottleneck"}
-    elif _network_bps(folder, known) >= ALONE * scenario.rate_bps or scenario.limit == "short":
+    elif known.network_bps >= ALONE * scenario.rate_bps or scenario.limit == "short":
         causes = {"bottleneck"}
     elif scenario.sender.read_bps is not None:
         # It paces at what the receiver reads (BBR), below the window and without a queue.
@@ -107,10 +107,19 @@ def expected_causes(folder: Path, scenario: Scenario, known: truth.Truth) -> fro
     return frozenset(causes | ({"slow_start"} if scenario.limit == "short" else set()))
 
 
-def _network_bps(folder: Path, known: truth.Truth) -> float:
-    """Return the rate at which the receiver got data while the network held the flow back, at most."""
+def _loses_without_queue(folder: Path, known: truth.Truth) -> bool:
+    """Return whether most repairs began at the kernel's base round-trip time: a queue dropped the others."""
     samples = truth.rows(folder / "flow.tcp_info.csv.gz")
-    return float((samples[-1]["bytes_acked"] - samples[0]["bytes_acked"]) * 8 / known.network_s)
+    began = [
+        before["rtt_us"] for before, after in pairwise(samples) if _is_open(before) and not _is_open(after)
+    ]
+    at_base = [rtt_us for rtt_us in began if rtt_us / 1e3 <= 1.1 * known.min_rtt_ms + 2]
+    return 4 * len(at_base) > 3 * len(began)
+
+
+def _is_open(sample: Mapping[str, Any]) -> bool:
+    """Return whether nothing is repaired (`TCP_CA_Recovery` and `TCP_CA_Loss` are higher)."""
+    return bool(sample["ca_state"] < 3)
 
 
 def _first(pattern: str, text: str) -> int:

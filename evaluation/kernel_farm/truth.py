@@ -50,6 +50,8 @@ class Truth:
     send_buffer_clock_s: float
     """The kernel's clock, a lower bound."""
     network_s: float
+    network_bps: float
+    """What the receiver acknowledged while the network held the flow back."""
     retransmitted: int
     """Segments, by `tcpi_total_retrans`."""
     delivered_ce: int
@@ -84,6 +86,7 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
     life_s = (last["time_ns"] - first["time_ns"]) / 1e9
     changes = [(row["time_ns"], row["state"]) for row in states]
     application_ns = send_buffer_ns = receiver_ns = unsure_ns = 0
+    network_bytes = network_ns = 0
     for before, after in pairwise(samples):
         clock_ns = 1000 * (after["rwnd_limited_us"] - before["rwnd_limited_us"])
         if _is_at_edge(before) and _is_at_edge(after):
@@ -93,7 +96,11 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
                 unsure_ns += max(at_edge_ns - clock_ns, 0)
             continue
         receiver_ns += clock_ns
-        if before["notsent_bytes"] or before["rwnd_limited_us"] < after["rwnd_limited_us"]:
+        if before["rwnd_limited_us"] < after["rwnd_limited_us"]:
+            continue
+        if before["notsent_bytes"]:
+            network_bytes += after["bytes_acked"] - before["bytes_acked"]
+            network_ns += after["time_ns"] - before["time_ns"]
             continue
         if before["lost"] and after["lost"]:
             continue
@@ -110,6 +117,7 @@ def truth_of(samples: list[dict[str, Any]], states: list[dict[str, Any]]) -> Tru
         send_buffer_s=send_buffer_s,
         send_buffer_clock_s=last["sndbuf_limited_us"] / 1e6,
         network_s=max(life_s - application_s - receiver_s - send_buffer_s, 0.0),
+        network_bps=8e9 * network_bytes / network_ns if network_ns else 0.0,
         retransmitted=last["total_retrans"],
         delivered_ce=last["delivered_ce"],
         max_cwnd=max(sample["snd_cwnd"] for sample in samples),
