@@ -237,11 +237,11 @@ def test_bottlenecks_are_judged_by_settings_and_counters():
 
     runs = FARM.parents[1] / "tests" / "data" / "bottlenecks"
     judged = [judge(folder, "sender") for folder in sorted(runs.iterdir())]
-    assert [one.true.discipline for one in judged] == ["tail_drop", "tail_drop", "codel"]
+    assert [one.true.discipline for one in judged] == ["tail_drop", "early", "tail_drop", "codel"]
     table = lines(judged)
-    assert "| capacity | 2 of 3 (67 %) | 2 of 2 (100 %) |" in table[2]
+    assert "| capacity | 3 of 4 (75 %) | 3 of 3 (100 %) |" in table[2]
     assert "| buffer | 1 of 1 (100 %) | 1 of 1 (100 %) |" in table[3]
-    assert table[5] == "| policer | 0 of 0 | 0 false of 3 | |"
+    assert table[5] == "| policer | 0 of 0 | 0 false of 4 | |"
     assert "drops" not in described(judged[0])
 
 

@@ -75,6 +75,15 @@ def test_the_queue_of_the_senders_own_interface_is_one_though_data_pass_the_capt
     assert (why.main_cause, why.server_share, why.application_share < 0.1) == ("bottleneck", 0, True)
 
 
+def test_equal_rates_between_losses_at_a_queue_are_no_policer(judged):
+    """Losses of RED come at a twentieth of the base round-trip time, at times that hardly vary."""
+    found = judged("0006-path_change-illinois")
+    assert (found.true.policer, found.true.discipline) == (None, "early")
+    assert (found.said["policer_bps"], found.said["policer_reason"]) == (None, "no_policer")
+    sums = tfrctrace.open(DATA / "bottlenecks" / "0006-path_change-illinois" / "sender.pcap.gz").cause_sums
+    assert sums.sort("duration_ns")["cause"][-1] == "bottleneck"
+
+
 @pytest.mark.parametrize(
     "capture",
     [*sorted(DATA.glob("causes/*/*.pcap.gz")), *sorted(DATA.glob("bottlenecks/*/*.pcap.gz"))],

@@ -7,7 +7,7 @@
 use super::cause::Cause;
 use super::interval::{Interval, quantile};
 use super::ledger::{Stretch, is_held_by};
-use super::path::{Cut, CutReason, Path};
+use super::path::{Cut, CutReason, Path, QUEUE_NS};
 use super::policer::policer_rate;
 use super::waits::Waits;
 
@@ -99,10 +99,10 @@ impl Bottleneck {
         let rates = standing_rates(path, stretches, i64::from(full_size));
         let capacity = capacity(&rates).map(|rate| rate.times(8.0 * on_wire));
         let packet_ns = capacity.map_or(0.0, |rate| f64::from(packet) * 8e9 / rate.value);
-        let drops = Drops::of(path);
+        let error_ns = if waits.is_estimated { STAMP_ERROR_NS } else { 0.0 };
+        let drops = Drops::of(path, error_ns);
         let level = drops.level(packet_ns);
         let discipline = drops.discipline(level, packet_ns, capacity.err());
-        let error_ns = if waits.is_estimated { STAMP_ERROR_NS } else { 0.0 };
         let buffer_ns = level
             .filter(|_| discipline == Ok(Discipline::TailDrop))
             .map(|level| Interval { high: level.high + error_ns, ..level });
@@ -151,7 +151,7 @@ fn standing_rates(path: &Path, stretches: &[Stretch], full_size: i64) -> Vec<f64
     let mut rates = Vec::new();
     for lap in &path.laps {
         let is_of_path = || is_held_by(Cause::is_of_path, stretches, (lap.start_ns(), lap.end_ns));
-        if lap.is_repairing || !path.has_queue(lap.rtt_ns) || !is_of_path() {
+        if lap.is_repairing || path.delay_ns(lap.rtt_ns) <= QUEUE_NS || !is_of_path() {
             continue;
         }
         bytes = bytes.saturating_add(lap.bytes.into());
@@ -180,21 +180,22 @@ struct Drops {
 }
 
 impl Drops {
-    fn of(path: &Path) -> Self {
+    /// Of delays with such an error.
+    fn of(path: &Path, error_ns: f64) -> Self {
         let base_ns = path.base_rtt_ns().unwrap_or(0);
         let delay_ns = |cut: &Cut| (cut.rtt_ns - base_ns).max(0) as f64;
         let sorted = |value: &dyn Fn(&Cut) -> f64| {
-            let mut values: Vec<f64> = path.cuts.iter().map(value).collect();
+            let mut values: Vec<f64> = path.timed_cuts().map(value).collect();
             values.sort_by(f64::total_cmp);
             values
         };
         let median = |value: &dyn Fn(&Cut) -> f64| quantile(&sorted(value), 0.5).unwrap_or(0.0);
         Self {
             delays_ns: sorted(&delay_ns),
-            of_longest: median(&|cut| delay_ns(cut) / (cut.most_rtt_ns - base_ns).max(1) as f64),
+            of_longest: median(&|cut| (delay_ns(cut) + error_ns) / (cut.most_rtt_ns - base_ns).max(1) as f64),
             above_target_ns: median(&|cut| cut.above_target_ns.map_or(f64::MAX, |ns| ns as f64)),
             above: mean_above(path),
-            marks: path.cuts.iter().filter(|cut| cut.reason == CutReason::Mark).count(),
+            marks: path.timed_cuts().filter(|cut| cut.reason == CutReason::Mark).count(),
             has_queue: path.has_queue(median(&|cut| cut.rtt_ns as f64) as i64),
         }
     }
@@ -252,7 +253,7 @@ impl Drops {
 /// Mean share of the laps between cuts that were shorter than the round-trip time of the cut after them.
 fn mean_above(path: &Path) -> f64 {
     let (mut sum, mut count, mut first) = (0.0, 0.0, 0);
-    for cut in &path.cuts {
+    for cut in path.timed_cuts() {
         let last = path.laps.partition_point(|lap| lap.end_ns <= cut.time_ns);
         let laps = path.laps.get(first..last).unwrap_or_default();
         first = last;

@@ -1,7 +1,11 @@
 //! What limits the congestion window of a sender, as round-trip times, losses and marks show it.
 
+use std::ops::Range;
+
 use super::cause::{Cause, Sign};
-use super::path::{Cut, CutReason, Lap, Path};
+use super::interval::Interval;
+use super::pace::Clock;
+use super::path::{Cut, CutReason, Lap, Path, is_longer};
 use super::policer::policer_rate;
 
 /// Growth of the rate from one round trip to the next below which the path is full, and how many of
@@ -23,11 +27,15 @@ const AROUND: usize = 6;
 const OF_FLIGHT: f64 = 0.3;
 const AS_CLOSELY: f64 = 0.6;
 const OF_FLIGHT_LAPS: f64 = 16.0;
+/// Rates of blocks are the same within this part (quartiles).
+const SAME: f64 = 0.01;
 /// Least spread of the logarithm of a flight that tells.
 const VARIES: f64 = 0.03;
 /// A window that is not this much larger than so many blocks, and so long, before does not grow back from a loss:
 /// BBR, Vegas or a receiver hold it where it is.
 const GROWING: f64 = 1.02;
+/// The same of a sender that paces: BBR probes with 5/4 of its rate (draft-ietf-ccwg-bbr section 5.3.3.6).
+const PROBING: f64 = 1.3;
 const STANDING_BLOCKS: usize = 4;
 const STANDING_NS: i64 = 4_000_000_000;
 /// A rate within this part of the capacity is steady.
@@ -42,6 +50,11 @@ struct Block {
     /// Bytes in a second.
     rate: f64,
     has_queue: bool,
+    /// Shortest round-trip time.
+    rtt_ns: i64,
+    /// Its laps, and whether most of them were paced.
+    laps: Range<usize>,
+    is_paced: bool,
     /// Most data in flight.
     flight: f64,
     of_flight: Moments,
@@ -61,8 +74,9 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(path: &Path, laps: &[Lap]) -> Self {
-        let is_told = |lap: &&Lap| lap.bytes > 0 && !lap.is_repairing && path.has_queue(lap.rtt_ns);
+    /// Of laps with a queue, which round-trip times above a base show.
+    fn of(laps: &[Lap], base_ns: i64) -> Self {
+        let is_told = |lap: &&Lap| lap.bytes > 0 && !lap.is_repairing && is_longer(lap.rtt_ns, base_ns);
         let told = laps.iter().filter(is_told).filter_map(|lap| Some((lap.flight?.0, lap.rate())));
         told.fold(Self::default(), |sums, (flight, rate)| {
             let (x, y) = (f64::from(flight.max(1)).ln(), rate.ln());
@@ -117,23 +131,33 @@ impl<'a> Network<'a> {
         network.capacity =
             quantile(network.blocks.iter().map(|block| block.rate).collect(), CAPACITY_QUANTILE);
         let is_policed = policer_rate(path).is_some();
-        network.cuts = path.cuts.iter().map(|cut| network.meaning(cut, is_policed)).collect();
+        let loses_at_rises = path.loses_at_rises();
+        let has_queue = |cut: &Cut| loses_at_rises || path.has_queue(cut.rtt_ns);
+        network.cuts = path.cuts.iter().map(|cut| network.meaning(cut, is_policed, has_queue(cut))).collect();
         network
     }
 
-    fn meaning(&self, cut: &Cut, is_policed: bool) -> Found {
-        let has_queue = self.path.has_queue(cut.rtt_ns);
+    fn meaning(&self, cut: &Cut, is_policed: bool, has_queue: bool) -> Found {
         match cut.reason {
             CutReason::Mark => (Cause::Mark, Sign::EchoedMark, Some(Cause::Bottleneck)),
             _ if is_policed => (Cause::Policer, Sign::EqualRates, Some(Cause::Loss)),
             _ if has_queue => {
                 let index = self.blocks.partition_point(|block| block.end_ns <= cut.time_ns);
                 let competes = self.blocks.get(index).is_some_and(|block| block.competes);
-                let cause = if competes { Cause::SharedBottleneck } else { Cause::Bottleneck };
+                let is_later = cut.time_ns > self.exit_ns;
+                let is_shared = competes || (is_later && self.rate_before(cut) < SHARED * self.capacity);
+                let cause = if is_shared { Cause::SharedBottleneck } else { Cause::Bottleneck };
                 (cause, Sign::LossWithQueue, Some(Cause::Loss))
             }
             _ => (Cause::Loss, Sign::LossWithoutQueue, Some(Cause::Policer)),
         }
+    }
+
+    /// Highest rate of the laps before a cut.
+    fn rate_before(&self, cut: &Cut) -> f64 {
+        let last = self.path.laps.partition_point(|lap| lap.end_ns <= cut.time_ns);
+        let laps = self.path.laps.get(last.saturating_sub(FULL_LAPS as usize)..last).unwrap_or_default();
+        laps.iter().map(Lap::rate).fold(0.0, f64::max)
     }
 
     /// What the last cut before a time means.
@@ -177,25 +201,30 @@ impl<'a> Network<'a> {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut rest = self.path.laps.as_slice();
-        while let Some(first) = rest.first() {
-            let begin_ns = first.end_ns.saturating_sub(first.duration_ns);
+        while let Some(lap) = rest.first() {
+            let begin_ns = lap.start_ns();
             let is_enough = |(index, lap): (usize, &Lap)| {
                 index + 1 >= BLOCK_LAPS && lap.end_ns.saturating_sub(begin_ns) >= BLOCK_NS
             };
             let count = 1 + rest.iter().enumerate().position(is_enough).unwrap_or(rest.len() - 1);
             let (laps, after) = rest.split_at(count);
             rest = after;
+            let first = blocks.last().map_or(0, |block: &Block| block.laps.end);
             let bytes: f64 = laps.iter().map(|lap| f64::from(lap.bytes)).sum();
             let ns: f64 = laps.iter().map(|lap| lap.duration_ns as f64).sum();
             let queued = laps.iter().filter(|lap| self.path.has_queue(lap.rtt_ns)).count();
+            let paced = laps.iter().filter(|lap| matches!(lap.clock, Some(Clock::Pace(_)))).count();
             let end_ns = laps.last().map_or(0, |lap| lap.end_ns);
             let flight = laps.iter().filter_map(|lap| lap.flight).max().map_or(0.0, |most| f64::from(most.0));
             blocks.push(Block {
                 end_ns,
                 rate: bytes * 1e9 / ns.max(1.0),
                 has_queue: 2 * queued > count,
+                rtt_ns: laps.iter().map(|lap| lap.rtt_ns).min().unwrap_or(0),
+                laps: first..first + count,
+                is_paced: 2 * paced > count,
                 flight,
-                of_flight: Moments::of(self.path, laps),
+                of_flight: Moments::default(),
                 competes: false,
             });
         }
@@ -211,11 +240,25 @@ impl<'a> Network<'a> {
     }
 
     fn find_competition(&mut self) {
+        for index in 0..self.blocks.len() {
+            let base_ns = self.base_around(index);
+            let laps = self.path.laps.get(self.blocks[index].laps.clone()).unwrap_or_default();
+            self.blocks[index].of_flight = Moments::of(laps, base_ns);
+        }
         let whole = Moments::sum(&self.blocks).power();
         for index in 0..self.blocks.len() {
-            let power = Moments::sum(self.around(index)).power().or(whole);
-            self.blocks[index].competes = power.is_some_and(|power| power > OF_FLIGHT);
+            let around = self.around(index);
+            let power = Moments::sum(around).power().or(whole);
+            self.blocks[index].competes = power.is_some_and(|power| power > OF_FLIGHT) && varies(around);
         }
+    }
+
+    /// The shortest round-trip time around a block: of a path that became longer, the one since then.
+    fn base_around(&self, index: usize) -> i64 {
+        let shortest = |blocks: &[Block]| blocks.iter().map(|block| block.rtt_ns).min().unwrap_or(0);
+        let (before, after) = (&self.blocks[..=index], &self.blocks[index..]);
+        let before = &before[before.len().saturating_sub(AROUND)..];
+        shortest(before).max(shortest(&after[..after.len().min(AROUND)]))
     }
 
     /// Blocks around one.
@@ -234,7 +277,8 @@ impl<'a> Network<'a> {
         else {
             return false;
         };
-        self.is_quiet(before.end_ns, time_ns) && block.flight < GROWING * before.flight
+        let growing = if block.is_paced { PROBING } else { GROWING };
+        self.is_quiet(before.end_ns, time_ns) && block.flight < growing * before.flight
     }
 
     fn limit_in(&self, index: usize, time_ns: i64) -> Found {
@@ -243,7 +287,9 @@ impl<'a> Network<'a> {
         let rate = block.map_or(0.0, |block| block.rate);
         let shared = |sign| (Cause::SharedBottleneck, sign, Some(Cause::Bottleneck));
         let alone = |sign| (Cause::Bottleneck, sign, Some(Cause::SharedBottleneck));
-        let cut = self.last_cut(time_ns).filter(|cut| cut.0 != Cause::Loss || !self.stands(index, time_ns));
+        let is_paced = block.is_some_and(|block| block.is_paced);
+        let may_stand = |cut: &Found| cut.0 == Cause::Loss || is_paced;
+        let cut = self.last_cut(time_ns).filter(|cut| !may_stand(cut) || !self.stands(index, time_ns));
         match cut {
             // Growing back from a cut bears the cut's cause.
             Some(cut) if matches!(cut.0, Cause::Mark | Cause::Policer) => cut,
@@ -252,7 +298,10 @@ impl<'a> Network<'a> {
             Some(cut) if !has_queue => cut,
             _ if has_queue && self.is_shared(index) => shared(Sign::RateBelowCapacity),
             _ if has_queue => alone(Sign::QueueGrows),
-            _ if rate >= STEADY * self.capacity => alone(Sign::SteadyRate),
+            // An application that paces its data has such a rate, too.
+            _ if rate >= STEADY * self.capacity => {
+                (Cause::Unknown, Sign::SteadyRate, Some(Cause::Bottleneck))
+            }
             _ => (Cause::Unknown, Sign::NoSign, None),
         }
     }
@@ -278,6 +327,13 @@ fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let index = (values.len() as f64 * share) as usize;
     values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+/// Whether rates of blocks with a queue differ.
+fn varies(blocks: &[Block]) -> bool {
+    let mut rates: Vec<f64> = blocks.iter().filter(|block| block.has_queue).map(|block| block.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    Interval::of_quartiles(&rates).is_none_or(|rate| rate.width() > SAME)
 }
 
 /// Coefficient of variation.

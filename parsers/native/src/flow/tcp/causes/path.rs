@@ -15,7 +15,10 @@ pub enum CutReason {
 
 /// A queue lengthens the round trip by this part of the base, and by this time.
 const QUEUE_PART: f64 = 0.1;
-const QUEUE_NS: f64 = 2_000_000.0;
+pub const QUEUE_NS: f64 = 2_000_000.0;
+/// Losses that tell, and the part of the longest delay since the loss before at which a queue drops.
+const RISES: usize = 4;
+const END_OF_RISE: f64 = 0.6;
 /// Delay of a queue at which CoDel begins to drop (RFC 8289 section 4.3).
 const CODEL_TARGET_NS: i64 = 5_000_000;
 
@@ -73,6 +76,11 @@ struct Newest {
     end: i64,
 }
 
+/// Whether a round-trip time is longer than a base by a queue.
+pub fn is_longer(rtt_ns: i64, base_ns: i64) -> bool {
+    (rtt_ns - base_ns) as f64 > QUEUE_NS.max(QUEUE_PART * base_ns as f64)
+}
+
 /// Laps and cuts of a direction, in order.
 #[derive(Debug, Default)]
 pub struct Path {
@@ -110,8 +118,28 @@ impl Path {
 
     /// Whether a round-trip time tells of a queue.
     pub fn has_queue(&self, rtt_ns: i64) -> bool {
-        let base_ns = self.base_rtt_ns.unwrap_or(0);
-        (rtt_ns - base_ns) as f64 > QUEUE_NS.max(QUEUE_PART * base_ns as f64)
+        is_longer(rtt_ns, self.base_rtt_ns.unwrap_or(0))
+    }
+
+    /// How much longer a round-trip time is than the shortest one.
+    pub fn delay_ns(&self, rtt_ns: i64) -> f64 {
+        rtt_ns.saturating_sub(self.base_rtt_ns.unwrap_or(0)) as f64
+    }
+
+    /// Whether losses come at the ends of rises of the delay, though these are a small part of the round trip.
+    pub fn loses_at_rises(&self) -> bool {
+        let losses: Vec<&Cut> = self.timed_cuts().filter(|cut| cut.reason != CutReason::Mark).collect();
+        let is_at_end = |cut: &&&Cut| {
+            let (delay_ns, most_ns) = (self.delay_ns(cut.rtt_ns), self.delay_ns(cut.most_rtt_ns));
+            delay_ns > QUEUE_NS && delay_ns >= END_OF_RISE * most_ns
+        };
+        losses.len() >= RISES && 4 * losses.iter().filter(is_at_end).count() >= 3 * losses.len()
+    }
+
+    /// The cuts with a round-trip time of their own: before the others, nothing was timed since the last cut.
+    pub fn timed_cuts(&self) -> impl Iterator<Item = &Cut> {
+        let before = std::iter::once(None).chain(self.cuts.iter().map(|cut| Some(cut.sent)));
+        self.cuts.iter().zip(before).filter(|(cut, before)| *before != Some(cut.sent)).map(|(cut, _)| cut)
     }
 
     /// The round-trip times so far were those of a part of the path.

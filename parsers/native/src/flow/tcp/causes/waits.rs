@@ -159,8 +159,9 @@ pub struct Waits {
     delivered: i64,
     /// Size of the newest segments, and how many in a row had it.
     usual: (u32, u32),
-    /// Whether writes end with PSH.
+    /// Whether writes end with PSH, and how many of the newest segments in a row have it.
     has_pushes: bool,
+    pushed: u32,
     full_size: u32,
     /// Bytes of the headers of the newest data.
     headers: u32,
@@ -249,6 +250,7 @@ impl Waits {
         self.note_size(moment);
         self.unanswered = Unanswered { last_ns: moment.time_ns, ..self.unanswered };
         self.has_pushes |= is_pushed;
+        self.pushed = if is_pushed { self.pushed.saturating_add(1) } else { 0 };
         self.close(moment.time_ns);
         let (segments, bytes) = self
             .last_sent()
@@ -275,11 +277,11 @@ impl Waits {
     }
 
     /// Whether a segment is full. A path may allow only shorter ones than both ends announced: they
-    /// repeat.
+    /// repeat, and not each ends a write.
     fn is_whole(&self, moment: &Moment) -> bool {
         let (size, times) = self.usual;
         moment.payload.checked_rem(moment.full_size) == Some(0)
-            || (times > USUAL && size >= SHORTEST_FULL_SIZE)
+            || (times > USUAL && size >= SHORTEST_FULL_SIZE && self.pushed <= USUAL)
     }
 
     fn on_repair(&mut self, moment: &Moment, is_timeout: bool) {
@@ -419,6 +421,8 @@ impl Waits {
             (true, true) if unused >= self.room_for_burst(sent) => Wait::RefillOfMore,
             _ if !ends_write || is_paced => Wait::Window,
             (true, true) => Wait::DataWithAck,
+            // What waits for room is sent together: single writes had not waited.
+            (true, false) if !sent.is_whole && self.pushed > USUAL => Wait::DataWithAck,
             (true, false) => Wait::Window,
             (false, _) if end_ns.saturating_sub(sent.time_ns) <= BURST_NS => {
                 self.spans.last().map_or(Wait::Window, |last| last.wait)
