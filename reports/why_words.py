@@ -61,7 +61,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "no_cut_yet": "there was no loss and no mark yet, and the rate still grew",
     "loss_with_queue": "losses came when the round-trip time had risen",
     "queue": "the round-trip time had risen, and the rate was that of the path",
-    "steady_rate": "the rate was steady without a queue: that of a path or of an application that paces",
+    "steady_rate": "the rate was steady without a queue",
     "rate_below_capacity": "the round-trip time had risen, but the rate was below that of the path",
     "rate_grows_with_flight": "a queue stood, and the rate grew with the flow's part of it",
     "equal_rates_between_losses": "losses came without a queue, and always at the same rate",

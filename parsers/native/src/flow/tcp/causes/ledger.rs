@@ -83,6 +83,7 @@ pub fn ledger(waits: &Waits) -> Vec<Stretch> {
         network: Network::of(&waits.path),
         chance: if waits.is_estimated { CHANCE_AWAY } else { CHANCE },
         has_refills: Sums::of(&waits.spans, start_ns).are_refills(),
+        may_be_paced_writes: waits.may_be_paced_writes(),
         most_flight: 0,
     };
     while first < waits.spans.len() {
@@ -175,6 +176,8 @@ struct Ledger<'a> {
     /// Whether refills prevail in the whole flow: the ticks of an application may agree with
     /// acknowledgements for a while.
     has_refills: bool,
+    /// Whether a steady rate may be that of an application.
+    may_be_paced_writes: bool,
     /// Largest flight that the window has let pass.
     most_flight: u32,
 }
@@ -254,6 +257,8 @@ impl Ledger<'_> {
             let (until_ns, mut found) = self.network.limit_at(at_ns);
             if found.1 == Sign::SteadyRate && sums.receiver > sums.window / EDGE_PART {
                 found = (Cause::Unknown, Sign::WindowEdge, Some(Cause::Receiver));
+            } else if found.1 == Sign::SteadyRate && self.may_be_paced_writes {
+                found = (Cause::Unknown, Sign::SteadyRate, Some(Cause::Bottleneck));
             }
             at_ns = until_ns.min(span.end_ns).max(at_ns.saturating_add(1));
             self.add(span, at_ns, found);

@@ -298,10 +298,7 @@ impl<'a> Network<'a> {
             Some(cut) if !has_queue => cut,
             _ if has_queue && self.is_shared(index) => shared(Sign::RateBelowCapacity),
             _ if has_queue => alone(Sign::QueueGrows),
-            // An application that paces its data has such a rate, too.
-            _ if rate >= STEADY * self.capacity => {
-                (Cause::Unknown, Sign::SteadyRate, Some(Cause::Bottleneck))
-            }
+            _ if rate >= STEADY * self.capacity => alone(Sign::SteadyRate),
             _ => (Cause::Unknown, Sign::NoSign, None),
         }
     }

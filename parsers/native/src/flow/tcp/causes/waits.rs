@@ -162,6 +162,8 @@ pub struct Waits {
     /// Whether writes end with PSH, and how many of the newest segments in a row have it.
     has_pushes: bool,
     pushed: u32,
+    /// All segments of new data, and those with PSH.
+    segments: (u32, u32),
     full_size: u32,
     /// Bytes of the headers of the newest data.
     headers: u32,
@@ -222,6 +224,13 @@ impl Waits {
         self.spans.len() + self.path.laps.len() + self.path.cuts.len()
     }
 
+    /// Whether a steady rate may be that of an application that paces its data: of four segments more than one ends a
+    /// write, or perhaps does.
+    pub fn may_be_paced_writes(&self) -> bool {
+        let (segments, pushed) = self.segments;
+        pushed == 0 || pushed.saturating_mul(4) > segments
+    }
+
     /// Whether the side sent data.
     pub fn has_data(&self) -> bool {
         self.usual.1 > 0
@@ -250,6 +259,8 @@ impl Waits {
         self.note_size(moment);
         self.unanswered = Unanswered { last_ns: moment.time_ns, ..self.unanswered };
         self.has_pushes |= is_pushed;
+        let (segments, pushed) = self.segments;
+        self.segments = (segments.saturating_add(1), pushed.saturating_add(u32::from(is_pushed)));
         self.pushed = if is_pushed { self.pushed.saturating_add(1) } else { 0 };
         self.close(moment.time_ns);
         let (segments, bytes) = self
