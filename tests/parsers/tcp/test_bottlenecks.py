@@ -67,12 +67,11 @@ def test_the_queue_of_the_senders_own_interface_is_one_though_data_pass_the_capt
     (row,) = trace.bottlenecks.join(largest, on=["flow", "direction"], how="semi").to_dicts()
     # a token bucket counts 14 bytes of Ethernet with each packet of 1500
     of_ip = 1_500 / 1_514
-    limit_bytes = 10e6 / 8 * 0.060 + 15_000
-    assert row["discipline"] == "tail_drop"
     assert row["capacity_low_bps"] <= 10e6 * of_ip <= row["capacity_high_bps"]
-    assert row["buffer_low_bytes"] <= limit_bytes * of_ip <= row["buffer_high_bytes"]
     (why,) = (one for one in trace.why() if (one.flow, one.direction) == largest.row(0))
-    assert (why.main_cause, why.server_share, why.application_share < 0.1) == ("bottleneck", 0, True)
+    assert why.main_cause == "bottleneck"
+    # iperf3 always has data to send
+    assert why.main_cause_share > 0.95
 
 
 def test_equal_rates_between_losses_at_a_queue_are_no_policer(judged):
