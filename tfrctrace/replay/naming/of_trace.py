@@ -216,7 +216,9 @@ def named_directions(
         shows_windows = any(round_["cwnd_bytes"] for round_ in seen.rounds)
         reason = None if row["reason"] == NOT_AT_SENDER and shows_windows else row["reason"]
         found = _answer(seen, reason, own) if row["may_be_named"] else Answer((), reason)
-        yield Named(key, found, seen, is_estimated=not row["is_at_sender"])
+        # the queue of its own interface may stand between a sender and a capture beside it
+        is_estimated = not row["is_at_sender"] or any(round_["flight_error_bytes"] for round_ in seen.rounds)
+        yield Named(key, found, seen, is_estimated=is_estimated)
     for key, row in left.items():
         yield Named(key, Answer((), row["reason"] or FEW_ROUNDS), None)
 
