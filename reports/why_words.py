@@ -92,8 +92,7 @@ CONTROL_REASONS: Final[Mapping[str, str]] = {
 
 DISCIPLINE_WORDS: Final[Mapping[Discipline, str]] = {
     "tail_drop": "drops at its tail, when it is full",
-    "codel": "drops what has waited for more than 5 ms, as CoDel and CAKE do",
-    "early": "drops before it is full, as RED and PIE do",
+    "aqm": "drops or marks before it is full, as CoDel, PIE and RED do",
 }
 """How a queue chooses what it drops."""
 

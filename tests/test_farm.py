@@ -237,7 +237,7 @@ def test_bottlenecks_are_judged_by_settings_and_counters():
 
     runs = FARM.parents[1] / "tests" / "data" / "bottlenecks"
     judged = [judge(folder, "sender") for folder in sorted(runs.iterdir())]
-    assert [one.true.discipline for one in judged] == ["tail_drop", "early", "tail_drop", "codel"]
+    assert [one.true.discipline for one in judged] == ["tail_drop", "aqm", "tail_drop", "aqm"]
     table = lines(judged)
     assert "| capacity | 3 of 4 (75 %) | 3 of 3 (100 %) |" in table[2]
     assert "| buffer | 1 of 1 (100 %) | 1 of 1 (100 %) |" in table[3]

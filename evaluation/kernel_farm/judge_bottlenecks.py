@@ -46,11 +46,11 @@ OF_QUEUE: Final[Mapping[str, str]] = {
     "bfifo": "tail_drop",
     "tbf": "tail_drop",
     "fq": "tail_drop",
-    "codel": "codel",
-    "fq_codel": "codel",
-    "cake": "codel",
-    "pie": "early",
-    "red": "early",
+    "codel": "aqm",
+    "fq_codel": "aqm",
+    "cake": "aqm",
+    "pie": "aqm",
+    "red": "aqm",
 }
 
 

@@ -28,7 +28,7 @@ Cause = Literal[
 ]
 """The causes of the core's table, in its order."""
 
-Discipline = Literal["tail_drop", "codel", "early"]
+Discipline = Literal["tail_drop", "aqm"]
 """Names of the core's table of bottlenecks."""
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -136,7 +136,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     )
     discipline: Annotated[
         Discipline | None,
-        Meta(description="how the queue of the bottleneck chooses what it drops; `early` as RED and PIE"),
+        Meta(description="how the queue of the bottleneck chooses what it drops; `aqm` is active queue management"),
     ] = None
     discipline_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
     policer_bps: Annotated[

@@ -39,7 +39,7 @@ def test_a_queue_that_drops_at_its_tail_shows_its_capacity_and_its_buffer(judged
 
 def test_codel_drops_after_its_interval_and_shows_no_buffer(judged):
     found = judged("0034-bottleneck-vegas")
-    assert (found.true.discipline, found.said["discipline"]) == ("codel", "codel")
+    assert (found.true.discipline, found.said["discipline"]) == ("aqm", "aqm")
     assert found.covers("capacity", "bps", found.true.capacity_bps)
     assert (found.said["buffer_bytes"], found.said["buffer_reason"]) == (None, "early_drops")
 
@@ -77,7 +77,7 @@ def test_the_queue_of_the_senders_own_interface_is_one_though_data_pass_the_capt
 def test_equal_rates_between_losses_at_a_queue_are_no_policer(judged):
     """Losses of RED come at a twentieth of the base round-trip time, at times that hardly vary."""
     found = judged("0006-path_change-illinois")
-    assert (found.true.policer, found.true.discipline) == (None, "early")
+    assert (found.true.policer, found.true.discipline) == (None, "aqm")
     assert (found.said["policer_bps"], found.said["policer_reason"]) == (None, "no_policer")
     sums = tfrctrace.open(DATA / "bottlenecks" / "0006-path_change-illinois" / "sender.pcap.gz").cause_sums
     assert sums.sort("duration_ns")["cause"][-1] == "bottleneck"

@@ -37,15 +37,15 @@ def test_it_says_what_held_a_flow_back_the_evidence_and_what_would_have_helped(r
         (
             BOTTLENECKS / "0034-bottleneck-vegas",
             r"The bottleneck carries 4\.03 Mbit/s \(3\.\d+ Mbit/s to 4\.\d+ Mbit/s, with IP headers\), "
-            r"or this is its part where the queue serves flows in turn\. Its queue drops what has waited for "
-            r"more than 5 ms, as CoDel and CAKE do\.",
+            r"or this is its part where the queue serves flows in turn\. Its queue drops or marks before "
+            r"it is full, as CoDel, PIE and RED do\.",
         ),
         (
             RUNS / "0010-policer-yeah",
             r"The policer lets 1\.9\d Mbit/s pass \(1\.88 Mbit/s to 1\.98 Mbit/s\)\.",
         ),
     ],
-    ids=("codel", "policer"),
+    ids=("aqm", "policer"),
 )
 def test_it_says_what_a_flow_shows_of_its_bottleneck(capture, said, run):
     out = " ".join(run("why", str(capture / "sender.pcap.gz"), "--flow", "1").out.split())

@@ -491,8 +491,10 @@ impl Connection {
         let once = self.halves.iter().all(|half| half.syns.count == 1);
         let Some(since) = self.syn_ns().filter(|_| once) else { return };
         self.handshake_rtt_ns = elapsed(since, segment.time_ns).unwrap_or(UNTIMED);
-        // By a coarse clock an answer may take no time.
-        let us = |since: i64, until: i64| elapsed(since, until).map_or(0, |ns| ns.div_ceil(1_000).max(1));
+        // By a coarse clock an answer may take no time; a trace without times does not tell.
+        let least_us = u64::from(segment.time_ns > since);
+        let us =
+            |since: i64, until: i64| elapsed(since, until).map_or(0, |ns| ns.div_ceil(1_000).max(least_us));
         let us = |since, until| u32::try_from(us(since, until)).unwrap_or(0);
         let whole = us(since, segment.time_ns);
         self.halves[side as usize].path.handshake_us = (us(answer_ns, segment.time_ns), whole);

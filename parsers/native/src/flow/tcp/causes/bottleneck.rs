@@ -69,10 +69,8 @@ named_enum! {
     pub enum Discipline {
         /// What finds it full.
         TailDrop = "tail_drop",
-        /// What waits longer than 5 ms, after 100 ms.
-        CoDel = "codel",
-        /// By chance, before it is full (as RED and PIE).
-        Early = "early",
+        /// What comes before it is full: active queue management (RFC 7567).
+        Aqm = "aqm",
     }
 }
 
@@ -242,11 +240,11 @@ impl Drops {
             return Err(untold);
         }
         let is_late = (CODEL_NS.0..=CODEL_NS.1).contains(&self.above_target_ns);
-        if is_late && quantile(&self.delays_ns, 0.5).is_some_and(|ns| ns <= CODEL_QUEUE_NS) {
-            return Ok(Discipline::CoDel);
-        }
+        let is_codel = is_late && quantile(&self.delays_ns, 0.5).is_some_and(|ns| ns <= CODEL_QUEUE_NS);
+        // RED and PIE drop by chance, at delays above most others. So does a CoDel among short delays, and a RED may
+        // look like CoDel: which of them it is, is not told.
         let is_early = count >= EARLY_DROPS && self.above >= ABOVE;
-        if is_early { Ok(Discipline::Early) } else { Err(Untold::DelaysVary) }
+        if is_codel || is_early { Ok(Discipline::Aqm) } else { Err(Untold::DelaysVary) }
     }
 }
 
