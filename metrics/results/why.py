@@ -136,7 +136,7 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     )
     discipline: Annotated[
         Discipline | None,
-        Meta(description="how the queue of the bottleneck chooses what it drops; `aqm` is active queue management"),
+        Meta(description="how the queue of the bottleneck chooses what it drops; `aqm` before it is full"),
     ] = None
     discipline_reason: Annotated[str | None, Meta(description="why it is not known; null if it is")] = None
     policer_bps: Annotated[
