@@ -234,7 +234,7 @@ _CONGESTION_CONTROLS: Final = (
         "float64",
         "segments/s^3",
         "C of CUBIC (RFC 9438 section 4.2) by the growth of the windows",
-        "not `cubic`, or fewer than three epochs outside of the Reno-friendly region",
+        "not `cubic`, or fewer than three epochs outside of the Reno-friendly region, or they do not agree",
     ),
     Column("c_low", "float64", "segments/s^3", "lower limit of its interval of 95 %, by epochs", "as c"),
     Column("c_high", "float64", "segments/s^3", "upper limit", "as c"),

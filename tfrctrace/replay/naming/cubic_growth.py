@@ -49,7 +49,7 @@ class _Epochs(NamedTuple):
 
 
 def growth_constant(observed: Sequence[Observation], start: Start) -> GrowthConstant | None:
-    """Return the likeliest C; None with less than three epochs that show it.
+    """Return the likeliest C; None with less than three epochs that show it, or if they do not agree.
 
     Errors within an epoch are not independent: the interval is of a jackknife over epochs.
     """
@@ -73,6 +73,9 @@ def growth_constant(observed: Sequence[Observation], start: Start) -> GrowthCons
     share = (len(without) - 1) / len(without)
     error = math.sqrt(share * math.fsum((place - mean) ** 2 for place in without))
     c, reach = _highest(logs, likely), math.hypot(t_quantile(0.975, len(without) - 1) * error, _MODEL_ERROR)
+    if reach > math.log(_WIDEST):
+        # the interval has all that was looked for
+        return None
     return GrowthConstant(math.exp(c), math.exp(c - reach), math.exp(c + reach))
 
 
