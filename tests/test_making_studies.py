@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
+from study_truth import truth_of
 
 from tfrctrace.study.file.study_file import read_study
 
@@ -81,7 +82,7 @@ def test_what_is_done_is_not_made_again(make):
         "loss1-veno-0-3.tcp1.txt.xz",
         "loss1-veno-0-3.tr.xz",
     ]
-    assert json.loads((folder / "truth.json").read_text())["loss1-veno-0-3"] == {"1": {"kind": "tfrc"}}
+    assert truth_of(folder)["loss1-veno-0-3"] == {"1": {"kind": "tfrc"}}
     shutil.rmtree(run)
     assert finished(make(*TEN))[0] == 0
     assert make.made()[10:] == ["3"]
@@ -222,7 +223,7 @@ def test_shipped_traces_are_those_of_the_list(load_script, study):
     runs = load_script(STUDIES / "make.py").load_study(study).runs(small=True)
     shipped = {path.name.removesuffix(".tr.xz") for path in (STUDIES / study / "traces").iterdir()}
     assert shipped == {run.name for run in runs}
-    assert set(json.loads((STUDIES / study / "truth.json").read_text())) == shipped
+    assert set(truth_of(STUDIES / study)) == shipped
 
 
 def test_bounds_of_the_mtfrc_runs_are_what_their_cells_carry(run, load_script):
@@ -243,7 +244,7 @@ def test_bounds_of_the_mtfrc_runs_are_what_their_cells_carry(run, load_script):
 
 
 def test_uploads_of_mtfrc_send_no_more_than_their_bound(load_script):
-    truth = json.loads((STUDIES / "zhang" / "truth.json").read_text())
+    truth = truth_of(STUDIES / "zhang")
     looked_at = 0
     for one in load_script(STUDIES / "make.py").load_study("zhang").runs(small=True):
         for flow in one.flows:
@@ -271,8 +272,8 @@ def test_uploads_of_mtfrc_send_no_more_than_their_bound(load_script):
 def test_ns_2_makes_what_is_shipped(study, name, tmp_path):
     command = [sys.executable, str(STUDIES / "make.py"), "--scale", "small", "--out", str(tmp_path), study]
     subprocess.run([*command, "--only", name], check=True, capture_output=True)
-    made = json.loads((tmp_path / study / "truth.json").read_text())
-    shipped = json.loads((STUDIES / study / "truth.json").read_text())
+    made = truth_of(tmp_path / study)
+    shipped = truth_of(STUDIES / study)
     assert made == {name: shipped[name]}
     (trace,) = (tmp_path / study / "traces").rglob(f"{name}.tr.xz")
     (known,) = (STUDIES / study / "traces").rglob(f"{name}.tr.xz")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
+from study_truth import truth_of
 
 import tfrctrace
 from tfrctrace.study import perform_study
@@ -23,8 +23,6 @@ NAMES = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
 FILES = sorted(str(path.relative_to(STUDIES)) for path in STUDIES.glob("*/*.toml"))
 LINUX = STUDIES / "de-cicco-mascolo" / "linux"
 MOST_BYTES = 10_000_000
-MOST_SAVED_BYTES = 500_000
-"""The results of hours of simulation, of all studies: they spare a reader those hours, so they ship, too."""
 
 COOKIE_BYTES = 37
 """By which iperf3 knows the connections of a test."""
@@ -43,9 +41,7 @@ def traces_of(study: str) -> dict[str, Path]:
 def test_there_are_five_and_they_stay_small():
     assert len(NAMES) == 5
     shipped = [path for path in STUDIES.parent.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    saved = {path for path in shipped if path.name.startswith("full-scale")}
-    assert sum(path.stat().st_size for path in saved) < MOST_SAVED_BYTES
-    assert sum(path.stat().st_size for path in set(shipped) - saved) < MOST_BYTES
+    assert sum(path.stat().st_size for path in shipped) < MOST_BYTES
 
 
 def numbered(figures, tables=0, *others):
@@ -140,7 +136,7 @@ def test_published_counts_have_the_sums_and_ratios_that_the_papers_print():
 
 @pytest.mark.parametrize("study", NAMES)
 def test_packets_sent_are_those_that_the_agents_counted(study):
-    truth = json.loads((STUDIES / study / "truth.json").read_text())
+    truth = truth_of(STUDIES / study)
     traces = traces_of(study)
     assert set(traces) == set(truth)
     # every seventh run: all of them are read by the study
@@ -154,7 +150,7 @@ def test_packets_sent_are_those_that_the_agents_counted(study):
 
 @pytest.mark.parametrize("study", NAMES)
 def test_flows_have_the_agents_that_the_script_made(study):
-    truth = json.loads((STUDIES / study / "truth.json").read_text())
+    truth = truth_of(STUDIES / study)
     for name in list(truth)[::7]:
         flows = tfrctrace.open(traces_of(study)[name]).flows.filter(pl.col("direction") == "fwd")
         made = Counter(AGENTS.get(flow["kind"], "tcp") for flow in truth[name].values())
@@ -162,7 +158,7 @@ def test_flows_have_the_agents_that_the_script_made(study):
 
 
 def test_goodput_at_the_receiver_is_what_iperf3_received():
-    truth = json.loads((LINUX / "truth.json").read_text())
+    truth = truth_of(LINUX)
     # a test of each kind: all of them are read by the study
     for name in [name for name in truth if name.endswith("-2")]:
         flows = tfrctrace.open(LINUX / f"{name}.pcap.xz").flows
@@ -179,7 +175,7 @@ def test_goodput_at_the_receiver_is_what_iperf3_received():
 
 def test_what_a_sender_repeats_is_what_its_kernel_says():
     folder = STUDIES / "lillis" / "linux"
-    truth = json.loads((folder / "truth.json").read_text())
+    truth = truth_of(folder)
     for path in folder.glob("*/*.pcap.xz"):
         (stream,) = truth[path.name.removesuffix(".pcap.xz")]
         ports = (pl.col("src_port") == stream["client_port"]) & (pl.col("dst_port") == stream["server_port"])

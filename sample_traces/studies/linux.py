@@ -2,14 +2,13 @@
 
     sudo python3 sample_traces/studies/linux.py [STUDY ...]
 
-The network is that of `sample_traces/make.py`, captured with headers only. `linux/truth.json` has what iperf3
-counted, and the versions of the kernel and the programs. No two tests are the same: that is what repetitions
-are for.
+The network is that of `sample_traces/make.py`, captured with headers only. `linux/truth.json.xz` has what
+iperf3 counted, and the versions of the kernel and the programs. No two tests are the same: that is what
+repetitions are for.
 """
 
 from __future__ import annotations
 
-import json
 import lzma
 import sys
 import tempfile
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import make as samples
+from write_truth import write_truth
 
 HERE = Path(__file__).resolve().parent
 PORTS = {"reno": 5201, "cubic": 5202, "bbr": 5203}
@@ -134,8 +134,7 @@ def main() -> None:
         folder = HERE / study / "linux"
         folder.mkdir(exist_ok=True)
         truth = {"versions": samples.versions(), **STUDIES[study](folder)}
-        lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(facts)}" for name, facts in truth.items())
-        (folder / "truth.json").write_text("{\n" + lines + "\n}\n")
+        write_truth(folder, truth)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from simulation import Run, SimulationError, simulate
+from write_truth import write_truth
 
 if TYPE_CHECKING:
     import subprocess
@@ -78,7 +79,6 @@ class Workshop:
                 record.unlink()
 
     def write_truth(self) -> None:
-        """Write what the agents of all runs counted to `truth.json`."""
+        """Write what the agents of all runs counted."""
         records = {run.name: self.record(run) for run in self.runs}
-        lines = [f" {json.dumps(name)}: {json.dumps(one['flows'])}" for name, one in records.items() if one]
-        (self.folder / "truth.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        write_truth(self.folder, {name: one["flows"] for name, one in records.items() if one})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from study_truth import truth_of
 
 import tfrctrace
 from tfrctrace.metrics.assumptions import NO_ASSUMPTIONS, Assumptions
@@ -271,7 +272,7 @@ def test_delivery_ratios_are_those_of_the_agents(name):
 @pytest.mark.parametrize("name", ["updown-3-tfrc-1", "updown-3-mtfrc-1"])
 def test_the_ratio_of_uploads_to_downloads_is_that_of_the_sinks_bytes(name):
     folder = Path(__file__).parents[2] / "sample_traces" / "studies" / "zhang"
-    counted = json.loads((folder / "truth.json").read_text())[name]
+    counted = truth_of(folder)[name]
     sinks_bytes = [flow["sink_bytes"] for flow in counted.values()]
     trace = tfrctrace.open(folder / "traces" / f"{name}.tr.xz")
     labels = ["upload=port 10", "download=port 40"]
