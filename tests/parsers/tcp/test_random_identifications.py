@@ -6,6 +6,7 @@ namespaces. The identifications of these captures are drawn anew in each run, by
 
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -33,6 +34,8 @@ CASES = ("syn-lost", "syn-ack-lost", "drop-first-data", "drop-one", "delay-spike
 DRAWS = 12
 TOOLS = ("ip", "nft", "tcpdump", "nstat")
 PORT = 5000
+SNAP_BYTES = "2000"
+BUFFER_KIB = "16384"
 CONNECTIONS = 40
 LOST_PERCENT = 25
 
@@ -128,8 +131,12 @@ def drop_what_arrives(host: str, which: str) -> None:
 
 @contextmanager
 def captured(host: str, device: str, path: Path) -> Iterator[None]:
-    """Capture at a host, from when the program says that it listens until all is written."""
-    command = ["tcpdump", "-i", device, "-U", "--immediate-mode", "-Z", "root", "-w", str(path), "tcp"]
+    """Capture at a host, from when the program says that it listens until all is written.
+
+    Its buffer holds all packets of a test, also where the program does not run for seconds.
+    """
+    command = ["tcpdump", "-i", device, "-s", SNAP_BYTES, "-B", BUFFER_KIB, "-U", "--immediate-mode"]
+    command += ["-Z", "root", "-w", str(path), "tcp"]
     with subprocess.Popen(in_namespace(host, *command), stderr=subprocess.PIPE) as program:
         assert program.stderr is not None
         while b"listening" not in program.stderr.readline():
@@ -137,7 +144,9 @@ def captured(host: str, device: str, path: Path) -> Iterator[None]:
         yield
         time.sleep(0.3)
         program.terminate()
-        program.stderr.read()
+        said = program.stderr.read().decode()
+    if re.search(r"^0 packets dropped by kernel", said, re.MULTILINE) is None:
+        pytest.skip(f"tcpdump did not capture all packets: {said}")
 
 
 SERVER = """
