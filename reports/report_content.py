@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.timezones import UTC_ZONE
-from tfrctrace.metrics.flow.causes import flow_causes, rows_of_causes, untold_flows
+from tfrctrace.metrics.flow.causes import CausesOfRows, rows_of_causes, untold_flows
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.inputs import inputs_of
@@ -88,7 +88,7 @@ def prepare(
         conversations=conversations,
         causes={
             (one.flow, one.direction): one
-            for one in flow_causes(
+            for one in CausesOfRows(
                 rows_of_causes(
                     results.table("cause_sums"),
                     shown,

@@ -341,9 +341,9 @@ class Trace(Tables):
         Each has what it shows of the bottleneck of its path, and the congestion control that sent it. Your
         own may be among them: `algorithms` name them as `"mymodule:MyControl"`.
         """
-        from tfrctrace.metrics.flow.causes import flow_causes
+        from tfrctrace.metrics.flow.causes import CausesOfRows
 
-        return list(flow_causes(self.why_rows(algorithms)))
+        return list(CausesOfRows(self.why_rows(algorithms)))
 
     def why_rows(self, algorithms: Iterable[str] = ()) -> pl.DataFrame:
         """Return what `why` returns as a frame, which takes less memory for many flows."""

@@ -138,15 +138,10 @@ class CausesOfRows:
 
     def __iter__(self) -> Iterator[FlowCauses]:
         """Give the object of each."""
-        return flow_causes(self.rows)
+        import msgspec
 
-
-def flow_causes(rows: pl.DataFrame) -> Iterator[FlowCauses]:
-    """Give rows as objects."""
-    import msgspec
-
-    for row in rows.iter_rows(named=True):
-        yield msgspec.convert(row, FlowCauses)
+        for row in self.rows.iter_rows(named=True):
+            yield msgspec.convert(row, FlowCauses)
 
 
 def rows_by(rows: pl.DataFrame, key: str, limit: int) -> pl.DataFrame:

@@ -104,11 +104,11 @@ def _tell_counts(copied: CopiedPackets, console: Console) -> None:
 
 def _verdict(trace: Trace) -> str:
     """Return what held the largest flows back, a line for each."""
-    from tfrctrace.metrics.flow.causes import without_small
+    from tfrctrace.metrics.flow.causes import CausesOfRows, rows_by
     from tfrctrace.reports.why_words import sentences
 
-    found = trace.why()
-    largest = sorted(without_small(found), key=lambda flow: -(flow.payload_bytes or 0))[:10]
+    rows = trace.why_rows()
+    found, largest = CausesOfRows(rows), CausesOfRows(rows_by(rows, "bytes", 10))
     lines = [f"flow {flow.flow} {flow.direction}: {' '.join(sentences(flow, found))}" for flow in largest]
     return "\n".join(
         ["What held the largest flows back, by tfrctrace:", *lines] if lines else ["no flow with data"]

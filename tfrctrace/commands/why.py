@@ -67,7 +67,7 @@ def why(
     names the flows of which nothing tells; the other formats have all TCP flows, with the share of their time
     by cause.
     """
-    from tfrctrace.metrics.flow.causes import CAUSES, CausesOfRows, flow_causes, rows_by
+    from tfrctrace.metrics.flow.causes import CAUSES, CausesOfRows, rows_by
 
     chosen = result.chosen
     if chosen != "table" and (sort is not None or rows is not None):
@@ -91,7 +91,7 @@ def why(
 
         key = sort or "goodput"
         listed = found if flow else rows_by(causes, key, DEFAULT_ROWS if rows is None else rows)
-        shown = list(flow_causes(listed))
+        shown = list(CausesOfRows(listed))
         order = "slowest first" if key == "goodput" else f"by {key}, largest first"
         write_why(
             file, shown, CausesOfRows(causes), untold, order="" if flow else order, width=terminal_width(file)
@@ -99,7 +99,7 @@ def why(
 
     result.write(
         table=write_text,
-        json=lambda file: _write_json(file, flow_causes(found), untold, warnings),
+        json=lambda file: _write_json(file, CausesOfRows(found), untold, warnings),
         rows=lambda file, form: _write_rows(file, found, form, raw=result.raw),
     )
     return console.exit_status

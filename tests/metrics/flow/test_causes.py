@@ -12,8 +12,8 @@ import pytest
 import tfrctrace
 from tfrctrace.metrics.flow.causes import (
     CAUSES,
+    CausesOfRows,
     cause_shares,
-    flow_causes,
     main_causes,
     no_data_shares,
     rows_of_causes,
@@ -62,7 +62,7 @@ FLOWS = [
 
 @pytest.fixture
 def receiver_limited():
-    (flow,) = flow_causes(rows_of_causes(table_of("cause_sums", ROWS), table_of("flows", FLOWS)))
+    (flow,) = CausesOfRows(rows_of_causes(table_of("cause_sums", ROWS), table_of("flows", FLOWS)))
     return flow
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.flow.causes import CAUSES, flow_causes, rows_of_causes
+from tfrctrace.metrics.flow.causes import CAUSES, CausesOfRows, rows_of_causes
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.files.saved_results import load, save
 from tfrctrace.reports.page.html import render
@@ -56,7 +56,7 @@ def test_a_report_names_the_congestion_control_and_saved_results_keep_it(tmp_pat
         said = text(section(build_report(found, title="t"), "why").paragraphs[0])
         assert "Its congestion control behaves like htcp: " in said
     sums, controls = results.table("cause_sums"), results.named_controls
-    directions = flow_causes(rows_of_causes(sums, results.flows, controls=controls))
+    directions = CausesOfRows(rows_of_causes(sums, results.flows, controls=controls))
     (names,) = [one.values for one in ledger(list(directions)) if one.name == "congestion_control"]
     assert names == ("htcp",)
 
