@@ -65,7 +65,6 @@ def page(opened_once):
     page, complaints = opened_once
     yield page
     assert complaints == []
-    page.set_viewport_size(FIRST_SCREEN)
     page.evaluate("scrollTo(0, 0)")
 
 
@@ -84,8 +83,8 @@ def test_verdict_key_figures_and_picture_are_on_the_first_screen(page):
 
 
 @pytest.mark.parametrize("width", [1300, 400])
-def test_nothing_is_wider_than_the_window(page, width):
-    page.set_viewport_size({"width": width, "height": 900})
+def test_nothing_is_wider_than_the_window(show, width):
+    page = show(viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -184,5 +183,5 @@ def test_an_audit_begins_with_verdict_and_incidents_and_fits_into_narrow_windows
     assert box["y"] + box["height"] <= FIRST_SCREEN["height"]
     page.locator("#incidents tbody td a").first.click()
     assert page.locator(":target caption").inner_text().startswith("Incident ")
-    page.set_viewport_size({"width": 500, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 500
+    narrow = show(path=audited, viewport={"width": 500, "height": 900})
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 500

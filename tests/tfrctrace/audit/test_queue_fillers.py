@@ -75,6 +75,7 @@ def test_flows_that_filled_the_queue_are_named_with_their_congestion_controls(ru
     ports = [one["port"] for one in senders]
     found = incident["queue_filled_by"]
     assert [one["src_port"] for one in found] == ports
+    assert [one["congestion_control"] for one in found] == ["bbr", "nv|scalable"]
     for one, sender in zip(found, senders, strict=True):
         assert sender["controller"] in one["congestion_control"].split("|")
     assert found[0]["predicted_share"] is None  # BBR is named by its own sign

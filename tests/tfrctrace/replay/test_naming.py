@@ -86,6 +86,7 @@ def test_the_name_is_that_of_the_sending_kernel(run: str) -> None:
 @pytest.mark.parametrize(
     ("run", "names"),
     [
+        ("causes/0000-bottleneck-reno", "htcp|hybla|lp|reno|westwood"),
         ("causes/0010-policer-yeah", "scalable|veno|yeah"),
         ("congestion_controls/38-0013-scalable", "nv|scalable"),
     ],
