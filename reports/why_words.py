@@ -64,6 +64,7 @@ SIGN_WORDS: Final[Mapping[str, str]] = {
     "steady_rate": "the rate was steady without a queue",
     "rate_below_capacity": "the round-trip time had risen, but the rate was below that of the path",
     "rate_grows_with_flight": "a queue stood, and the rate grew with the flow's part of it",
+    "beside_others": "another flow between the same hosts stood in a queue at the same time",
     "equal_rates_between_losses": "losses came without a queue, and always at the same rate",
     "loss_without_queue": "losses came while the round-trip time was at its lowest",
     "echoed_mark": "the receiver echoed marks, and the sender reduced its window",
@@ -219,7 +220,7 @@ def _congestion_control(flow: FlowCauses) -> list[str]:
         return [f"Its congestion control is not known: {CONTROL_REASONS.get(reason) or SIGN_WORDS[reason]}."]
     seen = ""
     if flow.windows_estimated:
-        seen = " (by estimates of its windows: the capture is away from its sender)"
+        seen = " (by estimates of its windows, which the capture does not show)"
     if flow.rtt_probes:
         return [
             f"Its congestion control behaves like {flow.congestion_control}{seen}: to measure the round-trip "

@@ -112,8 +112,8 @@ class FlowCauses(Struct, frozen=True, forbid_unknown_fields=True):
     windows_estimated: Annotated[
         bool | None,
         Meta(
-            description="whether it was told by estimates of its sender's windows, as the capture is "
-            "elsewhere; null if it is not known"
+            description="whether it was told by estimates of its sender's windows, which the capture does "
+            "not show; null if it is not known"
         ),
     ] = None
     capacity_bps: Annotated[

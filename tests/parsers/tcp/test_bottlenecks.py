@@ -74,6 +74,19 @@ def test_the_queue_of_the_senders_own_interface_is_one_though_data_pass_the_capt
     assert why.main_cause_share > 0.95
 
 
+def test_flows_between_the_same_hosts_that_wait_in_a_queue_share_it():
+    """The smaller one, of CUBIC through 10 Mbit/s, seems to be alone by its own rate."""
+    trace = tfrctrace.open(DATA / "interfaces" / "shared-queue.pcap.xz")
+    found = sorted(trace.why(), key=lambda one: one.payload_bytes or 0)[-2:]
+    assert {(one.src, one.dst, one.dst_port) for one in found} == {("10.1.0.1", "10.2.0.1", 5201)}
+    assert [one.main_cause for one in found] == ["shared_bottleneck"] * 2
+    assert max(one.bottleneck_share or 0 for one in found) < 0.15
+    rows = trace.causes.filter(pl.col("flow") == found[0].flow, pl.col("direction") == found[0].direction)
+    assert "beside_others" in rows["sign"]
+    # each instant of a flow has one cause
+    assert rows["start_ns"][1:].to_list() == rows["end_ns"][:-1].to_list()
+
+
 def test_equal_rates_between_losses_at_a_queue_are_no_policer(judged):
     """Losses of RED come at a twentieth of the base round-trip time, at times that hardly vary."""
     found = judged("0006-path_change-illinois")

@@ -4,9 +4,10 @@ use std::io;
 
 use super::round_samples::put_rounds_of_senders;
 use super::shown::{Shown, each_flow};
-use crate::flow::direction_name;
-use crate::flow::tcp::causes::{ExplainedDirection, Sign, View};
+use crate::flow::tcp::causes::{ExplainedDirection, Sign, View, tell_shared_queues};
 use crate::flow::tcp::vantage::{BELIEVED, Vantage};
+use crate::flow::{Flow, direction_name};
+use crate::packet::event::Address;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
@@ -15,6 +16,7 @@ use crate::pass::Analysis;
 pub fn explain(analysis: &mut Analysis) {
     let Some(mut ledgers) = analysis.results.ledgers.take() else { return };
     let mut all = Vec::new();
+    let mut hosts = Vec::new();
     let read = each_flow(analysis, |shown, flow| {
         let forward = shown.flow(flow).forward();
         for side in [forward, forward.other()] {
@@ -23,12 +25,38 @@ pub fn explain(analysis: &mut Analysis) {
                 let hides = hidden_by(shown, flow, side, view);
                 let sees_flight = shown.options.shows_flight(shown.flow(flow), side);
                 all.push(ExplainedDirection::of(view, place, hides, sees_flight));
+                hosts.push(Hosts::of(shown.flow(flow), side));
             }
         }
     });
+    tell_shared_queues_of_hosts(&mut all, hosts);
     put_rounds_of_senders(analysis, &mut ledgers, &all);
     ledgers.explained = read.map(|()| all);
     analysis.results.ledgers = Some(ledgers);
+}
+
+/// The hosts that a direction is between, in one source of packets, which has one clock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hosts {
+    source: u32,
+    from: Address,
+    to: Address,
+}
+
+impl Hosts {
+    fn of(flow: &Flow, side: Side) -> Self {
+        let [from, to] = [side, side.other()].map(|end| flow.key().end(end).0);
+        Self { source: flow.source, from, to }
+    }
+}
+
+/// Tell where directions between the same hosts shared a queue.
+fn tell_shared_queues_of_hosts(all: &mut [ExplainedDirection], hosts: Vec<Hosts>) {
+    let mut places: Vec<_> = all.iter_mut().zip(hosts).filter(|(of, _)| of.stands_in_queue()).collect();
+    places.sort_by_key(|&(_, hosts)| hosts);
+    for same in places.chunk_by_mut(|(_, one), (_, other)| one == other).filter(|same| same.len() > 1) {
+        tell_shared_queues(&mut same.iter_mut().map(|(of, _)| &mut **of).collect::<Vec<_>>());
+    }
 }
 
 /// What held each direction with data back, by flow; none if that was not collected.

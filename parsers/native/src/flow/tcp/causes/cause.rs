@@ -43,6 +43,11 @@ impl Cause {
         self.is_of_window() || self == Self::Receiver
     }
 
+    /// Whether data wait in a queue that is full of these or of others.
+    pub fn is_of_queue(self) -> bool {
+        matches!(self, Self::Bottleneck | Self::SharedBottleneck)
+    }
+
     /// Whether the path limits the rate by the congestion window.
     pub fn is_of_path(self) -> bool {
         matches!(
@@ -82,6 +87,8 @@ named_enum! {
         RateBelowCapacity = "rate_below_capacity",
         /// With a queue, the rate grows with the flight.
         RateOfFlight = "rate_grows_with_flight",
+        /// Another flow between the same hosts stood in a queue, too.
+        BesideOthers = "beside_others",
         EqualRates = "equal_rates_between_losses",
         LossWithoutQueue = "loss_without_queue",
         EchoedMark = "echoed_mark",

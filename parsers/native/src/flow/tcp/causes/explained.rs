@@ -33,7 +33,7 @@ impl ExplainedDirection {
         hides: Option<Sign>,
         sees_flight: bool,
     ) -> Self {
-        let is_estimated = view.is_away() && (view.is_behind_queue() || !sees_flight);
+        let is_estimated = view.is_away() && (view.waits.is_behind_queue || !sees_flight);
         let waits = &mut view.waits;
         let stretches = hides.map_or_else(|| ledger(waits), |sign| hidden(waits, sign));
         waits.spans = Vec::new();
@@ -65,6 +65,26 @@ impl ExplainedDirection {
         let before = index.checked_sub(1).and_then(|before| self.stretches.get(before));
         let start_ns = before.map_or(self.start_ns, |before| before.end_ns);
         Some((start_ns, *self.stretches.get(index)?))
+    }
+
+    /// Whether a queue held it back at some time.
+    pub fn stands_in_queue(&self) -> bool {
+        self.stretches.iter().any(|stretch| stretch.cause.is_of_queue())
+    }
+
+    /// Change its stretches, each with the time at which it began; those that become alike are one.
+    pub fn change_causes(&mut self, change: impl Fn(i64, &mut Stretch)) {
+        let mut start_ns = self.start_ns;
+        let mut changed: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
+        for mut stretch in std::mem::take(&mut self.stretches) {
+            change(start_ns, &mut stretch);
+            start_ns = stretch.end_ns;
+            match changed.last_mut().filter(|last| last.is_alike(&stretch)) {
+                Some(last) => last.extend(&stretch),
+                None => changed.push(stretch),
+            }
+        }
+        self.stretches = changed.into();
     }
 
     /// Whether its waits show anything.

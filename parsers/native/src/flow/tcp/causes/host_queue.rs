@@ -16,29 +16,25 @@ const UNECHOED_NS: i64 = 1_000_000_000;
 /// What timestamps show of the queue of one sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostQueue {
-    /// The first acknowledgement that the newest data did not echo, if `is_unechoed`.
-    unechoed: Stamp,
-    is_unechoed: bool,
+    /// The first acknowledgement that the newest data did not echo.
+    unechoed: Option<Stamp>,
     /// How long the newest data that do not echo it had waited at least.
     waited_ns: i64,
-    /// What the newest data echo, if there were any.
-    echo: u32,
-    has_data: bool,
+    /// What the newest data echo.
+    echo: Option<u32>,
     waits: u8,
 }
 
 impl HostQueue {
     /// Data with this echo pass the capture: how long those before them had waited, once it is clear that data wait.
     pub fn on_data(&mut self, time_ns: i64, echo: u32) -> Option<i64> {
-        (self.echo, self.has_data) = (echo, true);
-        if !self.is_unechoed {
+        self.echo = Some(echo);
+        let unechoed = self.unechoed?;
+        if SeqNumber(echo).since(SeqNumber(unechoed.value)) < 0 {
+            self.waited_ns = time_ns.saturating_sub(unechoed.time_ns);
             return None;
         }
-        if SeqNumber(echo).since(SeqNumber(self.unechoed.value)) < 0 {
-            self.waited_ns = time_ns.saturating_sub(self.unechoed.time_ns);
-            return None;
-        }
-        self.is_unechoed = false;
+        self.unechoed = None;
         let waited_ns = std::mem::take(&mut self.waited_ns);
         if !(LEAST_WAIT_NS..UNECHOED_NS).contains(&waited_ns) {
             self.waits = self.waits.saturating_sub(1);
@@ -50,9 +46,9 @@ impl HostQueue {
 
     /// An acknowledgement with this timestamp passes the capture.
     pub fn on_acknowledgement(&mut self, time_ns: i64, value: u32) {
-        let is_new = self.has_data && SeqNumber(value).since(SeqNumber(self.echo)) > 0;
-        if !self.is_unechoed && is_new {
-            (self.unechoed, self.is_unechoed) = (Stamp { time_ns, value }, true);
+        let is_new = |echo| SeqNumber(value).since(SeqNumber(echo)) > 0;
+        if self.unechoed.is_none() && self.echo.is_some_and(is_new) {
+            self.unechoed = Some(Stamp { time_ns, value });
         }
     }
 }

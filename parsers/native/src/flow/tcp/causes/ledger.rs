@@ -42,6 +42,21 @@ pub struct Stretch {
     pub rtt_ns: Option<NonZeroI64>,
 }
 
+impl Stretch {
+    /// Whether both have the same cause, for the same reason.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        (self.cause, self.sign, self.second) == (other.cause, other.sign, other.second)
+    }
+
+    /// Add the next one.
+    pub fn extend(&mut self, next: &Self) {
+        self.end_ns = next.end_ns;
+        self.flight = self.flight.max(next.flight);
+        self.flight_error = self.flight_error.max(next.flight_error);
+        self.window = next.window.or(self.window);
+    }
+}
+
 /// Whether causes of one kind hold a flow back all the time from `begin_ns` to `end_ns`.
 pub fn is_held_by(kind: fn(Cause) -> bool, stretches: &[Stretch], (begin_ns, end_ns): (i64, i64)) -> bool {
     let first = stretches.partition_point(|stretch| stretch.end_ns <= begin_ns);
@@ -82,7 +97,8 @@ pub fn ledger(waits: &Waits) -> Vec<Stretch> {
         stretches: Vec::new(),
         network: Network::of(&waits.path),
         chance: if waits.is_estimated { CHANCE_AWAY } else { CHANCE },
-        has_refills: Sums::of(&waits.spans, start_ns).are_refills(),
+        // Linux keeps few data of a connection in that queue (TCP small queues): more leave when it has sent some.
+        has_refills: !waits.is_behind_queue && Sums::of(&waits.spans, start_ns).are_refills(),
         may_be_paced_writes: waits.may_be_paced_writes(),
         most_flight: 0,
     };
@@ -266,18 +282,13 @@ impl Ledger<'_> {
     }
 
     fn add(&mut self, span: &Span, end_ns: i64, (cause, sign, second): Found) {
-        if let Some(last) = self.stretches.last_mut()
-            && (last.cause, last.sign, last.second) == (cause, sign, second)
-        {
-            last.end_ns = end_ns;
-            last.flight = last.flight.max(span.flight);
-            last.flight_error = last.flight_error.max(Some(span.flight_error));
-            last.window = span.window.or(last.window);
-            return;
-        }
         let Span { flight, window, .. } = *span;
         let flight_error = Some(span.flight_error);
-        let rtt_ns = self.network.rtt_at(end_ns).and_then(NonZeroI64::new);
-        self.stretches.push(Stretch { end_ns, cause, sign, second, flight, flight_error, window, rtt_ns });
+        let mut stretch = Stretch { end_ns, cause, sign, second, flight, flight_error, window, rtt_ns: None };
+        if let Some(last) = self.stretches.last_mut().filter(|last| last.is_alike(&stretch)) {
+            return last.extend(&stretch);
+        }
+        stretch.rtt_ns = self.network.rtt_at(end_ns).and_then(NonZeroI64::new);
+        self.stretches.push(stretch);
     }
 }

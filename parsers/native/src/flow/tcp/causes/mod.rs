@@ -21,6 +21,7 @@ mod path;
 mod policer;
 mod sender_clock;
 mod sender_rounds;
+mod shared_queue;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -35,6 +36,7 @@ use moment::{Event, Moment};
 pub use pace::Clock;
 pub use path::Lap;
 pub use sender_rounds::SenderRound;
+pub use shared_queue::tell_shared_queues;
 pub use view::View;
 use waits::Waits;
 

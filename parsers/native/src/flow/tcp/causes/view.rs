@@ -66,8 +66,6 @@ pub struct View {
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
     host_queue: HostQueue,
-    /// Whether data wait between the sender and a capture beside it.
-    is_behind_queue: bool,
     /// What happens between capture and sender, once it is known to be away.
     away: Option<Box<Away>>,
 }
@@ -106,12 +104,7 @@ impl View {
 
     /// Whether the sender is that far away, or its own queue that long, that its view is an estimate.
     pub fn is_away(&self) -> bool {
-        self.is_behind_queue || self.near_ns.is_some_and(|ns| ns > 0)
-    }
-
-    /// Whether data wait between the sender and a capture beside it.
-    pub fn is_behind_queue(&self) -> bool {
-        self.is_behind_queue
+        self.waits.is_behind_queue || self.near_ns.is_some_and(|ns| ns > 0)
     }
 
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between
@@ -149,13 +142,13 @@ impl View {
     /// The timestamp of data that waited beside the capture, and when they were made at the latest, if it is the first
     /// that shows it.
     fn waited(&mut self, moment: &Moment, is_own: bool, (value, echo): (u32, u32)) -> Option<SenderStamp> {
-        if self.is_behind_queue || self.near_ns != Some(0) {
+        if self.waits.is_behind_queue || self.near_ns != Some(0) {
             return None;
         }
         match moment.event {
             Event::Data { .. } | Event::Repair { .. } if is_own => {
                 let waited_ns = self.host_queue.on_data(moment.time_ns, echo)?;
-                self.is_behind_queue = true;
+                self.waits.is_behind_queue = true;
                 Some(SenderStamp { time_ns: moment.time_ns.saturating_sub(waited_ns), value })
             }
             Event::Acknowledgement { .. } if !is_own => {

@@ -172,6 +172,8 @@ pub struct Waits {
     is_opener: bool,
     /// Whether order and times are estimates, from a capture away from the sender.
     pub is_estimated: bool,
+    /// Whether data wait between the sender and a capture beside it: in the queue of its own interface.
+    pub is_behind_queue: bool,
     /// Whether the clock of the capture went back by more than what these decisions resolve.
     pub has_stepped: bool,
 }
