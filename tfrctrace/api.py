@@ -357,8 +357,9 @@ class Trace(Tables):
             self.table("cause_sums").frames(),
             self.table("flows").frames(OF_TOLD),
             self.table("bottlenecks").frames(),
+            chain([controls.clear()], controls.iter_slices()),
         )
-        rows = (rows_of_causes(sums, flows, own, controls) for sums, flows, own in parts)
+        rows = (rows_of_causes(*part) for part in parts)
         first = next(rows)
         return joined_frame(chain([first], rows), first.clear())
 

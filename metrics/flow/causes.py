@@ -57,7 +57,7 @@ def cause_shares(sums: pl.DataFrame) -> pl.DataFrame:
 
     length = pl.col("duration_ns").cast(pl.Float64)
     shares = [
-        (length.filter(pl.col("cause") == cause).sum() / length.sum()).alias(f"{cause}_share")
+        (pl.when(pl.col("cause") == cause).then(length).sum() / length.sum()).alias(f"{cause}_share")
         for cause in CAUSES
     ]
     lasts = sums.group_by(_OF_DIRECTION, maintain_order=True).agg(

@@ -251,17 +251,24 @@ def _reasons(cause_sums: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     length = pl.col("duration_ns").cast(pl.Float64)
-    unknown = pl.col("cause") == "unknown"
+    is_unknown = pl.col("cause") == "unknown"
+    sums = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
+        all=length.sum(),
+        unknown=pl.when(is_unknown).then(length).sum(),
+        of_ends=pl.when(pl.col("cause").is_in(_OF_ENDS)).then(length).sum(),
+        of_path=pl.when(pl.col("cause").is_in(_OF_PATH)).then(length).sum(),
+    )
+    hidden = cause_sums.filter(is_unknown).sort("longest_ns", maintain_order=True)
+    sign = hidden.unique(_OF_DIRECTION, keep="last").select(*_OF_DIRECTION, "sign")
     reason = (
-        pl.when(length.filter(unknown).sum() > _MOST_UNKNOWN * length.sum())
-        .then(pl.col("sign").filter(unknown).sort_by(pl.col("longest_ns").filter(unknown)).last())
-        .when(length.filter(pl.col("cause").is_in(_OF_ENDS)).sum() > _MOST_OF_ENDS * length.sum())
+        pl.when(pl.col("unknown") > _MOST_UNKNOWN * pl.col("all"))
+        .then(pl.col("sign"))
+        .when(pl.col("of_ends") > _MOST_OF_ENDS * pl.col("all"))
         .then(pl.lit(NOT_LIMITED_BY_PATH))
     )
-    of_path = length.filter(pl.col("cause").is_in(_OF_PATH)).sum()
-    may_be_paced = (of_path > _LEAST_OF_PATH * length.sum()) & (length.sum() > 1e9 * BASE_RTT_S)
-    found = cause_sums.group_by(_OF_DIRECTION, maintain_order=True).agg(
-        reason.alias("reason"), may_be_paced=may_be_paced & (reason == NOT_LIMITED_BY_PATH)
+    may_be_paced = (pl.col("of_path") > _LEAST_OF_PATH * pl.col("all")) & (pl.col("all") > 1e9 * BASE_RTT_S)
+    found = sums.join(sign, on=_OF_DIRECTION, how="left", maintain_order="left").select(
+        *_OF_DIRECTION, reason=reason, may_be_paced=may_be_paced & (reason == NOT_LIMITED_BY_PATH)
     )
     is_at_sender = (pl.col("vantage") == "sender") & (pl.col("vantage_confidence") >= BELIEVED)
     signs = flows.select(
