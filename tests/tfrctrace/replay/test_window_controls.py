@@ -179,6 +179,20 @@ def test_vegas_leaves_slow_start_when_more_than_gamma_segments_wait():
     assert control.on_feedback(a_round(1, rtt_s=0.1)).mode == "congestion_avoidance"
 
 
+def test_linuxs_vegas_drains_what_its_slow_start_left_segment_by_segment():
+    """TCP_INFO of Linux 6.1 has 74, 69, ..., 40, 37 as window and threshold, at 10 Mbit/s and 40 ms."""
+    control = Vegas(START)
+    control.base_rtt_s = 0.0396
+    control.cwnd = control.ssthresh = 74.0
+    drained = []
+    for number in range(40):
+        # a segment takes 1.211 ms; what is more than the path holds waits
+        rtt_s = max(0.0396, control.cwnd * 0.001211)
+        drained += windows(control, [a_round(number, rtt_s=rtt_s)])
+    assert drained[:36] == list(range(73, 37, -1))
+    assert set(drained[36:]) == {37}
+
+
 # TCP_INFO of Linux 6.1's Vegas: tcpi_snd_cwnd before a loss, and tcpi_snd_ssthresh, which it leaves
 @pytest.mark.parametrize(("before", "after"), [(22, 11), (41, 20), (39, 19), (81, 40), (628, 314)])
 def test_linuxs_vegas_halves_its_window_at_a_loss(before, after):

@@ -97,6 +97,8 @@ class Vegas(WindowControl):
             self.cwnd += share
         elif self._diff > self._beta:
             self.cwnd = max(self.cwnd - share, MIN_WINDOW)
+            # as `tcp_vegas_ssthresh` of Linux: otherwise the next round is one of slow start
+            self.ssthresh = min(self.ssthresh, self.cwnd)
             self._reason = "queue"
 
     def after_loss(self) -> float:  # noqa: D102
