@@ -114,12 +114,16 @@ def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
         at_least = f"; it carried {fastest_bps:.0f} bit/s at most" if isinstance(fastest_bps, float) else ""
         return Inferred(None, f"no queue stood long enough, so the path was never seen full{at_least}"), False
     own_and_others = busy["own_bps"] + busy["others_bps"]
+    # what arrives during a repair is acknowledged when the gap before it is filled
+    is_whole = ~busy["is_repairing"]
     for rates, whose, is_shared in (
         (own_and_others, "of all flows", True),
         (busy["own_bps"], "of this flow", False),
+        (own_and_others.filter(is_whole), "of all flows", True),
+        (busy["own_bps"].filter(is_whole), "of this flow", False),
     ):
-        if _spread(rates) <= FLAT_SPREAD:
-            evidence = f"the rates {whose} in {busy.height} windows with a standing queue are within"
+        if 2 * len(rates) > busy.height and _spread(rates) <= FLAT_SPREAD:
+            evidence = f"the rates {whose} in {len(rates)} windows with a standing queue are within"
             low_bps, high_bps = rates.quantile(0.1), rates.quantile(0.9)
             found = Inferred(_median(rates), f"{evidence} {_spread(rates):.0%}", low_bps, high_bps)
             return found, is_shared

@@ -47,8 +47,9 @@ class ObservedPath:
     losses: pl.DataFrame
     """`packets` lost together, and `rtt_ms`, the round-trip time of those that passed beside them."""
     windows: pl.DataFrame
-    """`time_ns` (start), `own_bps` and `others_bps` of each whole window; empty without round-trip times.
-    The others count in this flow's share of payload, since capacity is given in its payload."""
+    """`time_ns` (start), `own_bps` and `others_bps` of each whole window, and whether the flow `is_repairing`
+    losses then; empty without round-trip times. The others count in this flow's share of payload, since
+    capacity is given in its payload."""
     width_ns: int
     others: pl.DataFrame
     """`time_ns` and `bps`: what others sent that do not react, in steps of a round-trip time."""
@@ -80,6 +81,8 @@ def observe_path(
         if vantage != BOTH_ENDS:
             rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
+    windows = _windows(rates, recording, width_ns)
+    rounds = _rows_of_flow(trace.rounds, recording)
     return ObservedPath(
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
@@ -88,7 +91,7 @@ def observe_path(
         vantage=vantage if isinstance(vantage, str) else None,
         rtts=rtts,
         losses=_losses(trace, recording, rtts),
-        windows=_windows(rates, recording, width_ns),
+        windows=windows.with_columns(is_repairing=_is_repairing(windows, rounds, width_ns)),
         width_ns=width_ns,
         others=rates.select("time_ns", pl.col("recorded_bps").alias("bps")),
         receive_window_bytes=receive_window,
@@ -162,11 +165,16 @@ def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataF
         after = events.join_asof(samples, on="lost_ns", strategy="forward")["rtt_ms"]
         longest = pl.max_horizontal(before, after).alias("rtt_ms")
         return events.select(pl.col("packets").cast(pl.UInt32), longest)
-    # the last acknowledgement before a repair is for the packet before the one lost
-    at_loss = repairs(_rows_of_flow(trace.losses, recording)).join_asof(
-        rtts, on="time_ns", strategy="backward"
-    )
-    return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
+    # the last acknowledgement before the first repair of a window is for the packet before the one lost; when
+    # the others are repaired, the queue that all of them met may be shorter
+    repaired = repairs(_rows_of_flow(trace.losses, recording)).select("time_ns")
+    events = recording.reports.select(first_ns="lost_ns").drop_nulls()
+    of_event = repaired.join_asof(events, left_on="time_ns", right_on="first_ns", strategy="backward")
+    at_repair = of_event.join_asof(rtts, on="time_ns", strategy="backward")
+    first = rtts.rename({"time_ns": "first_ns", "rtt_ms": "first_rtt_ms"})
+    at_loss = at_repair.join_asof(first, on="first_ns", strategy="backward", check_sortedness=False)
+    longest = pl.max_horizontal("rtt_ms", "first_rtt_ms").alias("rtt_ms")
+    return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), longest)
 
 
 def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
@@ -247,6 +255,19 @@ def _windows(rates: pl.DataFrame, recording: Recording, width_ns: int) -> pl.Dat
         .filter(pl.col("time_ns") >= recording.start_ns, pl.col("time_ns") + width_ns <= recording.end_ns)
         .sort("time_ns")
     )
+
+
+def _is_repairing(windows: pl.DataFrame, rounds: pl.DataFrame, width_ns: int) -> pl.Series:
+    """Return in which of the windows the flow repairs losses."""
+    import numpy as np
+    import polars as pl
+
+    repairing = rounds.filter(pl.col("repair").is_not_null())
+    starts = repairing["time_ns"]
+    ends = starts + (repairing["duration_ms"] * NS_PER_MS).cast(pl.Int64)
+    begun = np.searchsorted(starts.to_numpy(), (windows["time_ns"] + width_ns).to_numpy(), "left")
+    ended = np.searchsorted(ends.to_numpy(), windows["time_ns"].to_numpy(), "right")
+    return pl.Series(begun > ended, dtype=pl.Boolean)
 
 
 def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from scripted_sender import Bottleneck, Connection, Sender, write
 
 import tfrctrace
 from tfrctrace.base.errors import UsageError
@@ -89,6 +90,15 @@ def test_in_its_own_place_an_algorithm_receives_what_it_did(mix, source, algorit
     assert received_bps(mix, number, algorithm) == pytest.approx(packets * 8000 / seconds, rel=0.15)
 
 
+def test_losses_that_are_repaired_once_the_queue_has_drained_are_no_losses_by_chance(tmp_path):
+    """Of 63 losses to a queue of 30 segments the sender repairs five when few segments wait."""
+    connection = Connection(Sender(), Bottleneck(rate_bps=4e6, rtt_s=0.04, buffer=30)).run(12)
+    capture = write(tmp_path / "sender.pcap", connection.frames)
+    [flow] = tfrctrace.open(capture).closed_loops("newreno", flows=[1]).flows
+    assert flow.bottleneck.random_loss.value == 0
+    assert flow.bottleneck.buffer_bytes.value == pytest.approx(30_000, rel=0.05)
+
+
 def test_what_sends_no_acknowledgements_shows_no_bottleneck(mix):
     [cbr] = mix.lacking
     assert cbr.transport == "udp"
@@ -109,7 +119,9 @@ def observed(**what):
         "vantage": "sender",
         "rtts": pl.DataFrame({"time_ns": times, "rtt_ms": delays}),
         "losses": pl.DataFrame({"packets": [1, 1], "rtt_ms": [200.0, 198.0]}, schema_overrides=COUNTS),
-        "windows": pl.DataFrame({"time_ns": windows, "own_bps": [1e6] * 40, "others_bps": [0.0] * 40}),
+        "windows": pl.DataFrame(
+            {"time_ns": windows, "own_bps": [1e6] * 40, "others_bps": [0.0] * 40}
+        ).with_columns(is_repairing=False),
         "width_ns": 500_000_000,
         "others": pl.DataFrame({"time_ns": [0], "bps": [0.0]}),
         "receive_window_bytes": None,
@@ -153,6 +165,18 @@ def test_a_rate_that_varies_while_a_queue_stands_is_of_somebody_unseen():
     found = infer_path.infer(observed(windows=windows), BottleneckOverrides()).capacity_bps
     assert found.value is None
     assert "does not show" in found.evidence
+
+
+def test_a_rate_that_varies_only_while_losses_are_repaired_is_that_of_the_path():
+    """What arrives meanwhile is acknowledged once the gap is filled: too little first, then too much."""
+    rates, repairing = [0.6e6, 1.5e6, *[1e6] * 6] * 5, [True, True, *[False] * 6] * 5
+    windows = observed().windows.with_columns(own_bps=pl.Series(rates), is_repairing=pl.Series(repairing))
+    found, _ = infer_path.capacity(observed(windows=windows))
+    assert found.value == found.low == found.high == 1e6
+    # where most of the time is repair, what is left may be chance
+    windows = windows.with_columns(is_repairing=pl.Series([*[True] * 5, *[False] * 3] * 5))
+    found, _ = infer_path.capacity(observed(windows=windows))
+    assert found.value is None
 
 
 def test_others_that_pass_elsewhere_are_no_background():
