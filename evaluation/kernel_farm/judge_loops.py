@@ -41,7 +41,12 @@ DISCIPLINES: Final[dict[str, DisciplineName]] = {
     "pie": "pie",
     "red": "red",
 }
-AS_LINUX: Final = {"cubic": {"increase_beyond": 0.0}, "vegas": {"samples": 3.0}, "westwood": {"late": 1.0}}
+AS_LINUX: Final = {
+    "cubic": {"increase_beyond": 0.0},
+    # it seldom has the one-way delays by which it would yield
+    "lp": {"delta": 0.99},
+    "westwood": {"late": 1.0},
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tfrctrace.metrics.results.closed_loop import (
 from tfrctrace.metrics.results.replay import OF_DIRECTION, ReplayHead
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -25,10 +25,22 @@ if TYPE_CHECKING:
 
 KEY: Final = (*OF_DIRECTION, "swept", "algorithm", "profile")
 
+_ENDS: Final = (
+    ("received_mean_bps", "received_low_bps", "received_high_bps"),
+    ("rtt_p95_ms", "rtt_p95_low_ms", "rtt_p95_high_ms"),
+)
+"""What is predicted with an interval, and the columns of its ends."""
+
+_ERRORS_ALONE: Final = {"received_mean_bps": 0.03, "rtt_p95_ms": 0.2}
+_ERRORS_BESIDE: Final = {"received_mean_bps": 0.3, "rtt_p95_ms": 0.05}
+"""Shares by which the model was off in at most one of ten runs of kernels (docs/models.md), alone and beside
+flows that react: together they fill a queue, but chance decides whose packets it drops."""
+
 
 def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
     """Return the results; docs/models.md explains the names."""
     usual = _by_run(loops.frame.drop_nulls("time_ns"))
+    beside = {(one.recording.flow, one.recording.direction) for one in loops.flows if one.competitors}
     ends: defaultdict[tuple[Any, ...], list[pl.DataFrame]] = defaultdict(list)
     for frame in loops.ends:
         for key, rounds in _by_run(frame).items():
@@ -41,7 +53,7 @@ def closed_loop_replays(loops: ClosedLoops) -> ClosedLoopReplays:
             ClosedLoopRun(
                 **dict(zip(KEY, key, strict=True)),
                 **_summary(rounds),
-                **_between([rounds, *ends[key]]),
+                **_between([rounds, *ends[key]], _ERRORS_BESIDE if key[:2] in beside else _ERRORS_ALONE),
                 series=_series(rounds),
             )
             for key, rounds in usual.items()
@@ -53,17 +65,18 @@ def _by_run(frame: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
     return frame.drop("lacking").partition_by(KEY, maintain_order=True, as_dict=True, include_key=True)
 
 
-def _between(alternatives: Sequence[pl.DataFrame]) -> dict[str, Any]:
-    """Return the least and the most of what alternatives come to; None if there is one only."""
+def _between(alternatives: Sequence[pl.DataFrame], errors: Mapping[str, float]) -> dict[str, Any]:
+    """Return the least and the most of what alternatives come to, and beyond it what the model may be off.
+
+    They are None if there is one alternative only.
+    """
     found = [_summary(rounds) for rounds in alternatives]
     ends: dict[str, float | None] = {}
-    for column, low, high in (
-        ("received_mean_bps", "received_low_bps", "received_high_bps"),
-        ("rtt_p95_ms", "rtt_p95_low_ms", "rtt_p95_high_ms"),
-    ):
+    for column, low, high in _ENDS:
         known = [one[column] for one in found if one[column] is not None]
         is_known = len(alternatives) > 1 and known
-        ends |= {low: min(known) if is_known else None, high: max(known) if is_known else None}
+        ends[low] = min(known) * (1 - errors[column]) if is_known else None
+        ends[high] = max(known) * (1 + errors[column]) if is_known else None
     return ends
 
 

@@ -71,9 +71,7 @@ def test_what_other_agents_of_ns2_received_is_within_the_interval_predicted_from
         known = runs[one.algorithm]
         bps = 8 * SEGMENT * known["received_packets"] / known["duration_s"]
         within.append(one.received_low_bps <= bps <= one.received_high_bps)
-    # all but Westwood, a thousandth above
-    assert within.count(True) >= 6
-    assert len(within) == 7
+    assert within == [True] * 7
 
 
 @pytest.mark.parametrize(
