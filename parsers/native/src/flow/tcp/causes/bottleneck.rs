@@ -230,6 +230,10 @@ impl Drops {
         if !self.has_queue {
             return Err(Untold::NoQueue);
         }
+        // Only active queue management marks (RFC 7567 section 2).
+        if self.marks >= DROPS && 2 * self.marks >= count {
+            return Ok(Discipline::Aqm);
+        }
         if self.of_longest >= LONGEST {
             let is_full =
                 level.is_some_and(|level| self.is_longest(level, packet_ns)) && 10 * self.marks < count;
@@ -271,10 +275,14 @@ mod tests {
     const MS: f64 = 1e6;
 
     fn discipline(delays_ms: &[f64]) -> Told<Discipline> {
+        discipline_with_marks(delays_ms, 0)
+    }
+
+    fn discipline_with_marks(delays_ms: &[f64], marks: usize) -> Told<Discipline> {
         let mut delays_ns: Vec<f64> = delays_ms.iter().map(|ms| ms * MS).collect();
         delays_ns.sort_by(f64::total_cmp);
         let drops =
-            Drops { delays_ns, of_longest: 1.0, above_target_ns: 0.0, above: 1.0, marks: 0, has_queue: true };
+            Drops { delays_ns, of_longest: 1.0, above_target_ns: 0.0, above: 1.0, marks, has_queue: true };
         drops.discipline(drops.level(MS), MS, None)
     }
 
@@ -284,6 +292,15 @@ mod tests {
         assert_eq!(discipline(&[&[20.0; 10][..], &[26.0; 2]].concat()), Err(Untold::DelaysVary));
         // Random losses come before it is full.
         assert_eq!(discipline(&[&[20.0; 10][..], &[5.0; 2]].concat()), Ok(Discipline::TailDrop));
+    }
+
+    #[test]
+    fn test_a_queue_that_marks_is_managed_whatever_its_delays() {
+        assert_eq!(discipline_with_marks(&[20.0; 12], 12), Ok(Discipline::Aqm));
+        assert_eq!(discipline_with_marks(&[5.0, 8.0, 13.0, 20.0, 40.0], 4), Ok(Discipline::Aqm));
+        // Elsewhere, or by chance: most of what is lost meets a full queue.
+        assert_eq!(discipline_with_marks(&[20.0; 12], 1), Ok(Discipline::TailDrop));
+        assert_eq!(discipline_with_marks(&[20.0; 12], 4), Err(Untold::DelaysVary));
     }
 
     #[test]
