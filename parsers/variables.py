@@ -10,6 +10,17 @@ if TYPE_CHECKING:
 ENDS: Final = ("src", "src_port", "dst", "dst_port")
 """Columns that identify a direction of a flow in samples and flows."""
 
+OF_FLOWS: Final = (
+    "flow",
+    "direction",
+    "transport",
+    "start_ns",
+    "end_ns",
+    *ENDS,
+    "quic_connection_id",
+)
+"""Columns of the table of flows by which a sample finds its own."""
+
 _LOGGED_END: Final = "^(?<role>client|server) of (?<id>[0-9a-f]+)$"
 """An end of QUIC whose log names no addresses."""
 

@@ -104,17 +104,21 @@ def one_steps(
     trace: Tables, algorithms: Sequence[Algorithm], *, flows: Collection[int] | None, least_packets: int
 ) -> OneStepReplay:
     """Predict the decisions of each direction with data, or say why its window does not show."""
+    import polars as pl
+
     trace.read("flows", "rtt", "losses", "variables", *OF_CONTROLS)
-    parts = parts_by_flows(trace.table("cause_sums").frames(), trace.table("flows").frames(OF_FLOWS))
-    directions = directions_of(parts, with_others=True)
-    reasons = {
-        (row["flow"], row["direction"]): row["reason"] if row["is_at_sender"] else NOT_AT_SENDER
-        for row in directions.reasons.iter_rows(named=True)
-    }
     wanted = {
         (row["flow"], row["direction"]): row
         for row in trace.table("flows").rows(_OF_FLOWS)
         if (row["data_packets"] or 0) >= max(least_packets, 1) and (flows is None or row["flow"] in flows)
+    }
+    # of many flows most are too short
+    is_wanted = pl.col("flow").is_in({flow for flow, _ in wanted})
+    parts = parts_by_flows(trace.table("cause_sums").frames(), trace.table("flows").frames(OF_FLOWS))
+    directions = directions_of(([one.filter(is_wanted) for one in part] for part in parts), with_others=True)
+    reasons = {
+        (row["flow"], row["direction"]): row["reason"] if row["is_at_sender"] else NOT_AT_SENDER
+        for row in directions.reasons.iter_rows(named=True)
     }
     frames = (trace.table("rounds").frames(OF_ROUNDS), trace.table("causes").frames(OF_STRETCHES))
     repairs = _repairs(trace, directions.reasons.filter("is_seen"))

@@ -114,10 +114,10 @@ class Tables(Passes, ABC):
     @property
     def variables(self) -> pl.DataFrame:
         """What senders wrote down themselves, such as cwnd: one row for each sample, with its flow."""
-        from tfrctrace.parsers.variables import with_flows
+        from tfrctrace.parsers.variables import OF_FLOWS, with_flows
 
         reading = self.read("flows", "variables")
-        return with_flows(reading.table("variables").frame(), reading.table("flows").frame())
+        return with_flows(reading.table("variables").frame(), reading.table("flows").frame(OF_FLOWS))
 
     @property
     def transits(self) -> pl.DataFrame:
