@@ -11,7 +11,7 @@ from tfrctrace.metrics.results.closed_loop import SWEPT, Inferred
 from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.closed_loop.fluid import Other, simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
-from tfrctrace.replay.closed_loop.observed_path import observe_path
+from tfrctrace.replay.closed_loop.observed_path import PathTables, observe_path
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.lacking import lacking_frame
 from tfrctrace.replay.tfrc import Tfrc
@@ -96,12 +96,13 @@ def closed_loops(
     ends: list[pl.DataFrame] = []
     flows: list[ModelledFlow] = []
     lacking: list[NotReplayable] = []
+    shown = PathTables(trace)
     for recorded in recordings:
         if isinstance(recorded, NotReplayable):
             lacking.append(recorded)
             continue
         # the recorded reports do not matter: the model makes its own
-        found = _modelled(trace, next(iter(recorded.values())), given, sweep, competitors)
+        found = _modelled(shown, next(iter(recorded.values())), given, sweep, competitors)
         if isinstance(found, NotReplayable):
             lacking.append(found)
             continue
@@ -125,7 +126,7 @@ def closed_loops(
 
 
 def _modelled(
-    trace: Tables,
+    shown: PathTables,
     recording: Recording,
     given: BottleneckOverrides,
     sweep: Sweep | None,
@@ -137,7 +138,7 @@ def _modelled(
         for one in competitors
         if one.key != own and one.start_ns < recording.end_ns and one.end_ns > recording.start_ns
     )
-    bottleneck = infer(observe_path(trace, recording, [one.key for one in beside]), given)
+    bottleneck = infer(observe_path(shown, recording, [one.key for one in beside]), given)
     swept = ((None, bottleneck),) if sweep is None else tuple(_at_values(bottleneck, sweep))
     unknown = _unknown(swept[0][1] if swept else bottleneck)
     if unknown is None and sweep is not None and not swept:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.closed_loop.outages import outages
+from tfrctrace.replay.naming.of_trace import OTHER_WAY
+from tfrctrace.replay.recordings.direction_rows import DirectionRows
 from tfrctrace.replay.recordings.sender_losses import TIMEOUT, repairs, seems_needed
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.closed_loop.outages import Span
     from tfrctrace.replay.recordings.recording import Recording
+    from tfrctrace.trace.passes import TableName
     from tfrctrace.trace.tables import Tables
 
 WINDOW_RTTS: Final = 5
@@ -28,6 +32,52 @@ MOST_STEPS: Final = 500_000
 
 NS_PER_MS: Final = 1_000_000
 BOTH_ENDS: Final = "both"
+
+_OF_DIRECTION: Final = ("flow", "direction")
+_COLUMNS: Final[Mapping[TableName, tuple[str, ...]]] = {
+    "flows": (*_OF_DIRECTION, "vantage", "payload_bytes", "wire_bytes", "receive_window_max_bytes"),
+    "feedback": (*_OF_DIRECTION, "received_ns", "rtt_ms"),
+    "rtt": (*_OF_DIRECTION, "time_ns", "rtt_ns"),
+    "losses": (*_OF_DIRECTION, "time_ns", "class", "evidence", "spurious"),
+    "loss_events": (*_OF_DIRECTION, "lost_ns", "packets"),
+    "rounds": (*_OF_DIRECTION, "time_ns", "duration_ms", "delivered_bytes", "repair"),
+}
+"""What is read of each table."""
+
+
+class PathTables:
+    """The tables of a trace that show paths, each read once for all flows."""
+
+    def __init__(self, trace: Tables) -> None:
+        """Take a trace."""
+        self.trace = trace
+        self._rows: dict[TableName, DirectionRows] = {}
+
+    def rows(self, name: TableName, flow: int, direction: str) -> pl.DataFrame:
+        """Return the rows of one direction in a table."""
+        if name not in self._rows:
+            self._rows[name] = DirectionRows(self.trace.table(name).frame(_COLUMNS[name]))
+        return self._rows[name].of({"flow": flow, "direction": direction})
+
+    def of(self, name: TableName, recording: Recording) -> pl.DataFrame:
+        """Return the rows of a recorded direction in a table."""
+        return self.rows(name, recording.flow, recording.direction)
+
+    @cached_property
+    def data_directions(self) -> pl.DataFrame:
+        """Flow and data direction, which is the one with more payload."""
+        import polars as pl
+
+        # the payload of a direction is not known if a header in it was cut
+        size = pl.coalesce("payload_bytes", "wire_bytes")
+        return (
+            self.trace.table("flows")
+            .frame(_COLUMNS["flows"])
+            .filter(size > 0)
+            .sort(size, descending=True, maintain_order=True)
+            .unique("flow", keep="first", maintain_order=True)
+            .select(_OF_DIRECTION)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,27 +112,27 @@ class ObservedPath:
 
 
 def observe_path(
-    trace: Tables, recording: Recording, reacting: Collection[tuple[int, str]] = ()
+    shown: PathTables, recording: Recording, reacting: Collection[tuple[int, str]] = ()
 ) -> ObservedPath:
-    """Return the observations of the recorded flow in `trace`, of whose others some are `reacting`."""
+    """Return the observations of the recorded flow, of whose others some are `reacting`."""
     import polars as pl
 
-    facts, payload_share = _flow_facts(trace, recording)
-    receive_window = _receive_window_bytes(trace, recording)
-    rtts = _rtts(trace, recording)
+    facts, payload_share = _flow_facts(shown, recording)
+    receive_window = _receive_window_bytes(shown, recording)
+    rtts = _rtts(shown, recording)
     smallest_ms = rtts["rtt_ms"].min()
     vantage = facts["vantage"]
     rtt_ns, rates = LEAST_STEP_NS, _no_rates()
     if isinstance(smallest_ms, float):
         least_ns = max(LEAST_STEP_NS, (recording.end_ns - recording.start_ns) // MOST_STEPS)
         rtt_ns = max(round(smallest_ms * NS_PER_MS), least_ns)
-        rates = _rates(trace, recording, rtt_ns, reacting, is_two_ended=vantage == BOTH_ENDS)
+        rates = _rates(shown, recording, rtt_ns, reacting, is_two_ended=vantage == BOTH_ENDS)
         rates = rates.with_columns(pl.col("own_bps", "others_bps", "recorded_bps") * payload_share)
         if vantage != BOTH_ENDS:
-            rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
+            rates = _as_acknowledged(rates, shown.of("rounds", recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
     windows = _windows(rates, recording, width_ns)
-    rounds = _rows_of_flow(trace.rounds, recording)
+    rounds = shown.of("rounds", recording)
     return ObservedPath(
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
@@ -90,13 +140,13 @@ def observe_path(
         packets=recording.sends.height,
         vantage=vantage if isinstance(vantage, str) else None,
         rtts=rtts,
-        losses=_losses(trace, recording, rtts),
+        losses=_losses(shown, recording, rtts),
         windows=windows.with_columns(is_repairing=_is_repairing(windows, rounds, width_ns)),
         width_ns=width_ns,
         others=rates.select("time_ns", pl.col("recorded_bps").alias("bps")),
         receive_window_bytes=receive_window,
         outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
-        timeouts_s=_timeouts_s(trace, recording, rtts),
+        timeouts_s=_timeouts_s(shown, recording, rtts),
     )
 
 
@@ -107,58 +157,46 @@ def _no_rates() -> pl.DataFrame:
     return pl.DataFrame(schema={"time_ns": pl.Int64(), **rates})
 
 
-def _flow_facts(trace: Tables, recording: Recording) -> tuple[Mapping[str, object], float]:
+def _flow_facts(shown: PathTables, recording: Recording) -> tuple[Mapping[str, object], float]:
     """Return the flow's data row and the share of payload in its frames."""
-    facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
+    facts = shown.of("flows", recording).row(0, named=True)
     payload_bytes = facts["payload_bytes"]
     if payload_bytes is None:  # a header was cut: the payload of the other packets is known
         payload_bytes = recording.sends["payload_bytes"].sum()
     return facts, payload_bytes / facts["wire_bytes"]
 
 
-def _receive_window_bytes(trace: Tables, recording: Recording) -> float | None:
+def _receive_window_bytes(shown: PathTables, recording: Recording) -> float | None:
     """Return the largest window that the receiver of the data announced, in its own direction."""
-    import polars as pl
-
-    is_receiver = (pl.col("flow") == recording.flow) & (pl.col("direction") != recording.direction)
-    largest = trace.flows.filter(is_receiver)["receive_window_max_bytes"].max()
+    of_receiver = shown.rows("flows", recording.flow, OTHER_WAY[recording.direction])
+    largest = of_receiver["receive_window_max_bytes"].max()
     return float(largest) if isinstance(largest, int) else None
 
 
-def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
-    import polars as pl
-
-    return table.filter(pl.col("flow") == recording.flow, pl.col("direction") == recording.direction)
-
-
-def _rtts(trace: Tables, recording: Recording) -> pl.DataFrame:
+def _rtts(shown: PathTables, recording: Recording) -> pl.DataFrame:
     """Return the samples from reports if there are any, else from acknowledgements.
 
     Samples of packets up to the first data packet are left out: the SYN is smaller.
     """
     import polars as pl
 
-    reported = _rows_of_flow(trace.feedback, recording).filter(pl.col("rtt_ms").is_not_null())
+    reported = shown.of("feedback", recording).filter(pl.col("rtt_ms").is_not_null())
     if not reported.is_empty():
         return reported.select(pl.col("received_ns").alias("time_ns"), "rtt_ms").sort("time_ns")
     return (
-        _rows_of_flow(trace.rtt, recording)
+        shown.of("rtt", recording)
         .filter(pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
         .select("time_ns", (pl.col("rtt_ns") / NS_PER_MS).alias("rtt_ms"))
         .sort("time_ns")
     )
 
 
-def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
+def _losses(shown: PathTables, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
     """Return the losses detected by TFRC's receiver or repaired by TCP."""
     import polars as pl
 
     if recording.source == "reports":
-        events = (
-            _rows_of_flow(trace.loss_events, recording)
-            .filter(pl.col("lost_ns").is_not_null())
-            .sort("lost_ns")
-        )
+        events = shown.of("loss_events", recording).filter(pl.col("lost_ns").is_not_null()).sort("lost_ns")
         # one sample in a round-trip time: the queue was as long as before the loss or after it
         samples = rtts.rename({"time_ns": "lost_ns"})
         before = events.join_asof(samples, on="lost_ns", strategy="backward")["rtt_ms"]
@@ -167,7 +205,7 @@ def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataF
         return events.select(pl.col("packets").cast(pl.UInt32), longest)
     # the last acknowledgement before the first repair of a window is for the packet before the one lost; when
     # the others are repaired, the queue that all of them met may be shorter
-    repaired = repairs(_rows_of_flow(trace.losses, recording)).select("time_ns")
+    repaired = repairs(shown.of("losses", recording)).select("time_ns")
     events = recording.reports.select(first_ns="lost_ns").drop_nulls()
     of_event = repaired.join_asof(events, left_on="time_ns", right_on="first_ns", strategy="backward")
     at_repair = of_event.join_asof(rtts, on="time_ns", strategy="backward")
@@ -177,7 +215,7 @@ def _losses(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> pl.DataF
     return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), longest)
 
 
-def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
+def _timeouts_s(shown: PathTables, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
     """Return how long a TCP sender's timer ran before each retransmission that it sent.
 
     It began with the last acknowledgement of new data (RFC 6298 section 5.3), as far as one gives a
@@ -187,7 +225,7 @@ def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tupl
     import polars as pl
 
     of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & seems_needed()
-    repeats = _rows_of_flow(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
+    repeats = shown.of("losses", recording).filter(of_timer)["time_ns"].sort().to_numpy()
     acknowledged = rtts["time_ns"].to_numpy()
     before = np.searchsorted(acknowledged, repeats, "left")
     known = before > 0
@@ -195,7 +233,7 @@ def _timeouts_s(trace: Tables, recording: Recording, rtts: pl.DataFrame) -> tupl
 
 
 def _rates(
-    trace: Tables,
+    shown: PathTables,
     recording: Recording,
     rtt_ns: int,
     reacting: Collection[tuple[int, str]],
@@ -208,7 +246,7 @@ def _rates(
     """
     import polars as pl
 
-    bits = _arrival_rates(trace, rtt_ns) if is_two_ended else _capture_rates(trace, rtt_ns)
+    bits = _arrival_rates(shown.trace, rtt_ns) if is_two_ended else _capture_rates(shown.trace, rtt_ns)
     is_own = (pl.col("flow") == recording.flow) & (pl.col("direction") == recording.direction)
     does_react = pl.any_horizontal(
         pl.lit(value=False),
@@ -216,7 +254,7 @@ def _rates(
     )
     rate = pl.col("bps")
     return (
-        bits.join(_data_directions(trace.flows), on=["flow", "direction"], how="semi")
+        bits.join(shown.data_directions, on=_OF_DIRECTION, how="semi")
         .filter(pl.col("time_ns").is_between(recording.start_ns - rtt_ns, recording.end_ns))
         .group_by("time_ns")
         .agg(
@@ -268,20 +306,6 @@ def _is_repairing(windows: pl.DataFrame, rounds: pl.DataFrame, width_ns: int) ->
     begun = np.searchsorted(starts.to_numpy(), (windows["time_ns"] + width_ns).to_numpy(), "left")
     ended = np.searchsorted(ends.to_numpy(), windows["time_ns"].to_numpy(), "right")
     return pl.Series(begun > ended, dtype=pl.Boolean)
-
-
-def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return flow and data direction, which is the one with more payload."""
-    import polars as pl
-
-    # the payload of a direction is not known if a header in it was cut
-    size = pl.coalesce("payload_bytes", "wire_bytes")
-    return (
-        flows.filter(size > 0)
-        .sort(size, descending=True, maintain_order=True)
-        .unique("flow", keep="first", maintain_order=True)
-        .select("flow", "direction")
-    )
 
 
 def _arrival_rates(trace: Tables, width_ns: int) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.closed_loop import infer_path
 from tfrctrace.replay.closed_loop.infer_path import least_rto
-from tfrctrace.replay.closed_loop.observed_path import MOST_STEPS, ObservedPath, observe_path
+from tfrctrace.replay.closed_loop.observed_path import MOST_STEPS, ObservedPath, PathTables, observe_path
 from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides, parse_overrides
 from tfrctrace.replay.controller import Report, Start
 from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
@@ -220,7 +220,7 @@ def test_a_packet_years_later_does_not_take_all_memory(tmp_path):
     with pytest.warns(tfrctrace.TfrctraceWarning, match="jumps ahead by up to 31.7 years"):
         trace.read("flows")
     (recorded,) = FlowRecordings(trace).recordings(RecordingOptions(), [TfrcVariant()])
-    found = observe_path(trace, recorded[TfrcVariant()])
+    found = observe_path(PathTables(trace), recorded[TfrcVariant()])
     assert found.end_ns - found.start_ns > 9e17
     assert found.others.height <= MOST_STEPS + 2
 
@@ -236,7 +236,7 @@ def test_the_window_of_a_path_is_that_which_the_receiver_announced(capture, tcpt
         for one in FlowRecordings(trace).recordings(RecordingOptions(least_packets=100), [TfrcVariant()])
         if isinstance(one, dict)
     ]
-    assert observe_path(trace, recorded[TfrcVariant()]).receive_window_bytes == tcptrace_bytes
+    assert observe_path(PathTables(trace), recorded[TfrcVariant()]).receive_window_bytes == tcptrace_bytes
 
 
 def test_a_receiver_sees_no_round_trips():

@@ -12,7 +12,7 @@ import tfrctrace
 from tfrctrace.metrics.results.replay import NotReplayable
 from tfrctrace.replay.algorithms import algorithm_named
 from tfrctrace.replay.closed_loop.fluid import simulate
-from tfrctrace.replay.closed_loop.observed_path import observe_path
+from tfrctrace.replay.closed_loop.observed_path import PathTables, observe_path
 from tfrctrace.replay.closed_loop.outages import outages
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.closed_loop.receiver import LossHistory
@@ -58,7 +58,7 @@ def test_the_outage_of_ns_2_s_script_is_found() -> None:
     trace = tfrctrace.open(NS2 / "tfrc" / "outage.tr.xz")
     (recorded,) = FlowRecordings(trace).recordings(RecordingOptions(), [TfrcVariant()])
     assert not isinstance(recorded, NotReplayable)
-    ((from_ns, until_ns),) = observe_path(trace, recorded[TfrcVariant()]).outages
+    ((from_ns, until_ns),) = observe_path(PathTables(trace), recorded[TfrcVariant()]).outages
     assert from_ns / 1e9 == pytest.approx(9.0, abs=0.3)
     assert until_ns / 1e9 == pytest.approx(11.2, abs=0.5)
 
