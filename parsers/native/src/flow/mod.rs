@@ -191,6 +191,12 @@ impl Flow {
         self.deliveries().is_some_and(Deliveries::is_numbered)
     }
 
+    /// Whether numbers of `side` stand in the first of several fragments: of datagrams that lost another one, no number
+    /// is missing.
+    pub fn numbers_first_fragments(&self, side: Side) -> bool {
+        self.transport.numbered_arrivals(side).is_some() && self.rarities(side).fragments > 0
+    }
+
     /// Whether the trace shows packets at several points of their path.
     pub fn shows_path(&self) -> bool {
         self.deliveries().is_some() && !self.is_numbered()

@@ -13,6 +13,8 @@ const WINDOW: i64 = 4096;
 const LONGEST_GAP: i64 = 1 << 20;
 /// Largest distance between a jump and its confirmation.
 const CONFIRMING: i64 = 64;
+/// Later numbers after whose arrival a missing one counts as lost, not as overtaken (NDUPACK, RFC 5348 section 5.1).
+const LATER_NUMBERS: usize = 3;
 
 /// Meaning of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,8 @@ pub struct NumberedArrivals {
     /// Each once.
     pub received: u64,
     pub lost: u64,
+    /// Of `lost`, numbers that may still come.
+    pub pending: u64,
     pub reordered: u64,
 }
 
@@ -36,6 +40,7 @@ impl AddAssign for NumberedArrivals {
     fn add_assign(&mut self, other: Self) {
         self.received += other.received;
         self.lost += other.lost;
+        self.pending += other.pending;
         self.reordered += other.reordered;
     }
 }
@@ -84,6 +89,26 @@ impl ConsecutiveRun {
 
     fn count(&self) -> u64 {
         self.highest.saturating_sub(self.first).unsigned_abs() + 1
+    }
+
+    /// Missing numbers that fewer than [`LATER_NUMBERS`] later ones followed.
+    fn pending(&self) -> u64 {
+        let lowest = self.first.max(self.highest.saturating_sub(self.remembered() - 1));
+        let was_seen = |number: i64| {
+            let (word, bit) = self.place(number);
+            self.seen[word] & bit != 0
+        };
+        let (mut later, mut missing) = (0, 0);
+        for number in (lowest..=self.highest).rev() {
+            match was_seen(number) {
+                true => later += 1,
+                false => missing += 1,
+            }
+            if later == LATER_NUMBERS {
+                break;
+            }
+        }
+        missing
     }
 
     /// Numbers that have a bit.
@@ -181,7 +206,9 @@ impl Sequences {
 
     pub fn arrivals(&self) -> NumberedArrivals {
         let &Self { received, reordered, .. } = self;
-        NumberedArrivals { received, lost: self.sent().saturating_sub(received), reordered }
+        let lost = self.sent().saturating_sub(received);
+        let pending = self.run.as_ref().map_or(0, ConsecutiveRun::pending).min(lost);
+        NumberedArrivals { received, lost, pending, reordered }
     }
 
     /// The highest number of the current run, or before a gap of the capture.
@@ -276,6 +303,19 @@ mod tests {
         let found = arrivals(&[10, 11, 11, 15, 13, 9, 13, 16]);
         assert_eq!((found.sent(), found.received), (8, 6));
         assert_eq!((found.duplicates, found.reordered, found.restarts), (2, 2, 0));
+    }
+
+    #[test]
+    fn test_a_missing_number_is_lost_when_three_later_ones_came() {
+        let counted = |numbers: &[u32]| {
+            let found = arrivals(numbers).arrivals();
+            (found.lost, found.pending)
+        };
+        assert_eq!(counted(&[1, 2, 4]), (1, 1));
+        assert_eq!(counted(&[1, 2, 4, 5]), (1, 1));
+        assert_eq!(counted(&[1, 2, 4, 5, 6]), (1, 0));
+        assert_eq!(counted(&[1, 2, 4, 6, 7]), (2, 1));
+        assert_eq!(counted(&[1, 2, 4, 5, 3]), (0, 0));
     }
 
     #[test]

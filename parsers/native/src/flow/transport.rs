@@ -121,7 +121,10 @@ impl Transport {
             (Some(tcp), _, _) => tcp.vantage(side),
             (None, Some(dccp), _) => dccp.vantage(side),
             (None, None, Some(layout_flow)) => layout_flow.vantage(side),
-            (None, None, None) => self.numbered()?.vantage(side),
+            (None, None, None) => {
+                let (vantage, confidence) = self.numbered()?.vantage(side)?;
+                Some((self.unless_numbers_are_missing(side, vantage), confidence))
+            }
         }
     }
 
@@ -131,6 +134,17 @@ impl Transport {
             || self.dccp().is_some()
             || self.layout_flow().is_some()
             || self.numbered().is_some()
+    }
+
+    /// This place, or one on the way: what is missing at a capture near the sender was lost between the two.
+    fn unless_numbers_are_missing(&self, side: Side, vantage: Vantage) -> Vantage {
+        let sender = match vantage {
+            Vantage::Sender => side,
+            Vantage::Receiver => side.other(),
+            Vantage::Middle => return vantage,
+        };
+        let is_missing = self.numbered_arrivals(sender).is_some_and(|found| found.lost > found.pending);
+        if is_missing { Vantage::Middle } else { vantage }
     }
 
     /// State of a flow whose packets are counted by their numbers.
@@ -145,7 +159,12 @@ impl Transport {
         let state = self.non_tcp()?;
         if let Some(deliveries) = &state.deliveries {
             let &Delivery { received, lost, counted, .. } = deliveries.of(side);
-            return counted.map(|counted| NumberedArrivals { received, lost, reordered: counted.reordered });
+            return counted.map(|counted| NumberedArrivals {
+                received,
+                lost,
+                pending: 0,
+                reordered: counted.reordered,
+            });
         }
         if let Some(dccp) = &state.dccp {
             return Some(dccp.half(side).arrivals());

@@ -164,7 +164,7 @@ impl<'a> FlowRow<'a> {
             "lost before the capture: segments of TCP that were retransmitted later, or never seen, and packets \
              whose numbers the capture does not have",
         )
-        .null_when("not TCP, as payload_bytes, and packets have no numbers; or captured at the sender")
+        .null_when("not TCP, as payload_bytes, and packets have no numbers; or captured at the sender, or numbered datagrams came in fragments")
         .u64(FlowRow::lost_before_capture),
         column(
             "lost_behind_capture",
@@ -190,7 +190,9 @@ impl<'a> FlowRow<'a> {
             Some(_) => Some(self.arrivals()?.lost_before().segments().into()),
             None => {
                 let numbered = self.delivery().filter(|delivery| delivery.counted.is_some())?;
-                (self.believed_vantage() != Some(Vantage::Sender)).then_some(numbered.lost)
+                let hides_losses = self.believed_vantage() == Some(Vantage::Sender)
+                    || self.flow.numbers_first_fragments(self.side);
+                (!hides_losses).then_some(numbered.lost)
             }
         }
     }

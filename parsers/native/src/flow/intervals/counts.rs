@@ -127,7 +127,7 @@ impl Counts {
                 counts.add_marks(flow.transport.ecn(side));
                 if let Some(numbered) = flow.transport.supposed_arrivals(side) {
                     counts.add(Count::NumberedPackets, numbered.received);
-                    counts.add(Count::LostBefore, numbered.lost);
+                    counts.add(Count::LostBefore, numbered.lost - numbered.pending);
                     counts.add(Count::ReorderedPackets, numbered.reordered);
                 }
                 if let Some((rtt, _)) = flow.transport.rtt_of_reports(side) {

@@ -452,7 +452,8 @@ impl Cutter<'_> {
         if *is_firm {
             let known = [Side::Low, Side::High].map(|side| {
                 let is_counted = transport.tcp.is_some() || transport.numbered_arrivals(side).is_some();
-                is_counted.then(|| believed(flow.vantage(side, given)))
+                let hides_losses = flow.numbers_first_fragments(side).then_some(Vantage::Sender);
+                is_counted.then(|| hides_losses.or_else(|| believed(flow.vantage(side, given))))
             });
             let index = self.index as u8;
             let judged = |one: Unjudged| Some(one.seen_from(index, known[one.side as usize]?));

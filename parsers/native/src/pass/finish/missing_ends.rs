@@ -101,10 +101,11 @@ pub(super) fn find_hidden_arrivals(flow: &mut Flow, options: &Options) {
     }
 }
 
-/// Whether a capture of numbered packets shows arrivals: it was made at the receiver, or within its host; numbers
+/// Whether a capture of numbered packets shows arrivals: they came whole, and it was made at the receiver, or within its host; numbers
 /// are missing, so that it was at least not made at the sender; or the receiver reports no further loss.
 fn shows_numbered_arrivals(flow: &Flow, side: Side, delivery: &Delivery, options: &Options) -> bool {
     match believed(options.vantage_of(flow, side)) {
+        _ if flow.numbers_first_fragments(side) => false,
         Some(Vantage::Sender) => false,
         Some(Vantage::Receiver) => true,
         Some(Vantage::Middle) | None => {

@@ -344,6 +344,11 @@ impl<'a> FlowRow<'a> {
                 "the trace does not show what {src} sends: packets are counted where they arrive, losses are \
                  unknown"
             )),
+            (false, true) if self.flow.numbers_first_fragments(self.side) => Some(
+                "these packets came in fragments, of which only the first has the number: how many were lost is not \
+                 known"
+                    .into(),
+            ),
             (false, true) if self.place_is_unknown() => Some(format!(
                 "nothing tells where these packets were captured, so whether they arrived is not known: pass \
                  `vantage={}` if it was at their receiver",
