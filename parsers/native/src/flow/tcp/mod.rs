@@ -479,8 +479,11 @@ impl Connection {
     #[cold]
     fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) {
         let Some(answer_ns) = self.syn_ack_ns().filter(|_| self.opener == Some(side)) else {
-            // Data or ACKs of a connection that was open already.
-            self.handshake_done |= self.opener.is_none();
+            // Of a connection that was open already, or whose SYN/ACK the capture missed: the opener acknowledges
+            // nothing before it (RFC 9293 section 3.10.7.3).
+            let flags = segment.tcp.flags;
+            let acknowledges = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::SYN);
+            self.handshake_done |= self.opener.is_none_or(|opener| opener == side && acknowledges);
             return;
         };
         let answer = self.half(side.other());

@@ -238,6 +238,14 @@ fn test_states_follow_the_flags() {
     assert_eq!(script.state(), ConnectionState::Refused);
 
     let mut script = Script::new();
+    script.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
+    script.flags(Side::Low, 1000, TcpFlags::SYN, 0, 0);
+    assert_eq!(script.state(), ConnectionState::Attempted);
+    // what it acknowledges the capture does not have
+    script.flags(Side::Low, 1020, TcpFlags::ACK, 1, 1);
+    assert_eq!(script.state(), ConnectionState::Established);
+
+    let mut script = Script::new();
     script.open();
     script.flags(Side::Low, 30, TcpFlags::FIN | TcpFlags::ACK, 1, 1);
     assert_eq!(script.state(), ConnectionState::HalfClosed);
