@@ -196,9 +196,15 @@ def _hosts(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
 
 
 def _failures() -> tuple[pl.Expr, ...]:
-    """Return what was lost and what failed; what was lost before the capture was sent, too."""
+    """Return what was lost and what failed, and how many were sent whose losses on either side would show.
+
+    Where they would show on both sides, they count once; what was lost before the capture was sent, too.
+    """
+    import polars as pl
+
+    sent = _sum_of_known("tcp_data_segments", "numbered_packets", "lost_before_capture")
     return (
-        _sum_of_known("tcp_data_segments", "numbered_packets", "lost_before_capture").alias("sent_segments"),
+        pl.min_horizontal(sent, _sum_of_known("arrivals_shown", "losses_shown")).alias("sent_segments"),
         _sum_of_known("lost_before_capture", "lost_behind_capture").alias("lost_segments"),
         _sum_of_known("connections_refused", "connections_unanswered").alias("failed_connections"),
     )

@@ -25,6 +25,7 @@ class LinkSide(NamedTuple):
     """This and other percentiles are known of sides with samples."""
     rtt_p95_ms: float
     rtt_p99_ms: float
+    tcp_data_segments: int | None
     sent_segments: int
     lost_segments: int | None
     connection_attempts: int
@@ -34,6 +35,12 @@ class LinkSide(NamedTuple):
     def where(self) -> str:
         """Where its RTTs lead: `to clients`."""
         return "" if self.side == ALL else f"to {self.side}"
+
+    @property
+    def noun(self) -> str:
+        """What its losses are counted in: segments of TCP, unless other packets have numbers."""
+        is_tcp = self.sent_segments - (self.lost_segments or 0) <= (self.tcp_data_segments or 0)
+        return "TCP segment" if is_tcp else "packet"
 
 
 class LinkHost(NamedTuple):

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.statistics.distributions import binomial_tail
+from tfrctrace.metrics.statistics.shares import CHANCE, chance_of_share, usual_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 LEAST_OTHER: Final = 6
 """Intervals with data outside of a stretch, from which it is known what is usual."""
 
-CHANCE: Final = 0.01
-"""Chance stretches of a group that are taken for a change, of which there may be so many."""
-
 _TIMES_USUAL: Final = 2.0
 """How many times the usual share that of a change is at least."""
-_MOST_USUAL: Final = 1 - 1e-9
-_TOGETHER: Final = 2.0
-"""Packets that are lost together, on average: losses are no independent trials."""
 
 _SPREADS: Final = 3.0
 """Standard deviations by which a value differs from the usual ones."""
@@ -125,12 +119,14 @@ def _share_changes(stretches: pl.DataFrame, labelled: pl.DataFrame) -> list[int]
     found = []
     for row in rows.iter_rows(named=True):
         other, part, n = (row[f"{name}_all"] - row[name] for name in ("intervals", "part", "n"))
-        usual = min((max(part, 0.0) + 0.5) / (max(n, 0.0) + 1), _MOST_USUAL)
+        usual = usual_share(part, n)
         now = row["part"] / row["n"] if row["n"] else 0.0
-        if other >= LEAST_OTHER and now >= _TIMES_USUAL * usual:
-            chance = binomial_tail(row["part"] / _TOGETHER, row["n"] / _TOGETHER, usual)
-            if chance * row["intervals_all"] < CHANCE:
-                found.append(row[_STRETCH])
+        if (
+            other >= LEAST_OTHER
+            and now >= _TIMES_USUAL * usual
+            and chance_of_share(row["part"], row["n"], usual) * row["intervals_all"] < CHANCE
+        ):
+            found.append(row[_STRETCH])
     return found
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.link import ALL
 from tfrctrace.reports.elements import OTHER, Curve, HeatMap, HeatRow, Lane, Overview
-from tfrctrace.reports.link_facts import LinkHost, hosts_with_most, path_sides
+from tfrctrace.reports.link_facts import LinkHost, both_sides, hosts_with_most, path_sides
 from tfrctrace.reports.records import records
 from tfrctrace.reports.sections.objectives import bad_stretches_ns, verdict_maps
 from tfrctrace.reports.time_axis import time_axis
@@ -143,7 +143,7 @@ def _lanes(link: LinkTables, starts_ns: Sequence[int], width_ns: int, begin_ns: 
     if len(shares) == 2 and shares[0].values == shares[1].values:
         shares = shares[:1]
     if shares:
-        yield Lane("TCP segments", "", tuple(shares))
+        yield Lane(f"{both_sides(link).noun}s", "", tuple(shares))
     failed = _shares(whole, "failed_connections", "connection_attempts")
     if any(failed):
         yield Lane("connections", "", (Curve("failed connections", 5, x, failed),))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.link import ALL, worst_stretch
+from tfrctrace.metrics.statistics.shares import CHANCE, chance_of_share, usual_share
 from tfrctrace.reports.elements import Fact, Name
 from tfrctrace.reports.link_facts import LinkHost, LinkSide, both_sides, hosts_with_most, path_sides
 from tfrctrace.reports.records import records
@@ -55,13 +56,19 @@ def link_facts(link: LinkTables, *, with_losses: bool = True) -> Iterator[Fact]:
             f"n {format_count(side.rtt_samples)}{worst}",
         )
     for label, part, all_of, noun in (
-        (LOST_SEGMENTS, "lost_segments", "sent_segments", "TCP segment"),
+        (
+            LOST_SEGMENTS if whole.noun == "TCP segment" else "Lost packets",
+            "lost_segments",
+            "sent_segments",
+            whole.noun,
+        ),
         ("Failed connections", "failed_connections", "connection_attempts", "attempt"),
     ):
         some, every = getattr(whole, part), getattr(whole, all_of)
         if some is not None and every and (with_losses or part != "lost_segments"):
             worst_of = _worst_share(link, part, all_of)
-            words = f"{format_count(some)} of {counted(every, noun)}{worst_of}"
+            bounds = "; of those with numbers before the capture only" if noun == "packet" else ""
+            words = f"{format_count(some)} of {counted(every, noun)}{bounds}{worst_of}"
             yield Fact(label, format_share(some / every), words)
 
 
@@ -124,7 +131,7 @@ def _bad_stretches(link: LinkTables, zone: TimeZone) -> Iterator[Words]:
     for side in path_sides(link):
         yield from _slow_stretch(link, side, zone)
     for part, whole, words in (
-        ("lost_segments", "sent_segments", "of TCP segments were lost"),
+        ("lost_segments", "sent_segments", f"of {both_sides(link).noun}s were lost"),
         ("failed_connections", "connection_attempts", "of connections failed"),
     ):
         yield from _lossy_stretch(link, part, whole, words, zone)
@@ -165,6 +172,10 @@ def _lossy_stretch(link: LinkTables, part: str, whole: str, words: str, zone: Ti
     if found is None:
         return
     begin_ns, end_ns, worst = found
+    failed, tried = rows.filter(_begins_in((begin_ns, end_ns))).select(pl.col(part, whole).sum()).row(0)
+    usual = usual_share(some - failed, every - tried)
+    if chance_of_share(failed, tried, usual) * rows.height >= CHANCE:
+        return
     yield (
         f"Up to {format_share(worst)} {words}, {format_stretch_ns(begin_ns, end_ns, zone)}",
         *_common_host(link, (begin_ns, end_ns), part),

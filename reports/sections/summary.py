@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.metrics.sets.up_down import BELIEVED
+from tfrctrace.metrics.flow.place import has_lower_bound
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.figures.link_overview import link_overview
 from tfrctrace.reports.flow_rows import flow_name
@@ -241,11 +241,8 @@ def _by_known_losses(flows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     import polars as pl
 
     sent = flows.filter(pl.col("sent_packets") > 0)
-    is_numbered = (pl.col("transport") != "tcp") & pl.col("lost_before_capture").is_not_null()
-    is_at_receiver = (pl.col("vantage") == "receiver") & (pl.col("vantage_confidence") >= BELIEVED)
-    shows_all = is_at_receiver.fill_null(value=False) | pl.col("reported_plr").is_not_null()
-    is_known = pl.col("lost_packets").is_not_null() & (shows_all | ~is_numbered)
-    return sent.filter(is_known), sent.filter(~is_known & is_numbered)
+    is_bound = has_lower_bound()
+    return sent.filter(pl.col("lost_packets").is_not_null() & ~is_bound), sent.filter(is_bound)
 
 
 def _are_losses(link: LinkTables, retransmitted: int, data: int) -> bool:

@@ -45,6 +45,9 @@ _LEAST_DRAWN: Final = 0.005
 _AS_LARGE: Final = 0.5
 """Payload of a second flow that the first screen names, over that of the largest."""
 
+_BESIDE_OTHERS: Final = 0.01
+"""Payload of a flow that the first screen names, over that of all flows of which nothing tells."""
+
 _MOST_NAMED: Final = 2
 
 
@@ -71,8 +74,9 @@ def why_section(content: ReportContent) -> Section:
 def why_no_faster(content: ReportContent) -> Iterator[Words]:
     """Give a sentence on each of the largest flows, and on the longest queue, for the first screen."""
     every = _largest(content)
+    others = sum(flow.payload_bytes or 0 for flow in content.untold)
     for flow in every[:_MOST_NAMED]:
-        if _payload(flow) < _AS_LARGE * _payload(every[0]):
+        if _payload(flow) < max(_AS_LARGE * _payload(every[0]), _BESIDE_OTHERS * others):
             break
         named: Words = (Name("Why", "why"), " ", flow_name(flow.flow))
         if flow.main_cause == "unknown":

@@ -1,12 +1,15 @@
 """The headline is over all flows: its numbers equal those of all samples and packets."""
 
 import math
+import random
 import re
+import struct
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from ip_packets import ethernet, udp
 
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
@@ -171,3 +174,37 @@ def test_two_samples_do_not_stand_before_hundreds_of_reports():
     labels = [fact.label for fact in summary_of(tfrctrace.open(str(SAMPLES / "dccp-ccid3.pcap.gz"))).facts]
     assert labels[0] == "RTT of TFRC senders (R), p50"
     assert not any(label.startswith("RTT to") for label in labels)
+
+
+def said(trace):
+    return ["".join(map(str, words)) for words in summary_of(trace).headline]
+
+
+def numbered(lost):
+    """Datagrams of ns-3 at 100 a second, behind a router, of which `lost` are missing."""
+    sent = [struct.pack(">IQ", number, number * 10_000_000) for number in range(4_000)]
+    return [
+        ethernet(udp(("10.1.0.1", 49_153), ("10.2.0.1", 9), payload.ljust(100, b"\0"), ttl=63))
+        for number, payload in enumerate(sent)
+        if number not in lost
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_at_random_have_no_worst_stretch(write_capture, seed):
+    """2 % of independent datagrams: of 200 intervals of 20 some have three times that by chance."""
+    lost = {number for number in range(1, 3_999) if random.Random(seed * 10_000 + number).random() < 0.02}
+    trace = tfrctrace.open(write_capture("c.pcap", numbered(lost)), dissect=["udp:9=ns3"])
+    assert said(trace)[:1] == ["No stretch of time stands out."]
+    assert f"{len(lost)} of 4,000 packets sent" in facts_of(trace)["Lost before the capture"].detail
+    burst = lost | set(range(2_000, 2_020))
+    trace = tfrctrace.open(write_capture("c.pcap", numbered(burst)), dissect=["udp:9=ns3"])
+    assert re.match(r"Up to [0-9.]+ % of packets were lost", said(trace)[0])
+
+
+def test_segments_whose_losses_nothing_shows_are_not_counted(write_capture):
+    """Datagrams captured at their sender, and a connection beside them: what was lost behind is not known."""
+    path = SAMPLES.parent / "tests/data/captures/linux-udp-vs-tcp-snd.pcap.gz"
+    fact = facts_of(tfrctrace.open(str(path)))["Lost segments"]
+    counts = tfrctrace.open(str(path)).flows.filter(transport="tcp")["data_segments"].sum()
+    assert re.match(rf"[0-9,]+ of {counts:,} TCP segments", fact.detail)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+from ip_packets import ethernet, udp
 
 import tfrctrace
 from tfrctrace.metrics.flow.causes import CAUSES, CausesOfRows, rows_of_causes
@@ -210,3 +211,14 @@ def test_a_figure_has_windows_as_the_kernel_had_them_and_as_predicted():
     assert figure.curves[0].label == "observed"
     assert "as reno predicts" in [curve.label for curve in figure.curves]
     assert len(figure.curves) == 3
+
+
+def test_a_small_connection_beside_much_udp_is_not_the_first_that_is_said(write_capture, conversation):
+    """As the control connection of iperf3: 300 bytes beside 200 kB."""
+    datagram = ethernet(udp(("10.0.0.1", 4000), ("10.0.0.2", 5000), bytes(1000)))
+    for number, is_said in ((200, False), (10, True)):
+        results = tfrctrace.open(write_capture("c.pcap", [*conversation(), *[datagram] * number])).results()
+        report = build_report(results, title="t")
+        said = [text(words) for words in section(report, "summary").headline]
+        assert any("was no faster" in words for words in said) == is_said
+        assert section(report, "why").paragraphs
