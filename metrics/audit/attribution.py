@@ -17,6 +17,7 @@ from tfrctrace.metrics.audit.signals import (
     Signal,
     Trouble,
     by_place,
+    is_of_capture,
     signals_about,
     signals_between,
     signals_of_hosts,
@@ -73,7 +74,7 @@ _NEARLY_WITHIN: Final = 0.9
 _LEAST_BASELINE: Final = 20
 """Intervals of a baseline."""
 
-ReasonKind = Literal["worse", "several places", "no change", "no baseline", "silence"]
+ReasonKind = Literal["worse", "several places", "no change", "no baseline", "silence", "own objective"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +136,28 @@ def attribution_of(
     if incident.is_silence:
         return _silence(words, incident.silence)
     trouble = main_trouble(incident, objectives)
+    found = _by_signals(incident, trouble, rows, (before, during), words=words, near=near)
+    if found.place == "unknown" and all(
+        is_of_capture(objectives[stretch.objective]) for stretch in incident.stretches
+    ):
+        return replace(found, place="capture", confidence="high", reason=Reason("own objective"))
+    return found
+
+
+def _by_signals(
+    incident: Incident,
+    trouble: Trouble | None,
+    rows: pl.DataFrame,
+    times: tuple[pl.DataFrame, pl.DataFrame],
+    *,
+    words: str,
+    near: Sequence[str] | None,
+) -> Attribution:
+    """Return where an incident was by the signals that got worse from the first to the second of `times`."""
+    before, during = times
     found = None
     for chosen in _views(incident, rows):
-        sides = [together(frame.filter(chosen)) for frame in (before, during)]
+        sides = [together(frame.filter(chosen)) for frame in times]
         signals = signals_between(*sides)
         found = found or _unknown(signals, words, Reason("no change"))
         if before.is_empty():

@@ -255,6 +255,11 @@ def trouble_of(objective: Objective) -> Trouble | None:
     return None
 
 
+def is_of_capture(objective: Objective) -> bool:
+    """Return whether an objective is about what the capture itself missed, wherever the link was bad."""
+    return objective.quantity.term.name.startswith("capture_gap")
+
+
 def signals_about(trouble: Trouble | None) -> list[Definition]:
     """Return the signals that explain a kind of trouble; of an unknown one all but the load."""
     if trouble is None:

@@ -117,6 +117,9 @@ def reason_text(reason: Reason) -> str:
         case "several places":
             places = " and ".join(sorted({signal.place for signal in reason.worse}))
             return f"it got worse at several places: {places}"
+        case "own objective":
+            missed = "data were acknowledged that the capture does not have"
+            return f"{missed}{_drop_words(reason.dropped)}"
         case "no change":
             return "no signal of this kind got worse by more than chance"
         case "no baseline":

@@ -117,13 +117,13 @@ def _worst_share(link: LinkTables, part: str, whole: str) -> str:
 
 
 def when_it_was_bad(link: LinkTables, zone: TimeZone, *, has_more: bool = False) -> Iterator[Words]:
-    """Yield a sentence on the worst stretch of each quantity that has one, or that there is none.
+    """Yield a sentence on the worst stretch of each quantity that has one, or that none of them has.
 
     `has_more`: there are losses whose times are not known.
     """
     found = list(_bad_stretches(link, zone))
     if not found and not has_more and (path_sides(link) or link.sides["sent_segments"][0]):
-        found.append(("No stretch of time stands out.",))
+        found.append(("No stretch of time stands out by round-trip times, losses or failed connections.",))
     yield from found
 
 

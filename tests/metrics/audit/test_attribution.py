@@ -163,7 +163,19 @@ def test_every_signal_and_every_trouble_is_wired_tested_and_worded():
 def test_every_reason_has_words():
     near = found_of("delay", CLIENTS, INCIDENTS["near_rtt"][1])
     reasons = {kind: reason_text(Reason(kind, worse=near.signals[:2])) for kind in get_args(ReasonKind)}
-    assert len(set(reasons.values())) == len(reasons) == 5
+    assert len(set(reasons.values())) == len(reasons) == 6
+
+
+def test_what_the_capture_missed_is_of_the_capture_without_anything_to_compare_with():
+    """Acknowledged and never captured: the capture lost it, not the network."""
+    missed = parse_objective({"require": "sum(capture_gap_bytes) / sum(payload_bytes) < 0.5 %"})
+    whole = (0, LAST * STEP_NS)
+    incident = Incident("link", *whole, [stretch_of("link")])
+    gaps = evidence(CLIENTS, {"sent": {"capture_gap_bytes": 20_000}})
+    found = attribution_of(incident, [missed], gaps, CLIENTS, [whole])
+    assert (found.place, found.confidence) == ("capture", "high")
+    lost = parse_objective({"require": REQUIRE["loss"]})
+    assert attribution_of(incident, [lost], gaps, CLIENTS, [whole]).place == "unknown"
 
 
 def test_delay_of_all_with_more_load_is_that_of_load():
