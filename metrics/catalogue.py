@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, retransmission_ratio, timeout_share
+from tfrctrace.metrics.flow.place import OF_RTTS, rtt_of_path
 from tfrctrace.metrics.results.metrics import Metric
 
 if TYPE_CHECKING:
@@ -427,7 +428,15 @@ _DESCRIPTIONS: Final = (
         function=timeout_share,
     ),
     *(
-        _of_flows(f"rtt_{name}_ms", "ms", f"{meaning} of the RTT samples", "RTT samples", "no sample")
+        _of_flows(
+            f"rtt_{name}_ms",
+            "ms",
+            f"{meaning} of the RTT samples",
+            "RTT samples",
+            "no sample, or captured near the receiver, where they are its own delay",
+            columns=tuple(dict.fromkeys((f"rtt_{name}_ms", *OF_RTTS))),
+            function=rtt_of_path,
+        )
         for name, meaning in (
             ("min", "smallest"),
             ("mean", "mean"),

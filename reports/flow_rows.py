@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tfrctrace.metrics.flow.place import TIMES_SHORTER
+
 if TYPE_CHECKING:
     from tfrctrace.reports.elements import Name
 
@@ -126,14 +128,13 @@ class FlowRow(NamedTuple):
     def is_near_receiver(self) -> bool:
         """Whether its RTT samples are the receiver's own delay, not that of the path.
 
-        They are in a capture at the receiver. If the vantage is unknown, the handshake decides: it spans the
-        whole path from everywhere, so samples ten times shorter cannot.
+        As `has_receivers_rtts`, of a row.
         """
         if self.vantage is not None:
             return self.vantage == "receiver"
         if self.rtt_p50_ms is None or self.handshake_rtt_ms is None:
             return False
-        return self.rtt_p50_ms * 10 < self.handshake_rtt_ms
+        return self.rtt_p50_ms * TIMES_SHORTER < self.handshake_rtt_ms
 
     @property
     def shows_path_rtt(self) -> bool:

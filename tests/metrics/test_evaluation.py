@@ -79,6 +79,7 @@ def frames(*flows, width_ns=S):
     known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9, "dropped_packets": 1}
     known |= {"data_segments": 10, "retransmitted_segments": 1, "loss_event_rate": 0.1}
     known |= {"packets": 10, "unique_bytes": 900, "wire_bytes": 1000, "rtt_samples": 0}
+    known |= {"source": "a", "vantage": "sender", "handshake_rtt_ms": 1.0}
     known |= {"rto_ms": 500.0, "rto_episodes": 2, "duration_s": 10.0, "begin_ns": 0}
     unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms", *RTTS))
     table = pl.DataFrame(

@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.catalogue import SPOILT_BY_SPARSE
 from tfrctrace.metrics.flow.causes import MOST_UNKNOWN, UNKNOWN_SHARE
+from tfrctrace.metrics.flow.place import (
+    HIDDEN_LOSSES,
+    HIDDEN_RTTS,
+    OF_PLACE,
+    WHY_HIDDEN,
+    has_lower_bound,
+    has_receivers_rtts,
+)
 from tfrctrace.metrics.results.quantities import QuantityValues, SingleValue
 from tfrctrace.reports.units import format_share
 from tfrctrace.reports.why_words import SIGN_WORDS
@@ -108,6 +116,7 @@ class _Source:
             for term in (quantity.term, quantity.over)
             if term and term.kind == "column"
         }
+        self._columns |= set(OF_PLACE) - {"transport"}
         self._has_causes = _name_causes(quantities)
         self._has_controls = _name_controls(quantities)
         if any(quantity.conditions for quantity in quantities):
@@ -118,10 +127,16 @@ class _Source:
         if quantity.conditions and flows.is_empty():
             where = quantity.name.partition(" where ")[2]
             return aggregated((), quantity.term, f"no flow fulfils `where {where}`")
-        own = self._take_term(quantity.term, flows)
-        if quantity.over is None:
-            return own
         over = quantity.over
+        if over is None:
+            return self._take_term(quantity.term, flows)
+        if quantity.term.kind == over.kind == "column":
+            # where one of them is not known, the other would spoil the ratio
+            both = _of_path(_of_path(flows, quantity.term.name), over.name).drop_nulls(
+                [quantity.term.name, over.name]
+            )
+            flows = flows if both.is_empty() else both
+        own = self._take_term(quantity.term, flows)
         return divided(own, self._take_term(over, flows), f"{over.aggregation}({over.name})")
 
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
@@ -137,7 +152,12 @@ class _Source:
         else:
             flows = asked.filter("is_counted")
         left_out = asked["flow"].n_unique() - flows["flow"].n_unique()
-        return replace(self._take_counted(term, flows), flows_left_out=left_out)
+        shown = flows if term.kind == "samples" else _of_path(flows, term.name)
+        taken = self._take_counted(term, shown)
+        hidden = flows.height - shown.height
+        if hidden:
+            taken = replace(taken, of=taken.of + hidden, reason=WHY_HIDDEN[term.name])
+        return replace(taken, flows_left_out=left_out)
 
     def _take_counted(self, term: Term, flows: pl.DataFrame) -> QuantityValues:
         if flows.is_empty():
@@ -174,6 +194,9 @@ class _Source:
         value, count = aggregate(term.aggregation, rtts_ms), len(rtts_ms)
         if value is None:
             return aggregated((), term, "there is no RTT sample")
+        of_path = own.join(_of_path(flows, term.name), on=["flow", "direction"], how="semi").height
+        if term.aggregation != "count" and count > 2 * of_path:
+            return aggregated((), term, f"most of them {WHY_HIDDEN[term.name]}")
         return QuantityValues((value,), count, count, made_of=count)
 
     @cached_property
@@ -190,6 +213,13 @@ class _Source:
         import polars as pl
 
         return self._trace.rtt.select("flow", "direction", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
+
+
+def _of_path(flows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return the directions of which `name` says something of the path."""
+    if name in HIDDEN_RTTS:
+        return flows.filter(~has_receivers_rtts())
+    return flows.filter(~has_lower_bound()) if name in HIDDEN_LOSSES else flows
 
 
 def _shares(flows: pl.DataFrame, name: str) -> Iterator[SingleValue]:

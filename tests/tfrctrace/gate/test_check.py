@@ -656,3 +656,34 @@ def test_a_narrow_terminal_gets_verdicts_below_each_other():
     assert max(map(len, lines)) <= 60
     assert lines[1].startswith("      ")
     assert " ".join(" ".join(lines).split()).count("one two") == 20
+
+
+CAPTURES = ROOT / "tests" / "data" / "captures"
+
+
+def test_no_limit_on_round_trips_holds_by_the_receivers_own_delay(run):
+    """The relay held each packet for 20 ms; at the receiver acknowledgements follow at once."""
+    at_receiver = ROOT / "tests" / "data" / "pair" / "linux-relay-loss-rcv.pcap.gz"
+    limits = ("-r", "p95(rtt_ms) < 15 ms", "-r", "max(rtt_p95_ms) < 15 ms", "-r", "rtt_p50_ms < 15")
+    for path, outcome in ((at_receiver, "unknown"), (CAPTURES / "linux-relay-loss-snd.pcap.gz", "fail")):
+        _, found = checks(run("check", path, *limits, "--format", "json"))
+        assert {one["outcome"] for one in found.values()} == {outcome}
+    assert run("check", at_receiver, *limits, "--vantage", "sender").status == 0
+
+
+def test_no_limit_on_losses_holds_by_those_before_the_capture_alone(run):
+    """iperf counts 32 of 628 lost; without the answer nothing tells where the capture was."""
+    path, one_way = CAPTURES / "linux-udp-vs-tcp-rcv.pcap.gz", ("--filter", "udp dst port 5202")
+    for limit in ("max(plr) < 10 %", "sum(lost_packets) / sum(sent_packets) < 10 %", "min(pdr) > 90 %"):
+        checked = run("check", path, "-r", limit, *one_way)
+        assert checked.status == 1
+        assert "losses after the capture are not known" in checked.out
+        assert run("check", path, "-r", limit, *one_way, "--vantage", "receiver").status == 0
+
+
+def test_a_ratio_counts_no_flow_of_which_one_part_is_not_known(run):
+    """Datagrams are not retransmitted, so they are no data packets of which a share could be."""
+    path = CAPTURES / "linux-udp-vs-tcp-snd.pcap.gz"
+    ratio = "sum(retransmitted_packets) / sum(data_packets) < 1"
+    of_tcp = value_of(run, path, "-r", f"{ratio} where transport tcp")
+    assert value_of(run, path, "-r", ratio) == of_tcp > 0
