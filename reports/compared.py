@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.sets.fairness import times_others
 from tfrctrace.metrics.statistics.preference import preference_of
+from tfrctrace.metrics.statistics.significance import holm
 from tfrctrace.reports.metric_words import change_words, is_between_groups
 from tfrctrace.reports.units import MISSING, counted, enumerated
 
@@ -106,9 +107,21 @@ def conclusion_of(differences: Sequence[Difference]) -> Conclusion:
 
 
 def _deciding(differences: Sequence[Difference]) -> list[Difference]:
-    """Return the differences of metrics that users notice, or without any all that are known."""
+    """Return the differences of metrics that users notice, or without any all that are known.
+
+    What one of so many tests finds by chance is unclear (S. Holm, 1979), if that was not corrected for all.
+    """
     known = [found for found in differences if found.verdict is not None]
-    return list(filter(_is_noticed, known)) or known
+    deciding = list(filter(_is_noticed, known)) or known
+    tested = [
+        (place, found.p_value)
+        for place, found in enumerate(deciding)
+        if found.p_value is not None and found.p_holm is None
+    ]
+    for (place, p_value), corrected in zip(tested, holm([p for _, p in tested]), strict=True):
+        if p_value < SIGNIFICANT <= corrected:
+            deciding[place] = replace(deciding[place], verdict="unclear")
+    return deciding
 
 
 def conclusion_words(differences: Sequence[Difference]) -> str:
@@ -125,9 +138,14 @@ def conclusion_words(differences: Sequence[Difference]) -> str:
             return f"B is {conclusion}: {worse or better}."
         case "not tested":
             return _untested(deciding)
-    others = sum(found.verdict in {"better", "worse", "different"} for found in differences)
+    names = {(found.metric, found.group) for found in deciding}
+    rows = [found for found in differences if found.verdict in {"better", "worse", "different"}]
+    others = sum((found.metric, found.group) not in names for found in rows)
     rest = f" {counted(others, 'other metric')} {'does' if others == 1 else 'do'}." if others else ""
-    return f"{_subject(deciding)} do not differ by more than chance.{rest}"
+    by_chance = len(rows) - others
+    below = f" p is below {SIGNIFICANT} in {by_chance} of {len(deciding)} rows"
+    few = f"{below}, but not with Holm's correction for so many." if by_chance else ""
+    return f"{_subject(deciding)} do not differ by more than chance.{few}{rest}"
 
 
 def _subject(deciding: Sequence[Difference]) -> str:
@@ -152,7 +170,7 @@ def _untested(deciding: Sequence[Difference]) -> str:
         is_better = is_more == (preferred == "higher")
         by_word["different" if preferred is None else "better" if is_better else "worse"].append(found)
     parts = [f"{word}: {_named(of_word)}" for word, of_word in by_word.items() if of_word]
-    return f"B is {'; and '.join(parts)}. Whether that is chance, too few runs do not show."
+    return f"Too few runs to tell differences from chance. In these, B is {'; and '.join(parts)}."
 
 
 def _named(found: Sequence[Difference]) -> str:
