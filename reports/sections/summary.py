@@ -90,7 +90,10 @@ def summary(content: ReportContent) -> Section:
         _unsuccessful(flows),
         _closed_windows(flows),
         _icmp_errors(flows),
-        *map(_delivery, _LOST, _by_known_losses(flows)),
+        *(
+            _delivery(column, known, _missed(known, inputs))
+            for column, known in zip(_LOST, _by_known_losses(flows), strict=True)
+        ),
         hidden,
     )
     return Section(
@@ -188,10 +191,15 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
     """Return the key figures, each over all flows."""
     flows, link = content.flows, content.results.link
     packets, wire_bytes = volume(flows, content.inputs)
+    copies = int(flows["capture_duplicates"].sum())
+    without = f", without {format_count(copies)} captured again" if copies else ""
+    if copies:
+        # captured at several interfaces, a packet was on the wire once
+        packets, wire_bytes = (int(flows[name].sum()) for name in ("packets", "wire_bytes"))
     covered = _covered(content.inputs, joined=content.is_one_trace)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
     whose = _from_when_to_when(covered, content.zone)
-    lost_facts = tuple(_lost_facts(flows))
+    lost_facts = tuple(_lost_facts(flows, content.inputs))
     facts = list(link_facts(link, with_losses=not lost_facts)) if link else []
     rtts = sum(side.rtt_samples for side in path_sides(link)) if link else 0
     others = list(other_rtts(flows, content.results.table("feedback"))) if rtts < _FEWEST_RTTS else []
@@ -218,19 +226,28 @@ def _facts(content: ReportContent) -> tuple[Fact, ...]:
             "On the wire",
             format_bytes(wire_bytes),
             f"{_mean_rate(wire_bytes, lasted_s)} on average; {counted(packets, 'packet')} in "
-            f"{counted(flows['flow'].n_unique(), 'flow')}",
+            f"{counted(flows['flow'].n_unique(), 'flow')}{without}",
         ),
     )
 
 
-def _lost_facts(flows: pl.DataFrame) -> Iterator[Fact]:
+def _lost_facts(flows: pl.DataFrame, inputs: Sequence[Input]) -> Iterator[Fact]:
     """Yield the share of packets lost on the whole path or, where that is not known, before the capture."""
     for (column, (label, _, rest)), known in zip(_LOST.items(), _by_known_losses(flows), strict=True):
         packets, lost = int(known["sent_packets"].sum()), int(known[column].sum())
         # a few flows with numbered packets do not speak for all others
         if packets and known["packets"].sum() >= flows["packets"].sum() / 2:
-            detail = f"{format_count(lost)} of {counted(packets, 'packet')} sent{rest}"
+            detail = (
+                f"{format_count(lost)} of {counted(packets, 'packet')} sent{rest}{_missed(known, inputs)}"
+            )
             yield Fact(label, format_share(lost / packets), detail)
+
+
+def _missed(known: pl.DataFrame, inputs: Sequence[Input]) -> str:
+    """Return how many of the packets whose numbers are missing the capture may have dropped itself."""
+    counts = (interface["dropped_packets"] or 0 for source in inputs for interface in source.interfaces)
+    dropped = min(sum(counts), int(known["lost_before_capture"].sum()))
+    return f"; the capture itself may have dropped {format_count(dropped)} of them" if dropped else ""
 
 
 def _by_known_losses(flows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -402,7 +419,7 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
     return (f"{packets} advertised a zero window, in {counted(closed['flow'].n_unique(), 'flow')}.",)
 
 
-def _delivery(column: str, sent: pl.DataFrame) -> Words:
+def _delivery(column: str, sent: pl.DataFrame, missed: str) -> Words:
     """Return how many packets of directions were lost by `column`, and of all losses where most were."""
     import polars as pl
 
@@ -411,7 +428,7 @@ def _delivery(column: str, sent: pl.DataFrame) -> Words:
     packets, lost = int(sent["sent_packets"].sum()), int(sent[column].sum())
     _, missing, rest = _LOST[column]
     opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent {missing}"
-    share = f" ({format_share(lost / packets)})"
+    share = f" ({format_share(lost / packets)}){missed}"
     worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1)
     for flow, pdr, reasons in worst.select("flow", "pdr", "drop_reasons").iter_rows():
         if pdr < 1 - lost / packets:

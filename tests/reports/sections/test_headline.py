@@ -1,5 +1,6 @@
 """The headline is over all flows: its numbers equal those of all samples and packets."""
 
+import json
 import math
 import random
 import re
@@ -210,3 +211,35 @@ def test_segments_whose_losses_nothing_shows_are_not_counted(write_capture):
     fact = facts_of(tfrctrace.open(str(path)))["Lost segments"]
     counts = tfrctrace.open(str(path)).flows.filter(transport="tcp")["data_segments"].sum()
     assert re.match(rf"[0-9,]+ of {counts:,} TCP segments", fact.detail)
+
+
+def test_packets_of_two_interfaces_were_on_the_wire_once():
+    folder = SAMPLES.parent / "tests/data/interfaces"
+    ends = json.loads((folder / "truth.json").read_text()).values()
+    sent = sum(end["sent"] + end["answered"] for end in ends)
+    fact = facts_of(tfrctrace.open(str(folder / "router-udp.pcap.gz")))["On the wire"]
+    assert f"{sent} packets in 2 flows, without 341 captured again" in fact.detail
+
+
+@pytest.mark.filterwarnings("ignore:.*the capture dropped 250 packets")
+def test_what_a_capture_says_that_it_dropped_may_be_what_is_missing(tmp_path):
+    """Interface statistics of pcapng (isb_ifdrop), as of a dumpcap whose ring was full."""
+
+    def block(kind, body):
+        return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
+
+    packets = []
+    for place, frame in enumerate(numbered(range(2_000, 2_300))):
+        high, low = divmod(1_700_000_000_000_000 + place * 10_000, 1 << 32)
+        padded = frame + bytes(-len(frame) % 4)
+        packets.append(block(6, struct.pack("<5I", 0, high, low, len(frame), len(frame)) + padded))
+    header = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + block(
+        1, struct.pack("<HHI", 1, 0, 0)
+    )
+    for dropped, words in ((250, "; the capture itself may have dropped 250 of them"), (0, "")):
+        counts = struct.pack("<III", 0, 0, 0) + struct.pack("<HHQ", 5, 8, dropped) + bytes(4)
+        path = tmp_path / f"{dropped}.pcapng"
+        path.write_bytes(header + b"".join(packets) + block(5, counts))
+        fact = facts_of(tfrctrace.open(str(path), dissect=["udp:9=ns3"]))["Lost before the capture"]
+        assert fact.detail.startswith("300 of 4,000 packets sent")
+        assert fact.detail.endswith(words or "at the receiver")
