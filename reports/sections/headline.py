@@ -166,7 +166,7 @@ def _lossy_stretch(link: LinkTables, part: str, whole: str, words: str, zone: Ti
     some, every = link.sides.select(part, whole).row(0)
     if not some or not every:
         return
-    rows = link.course.filter(pl.col("side") == ALL, pl.col(whole) >= _FEWEST[whole]).sort("start_ns")
+    rows = _pooled(link.course.filter(pl.col("side") == ALL).sort("start_ns"), part, whole)
     shares = (rows[part] / rows[whole]).to_list()
     found = _stretch(rows, shares, max(_TIMES_MORE * some / every, _LEAST_SHARES[part]))
     if found is None:
@@ -181,6 +181,26 @@ def _lossy_stretch(link: LinkTables, part: str, whole: str, words: str, zone: Ti
         *_common_host(link, (begin_ns, end_ns), part),
         ".",
     )
+
+
+def _pooled(rows: pl.DataFrame, part: str, whole: str) -> pl.DataFrame:
+    """Return intervals with enough of `whole`; those with fewer are one from the first to the last of them.
+
+    So a link that is dead for some seconds is bad with the few connections that were tried.
+    """
+    import polars as pl
+
+    found: list[tuple[int, int, int, int]] = []
+    begin_ns, some, every = None, 0, 0
+    for start_ns, end_ns, more, of in rows.select("start_ns", "end_ns", part, whole).iter_rows():
+        if of:
+            begin_ns = start_ns if begin_ns is None else begin_ns
+            some, every = some + (more or 0), every + of
+        if begin_ns is not None and every >= _FEWEST[whole]:
+            found.append((begin_ns, end_ns, some, every))
+            begin_ns, some, every = None, 0, 0
+    schema = dict.fromkeys(("start_ns", "end_ns", part, whole), pl.Int64)
+    return pl.DataFrame(found, schema=schema, orient="row")
 
 
 def _stretch(rows: pl.DataFrame, values: Sequence[float | None], bad: float) -> tuple[int, int, float] | None:

@@ -243,3 +243,24 @@ def test_what_a_capture_says_that_it_dropped_may_be_what_is_missing(tmp_path):
         fact = facts_of(tfrctrace.open(str(path), dissect=["udp:9=ns3"]))["Lost before the capture"]
         assert fact.detail.startswith("300 of 4,000 packets sent")
         assert fact.detail.endswith(words or "at the receiver")
+
+
+def test_a_link_that_is_dead_for_some_seconds_is_bad_with_the_few_connections_that_were_tried(
+    write_capture, conversation
+):
+    """Six SYNs of 3 s each without an answer, between 80 connections of a second each."""
+    filler = ethernet(udp(("10.0.0.9", 4000), ("10.0.0.8", 5000), bytes(100)))
+    before = [frame for port in range(40) for frame in conversation(40_000 + port)]
+    dead = [frame for port in range(6) for frame in (conversation(41_000 + port)[0], *[filler] * 29)]
+    after = [frame for port in range(40) for frame in conversation(42_000 + port)]
+    path = write_capture("c.pcap", [*before, *dead, *after], step_ms=100)
+    (words,) = [one for one in said(tfrctrace.open(str(path))) if "connections failed" in one]
+    assert re.match(r"Up to 100 % of connections failed", words)
+    begin, end = (
+        int(minutes) * 60 + float(seconds) for minutes, seconds in re.findall(r":(\d\d):(\d\d[.\d]*)", words)
+    )
+    assert 12 <= end - begin <= 24
+    whole = [*before, *after]
+    assert not any(
+        "failed," in one for one in said(tfrctrace.open(str(write_capture("d.pcap", whole, step_ms=100))))
+    )
