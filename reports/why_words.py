@@ -170,7 +170,7 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
         return [*found, f"Reason: {sign}.", *_queued(flow, beside)]
     found.append(f"Evidence: {sign} ({', '.join(_facts(flow))}).")
     if flow.second_cause is not None and flow.main_cause not in {"recovery", "timeout", "outage"}:
-        found.append(f"If not that, {CAUSE_WORDS[flow.second_cause]}.")
+        found.append(f"If not that, {_otherwise(flow.main_cause, flow.second_cause)}.")
     found += _what_helps(flow)
     found += _queued(flow, beside)
     if flow.main_cause in (*OF_THE_PATH, "recovery", "timeout"):
@@ -178,6 +178,13 @@ def sentences(flow: FlowCauses, beside: Iterable[FlowCauses] = ()) -> list[str]:
     found += _path_changes(flow)
     found += _congestion_control(flow)
     return found
+
+
+def _otherwise(main: Cause, second: Cause) -> str:
+    """Return what it was if not the main cause: a rate that others do not change changes of itself."""
+    if (main, second) == ("shared_bottleneck", "bottleneck"):
+        return "the rate of the path itself changed"
+    return CAUSE_WORDS[second]
 
 
 def _facts(flow: FlowCauses) -> list[str]:

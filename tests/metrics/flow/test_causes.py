@@ -109,6 +109,16 @@ def test_a_receiver_limited_flow_is_told_what_its_window_holds(receiver_limited)
     )
 
 
+def test_if_nobody_shares_a_rate_that_changes_the_path_itself_changed(receiver_limited):
+    shared = msgspec.structs.replace(
+        receiver_limited,
+        main_cause="shared_bottleneck",
+        main_sign="rate_below_capacity",
+        second_cause="bottleneck",
+    )
+    assert "If not that, the rate of the path itself changed." in sentences(shared)
+
+
 def bloated(like, **more):
     facts = {"base_rtt_ms": 20.0, "rtt_p95_ms": 250.0, "start_ns": 0, "duration_s": 10.0}
     return msgspec.structs.replace(like, **{**facts, **more})
