@@ -109,7 +109,8 @@ BOTTLENECK_REASONS: Final[Mapping[str, str]] = {
 """Why a fact of the bottleneck is not known; signs of unknown causes are reasons, too."""
 
 _HELP: Final[Mapping[Cause, str]] = {
-    "application": "An application that writes earlier, or more at a time; a faster path changes nothing.",
+    "application": "An application that writes earlier or more at a time, or is asked earlier; a faster path "
+    "changes nothing.",
     "server": "A faster answer, or requests that do not wait for one another.",
     "send_buffer": "A larger send buffer (SO_SNDBUF, on Linux net.ipv4.tcp_wmem).",
     "slow_start": "A connection that is used again, or a larger initial window.",
