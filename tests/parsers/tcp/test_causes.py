@@ -31,6 +31,18 @@ LARGEST = {
     "0024-paced-cdg": {"application"},
 }
 """What each run was set up to be limited by."""
+HELD_BACK = {
+    # writes of 14,000 bytes every 13 ms, and of 15,000 every 43 ms
+    "writes-in-step": ("application", "send_buffer"),
+    "writes-far-away": (None, "slow_start"),
+    # SO_MAX_PACING_RATE of 100 kB/s, with more to send at all times (tcpi_notsent_bytes)
+    "slow-pace": (None, "application"),
+    # tcpi_rwnd_limited is 12.01 s of 12.11 s, tcpi_sndbuf_limited 0
+    "window-of-parts": ("receiver", "application"),
+    # tcpi_sndbuf_limited is 0
+    "bbr-superpackets": ("bottleneck", "send_buffer"),
+}
+"""What set-ups that look like something else are held back by, if that shows, and what they look like."""
 OF_SUMS = ("flow", "direction", "cause", "sign", "second_cause")
 
 
@@ -45,6 +57,15 @@ def seconds_by_cause(run, scenario, vantage="sender"):
     rows = rows.join(sent, on=["flow", "direction"], how="semi")
     sums = rows.group_by("cause").agg((pl.col("end_ns") - pl.col("start_ns")).sum() / 1e9)
     return dict(sums.iter_rows())
+
+
+@pytest.mark.parametrize("name", HELD_BACK)
+def test_what_looks_like_another_cause_is_not_told_as_that(name):
+    cause, looks_like = HELD_BACK[name]
+    flows = tfrctrace.open(ROOT / "tests" / "data" / "held_back" / f"{name}.pcap.xz").why()
+    flow = max(flows, key=lambda one: one.payload_bytes or 0)
+    assert flow.main_cause == (cause or "unknown")
+    assert getattr(flow, f"{looks_like}_share") < 0.1
 
 
 @pytest.mark.parametrize("run", sorted(path.name for path in RUNS.iterdir()))

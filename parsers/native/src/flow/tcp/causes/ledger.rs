@@ -98,7 +98,9 @@ pub fn ledger(waits: &Waits) -> Vec<Stretch> {
         network: Network::of(&waits.path),
         chance: if waits.is_estimated { CHANCE_AWAY } else { CHANCE },
         // Linux keeps few data of a connection in that queue (TCP small queues): more leave when it has sent some.
-        has_refills: !waits.is_behind_queue && Sums::of(&waits.spans, start_ns).are_refills(),
+        has_refills: !waits.is_behind_queue
+            && waits.releases_refills()
+            && Sums::of(&waits.spans, start_ns).are_refills(),
         may_be_paced_writes: waits.may_be_paced_writes(),
         most_flight: 0,
     };

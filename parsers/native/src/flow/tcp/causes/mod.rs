@@ -10,11 +10,13 @@
 mod bottleneck;
 mod cause;
 mod explained;
+mod growth;
 mod hops;
 mod host_queue;
 mod interval;
 mod ledger;
 mod moment;
+mod nearest;
 mod network;
 mod pace;
 mod path;

@@ -3,15 +3,12 @@
 use std::ops::Range;
 
 use super::cause::{Cause, Sign};
+use super::growth::{FULL_ROUNDS, GROWTH};
 use super::interval::Interval;
 use super::pace::Clock;
 use super::path::{Cut, CutReason, Lap, Path, is_longer};
 use super::policer::policer_rate;
 
-/// Growth of the rate from one round trip to the next below which the path is full, and how many of
-/// them show it (as BBR leaves its Startup: draft-ietf-ccwg-bbr section 5.3.1.2).
-const GROWTH: f64 = 1.25;
-const FULL_LAPS: u32 = 3;
 /// Round trips, and time, over which a rate is taken: shorter ones depend on where segments fall.
 const BLOCK_LAPS: usize = 8;
 const BLOCK_NS: i64 = 500_000_000;
@@ -50,6 +47,8 @@ struct Block {
     /// Bytes in a second.
     rate: f64,
     has_queue: bool,
+    /// Whether losses were repaired for most of it.
+    is_repair: bool,
     /// Shortest round-trip time.
     rtt_ns: i64,
     /// Its laps, and whether most of them were paced.
@@ -149,6 +148,7 @@ impl<'a> Network<'a> {
                 let cause = if is_shared { Cause::SharedBottleneck } else { Cause::Bottleneck };
                 (cause, Sign::LossWithQueue, Some(Cause::Loss))
             }
+            _ if self.path.hides_queues => (Cause::Unknown, Sign::NoSign, Some(Cause::Loss)),
             _ => (Cause::Loss, Sign::LossWithoutQueue, Some(Cause::Policer)),
         }
     }
@@ -156,14 +156,14 @@ impl<'a> Network<'a> {
     /// Highest rate of the laps before a cut.
     fn rate_before(&self, cut: &Cut) -> f64 {
         let last = self.path.laps.partition_point(|lap| lap.end_ns <= cut.time_ns);
-        let laps = self.path.laps.get(last.saturating_sub(FULL_LAPS as usize)..last).unwrap_or_default();
+        let laps = self.path.laps.get(last.saturating_sub(FULL_ROUNDS as usize)..last).unwrap_or_default();
         laps.iter().map(Lap::rate).fold(0.0, f64::max)
     }
 
     /// What the last cut before a time means.
     pub fn cut_before(&self, time_ns: i64) -> Option<Cause> {
         let count = self.path.cuts.partition_point(|cut| cut.time_ns < time_ns);
-        Some(self.cuts.get(count.checked_sub(1)?)?.0)
+        Some(self.cuts.get(count.checked_sub(1)?)?.0).filter(|&cause| cause != Cause::Unknown)
     }
 
     /// Whether nothing reduced the window in a stretch of time.
@@ -181,16 +181,23 @@ impl<'a> Network<'a> {
 
     /// What limits the window at a time, and until when.
     pub fn limit_at(&self, time_ns: i64) -> (i64, Found) {
-        if time_ns < self.exit_ns {
-            return (self.exit_ns, (Cause::SlowStart, Sign::NoCutYet, None));
-        }
+        let until_ns = if time_ns < self.exit_ns {
+            let (stands_ns, grows_ns) =
+                self.path.growth.standing_after(time_ns).unwrap_or((i64::MAX, i64::MAX));
+            if time_ns < stands_ns {
+                return (self.exit_ns.min(stands_ns), (Cause::SlowStart, Sign::NoCutYet, None));
+            }
+            grows_ns.min(self.exit_ns)
+        } else {
+            i64::MAX
+        };
         let index = self.blocks.partition_point(|block| block.end_ns <= time_ns);
         let Some(block) = self.blocks.get(index) else {
-            return (i64::MAX, self.last_cut(time_ns).unwrap_or((Cause::Unknown, Sign::NoSign, None)));
+            return (until_ns, self.last_cut(time_ns).unwrap_or((Cause::Unknown, Sign::NoSign, None)));
         };
         let cuts = self.path.cuts.partition_point(|cut| cut.time_ns <= time_ns);
         let next_cut_ns = self.path.cuts.get(cuts).map_or(i64::MAX, |cut| cut.time_ns);
-        (block.end_ns.min(next_cut_ns), self.limit_in(index, time_ns))
+        (until_ns.min(block.end_ns).min(next_cut_ns), self.limit_in(index, time_ns))
     }
 
     fn last_cut(&self, time_ns: i64) -> Option<Found> {
@@ -212,6 +219,8 @@ impl<'a> Network<'a> {
             let first = blocks.last().map_or(0, |block: &Block| block.laps.end);
             let bytes: f64 = laps.iter().map(|lap| f64::from(lap.bytes)).sum();
             let ns: f64 = laps.iter().map(|lap| lap.duration_ns as f64).sum();
+            let repair_ns: f64 =
+                laps.iter().filter(|lap| lap.is_repairing).map(|lap| lap.duration_ns as f64).sum();
             let queued = laps.iter().filter(|lap| self.path.has_queue(lap.rtt_ns)).count();
             let paced = laps.iter().filter(|lap| matches!(lap.clock, Some(Clock::Pace(_)))).count();
             let end_ns = laps.last().map_or(0, |lap| lap.end_ns);
@@ -220,6 +229,7 @@ impl<'a> Network<'a> {
                 end_ns,
                 rate: bytes * 1e9 / ns.max(1.0),
                 has_queue: 2 * queued > count,
+                is_repair: 2.0 * repair_ns > ns,
                 rtt_ns: laps.iter().map(|lap| lap.rtt_ns).min().unwrap_or(0),
                 laps: first..first + count,
                 is_paced: 2 * paced > count,
@@ -233,8 +243,12 @@ impl<'a> Network<'a> {
 
     /// Whether rates with a queue are not those of a flow that is alone, around a block.
     fn is_shared(&self, index: usize) -> bool {
-        let rates: Vec<f64> =
-            self.around(index).iter().filter(|block| block.has_queue).map(|block| block.rate).collect();
+        let rates: Vec<f64> = self
+            .around(index)
+            .iter()
+            .filter(|block| block.has_queue && !block.is_repair)
+            .map(|block| block.rate)
+            .collect();
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         rates.len() > 1 && (mean < SHARED * self.capacity || spread(&rates) > UNSTEADY)
     }
@@ -288,7 +302,7 @@ impl<'a> Network<'a> {
         let shared = |sign| (Cause::SharedBottleneck, sign, Some(Cause::Bottleneck));
         let alone = |sign| (Cause::Bottleneck, sign, Some(Cause::SharedBottleneck));
         let is_paced = block.is_some_and(|block| block.is_paced);
-        let may_stand = |cut: &Found| cut.0 == Cause::Loss || is_paced;
+        let may_stand = |cut: &Found| cut.0 == Cause::Loss || is_paced || (!has_queue && cut.0.is_of_queue());
         let cut = self.last_cut(time_ns).filter(|cut| !may_stand(cut) || !self.stands(index, time_ns));
         match cut {
             // Growing back from a cut bears the cut's cause.
@@ -313,7 +327,7 @@ fn full_at(laps: &[Lap]) -> Option<i64> {
             continue;
         }
         stalled += 1;
-        if stalled == FULL_LAPS {
+        if stalled == FULL_ROUNDS {
             return Some(lap.end_ns);
         }
     }

@@ -1,5 +1,6 @@
 //! What the path did to a sender's data: laps of one round-trip time, and cuts of its window.
 
+use super::growth::Growth;
 use super::moment::saturated;
 use super::pace::{Clock, Pace};
 use super::{Event, Moment, push};
@@ -86,6 +87,10 @@ pub fn is_longer(rtt_ns: i64, base_ns: i64) -> bool {
 pub struct Path {
     pub laps: Vec<Lap>,
     pub cuts: Vec<Cut>,
+    /// Until the first cut.
+    pub growth: Growth,
+    /// Whether round-trip times lack the queue before the capture: it is away from a sender without timestamps.
+    pub hides_queues: bool,
     base_rtt_ns: Option<i64>,
     lap_start_ns: Option<i64>,
     lap_delivered: i64,
@@ -152,6 +157,7 @@ impl Path {
     /// The flow ends.
     pub fn finish(&mut self) {
         self.pace = None;
+        self.growth.finish();
         self.laps.shrink_to_fit();
         self.cuts.shrink_to_fit();
     }
@@ -165,6 +171,9 @@ impl Path {
             Event::Acknowledgement { echoes_mark, .. } => {
                 self.is_marked |= echoes_mark;
                 self.pace.iter_mut().for_each(|pace| pace.on_acknowledgement(moment.time_ns));
+                if self.cuts.is_empty() {
+                    self.growth.on_acknowledgement(moment.time_ns, moment.delivered, moment.next);
+                }
                 self.on_acknowledgement(moment);
             }
             Event::Repair { is_timeout } => {
@@ -175,6 +184,9 @@ impl Path {
             }
             Event::Data { cuts_window, .. } => {
                 self.pace.get_or_insert_default().on_data(moment.time_ns, moment.payload);
+                if self.cuts.is_empty() {
+                    self.growth.on_data(moment.time_ns, moment.flight(), moment.next);
+                }
                 let flight = (saturated(moment.flight()), moment.flight_error);
                 self.lap_flight = self.lap_flight.max(Some(flight));
                 // RFC 3168 section 6.1.2: the first new data after a reduction say so, whatever it was for.

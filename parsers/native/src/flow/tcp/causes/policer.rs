@@ -19,6 +19,9 @@ const FASTER: f64 = 1.05;
 
 /// Payload bytes in a second that a policer lets pass; None if nothing tells of one.
 pub fn policer_rate(path: &Path) -> Option<Interval> {
+    if path.hides_queues {
+        return None;
+    }
     let losses: Vec<&Cut> = path.timed_cuts().filter(|cut| cut.reason != CutReason::Mark).collect();
     let rate = rate_between(&losses, path.base_rtt_ns()?)?;
     let laps: Vec<(&Cut, &Lap)> =

@@ -198,6 +198,27 @@ fn test_a_repair_is_a_recovery_with_the_cause_of_its_losses() {
 }
 
 #[test]
+fn test_where_round_trip_times_lack_a_queue_losses_without_one_tell_nothing() {
+    let mut sender = Sender::new(600 * MSS);
+    sender.waits.path.hides_queues = true;
+    (0..20).for_each(|_| sender.send(50, MSS, false));
+    (0..10).for_each(|segment| sender.acknowledge(100 + segment, MSS, 100));
+    sender.show(120, Event::Repair { is_timeout: false }, MSS, None);
+    sender.acknowledge(220, 10 * MSS, 100);
+    sender.send(221, MSS, false);
+    sender.acknowledge(330, MSS, 100);
+    let found = sender.ledger();
+    let repair = found.iter().find(|one| one.cause == Cause::Recovery).map(|one| one.second);
+    assert_eq!((repair, time_of(&found, Cause::Loss)), (Some(None), 0));
+}
+
+#[test]
+fn test_without_timestamps_round_trip_times_lack_the_queue_before_a_capture() {
+    let hides = |has_stamps| view_of_a_window_limited_sender(10, has_stamps).waits.path.hides_queues;
+    assert_eq!([true, false].map(hides), [false, true]);
+}
+
+#[test]
 fn test_silence_before_a_repair_by_timer_is_a_timeout() {
     let mut sender = Sender::new(600 * MSS);
     (0..4).for_each(|_| sender.send(50, MSS, true));

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::host_queue::HostQueue;
 use super::moment::saturated;
+use super::nearest::Nearest;
 use super::sender_clock::SenderClock;
 use super::sender_rounds::{SenderRound, SenderRounds};
 use super::{Event, Hops, Moment, Waits};
@@ -65,6 +66,7 @@ pub struct View {
     pub hops: Hops,
     /// Round-trip time between capture and sender, if it is known; 0 at the sender.
     near_ns: Option<i64>,
+    nearest: Nearest,
     host_queue: HostQueue,
     /// What happens between capture and sender, once it is known to be away.
     away: Option<Box<Away>>,
@@ -110,7 +112,12 @@ impl View {
     /// Take what a packet shows; `is_own` if the sender sent it. `near_ns` is the round-trip time between
     /// capture and sender, as far as it is known.
     pub fn on_moment(&mut self, moment: Moment, is_own: bool, stamp: Stamp, near_ns: Option<i64>) {
+        self.nearest.on_packet(moment.time_ns, stamp, is_own);
+        let near_ns = near_ns.map(|ns| self.nearest.bound(ns));
         self.near_ns = near_ns.map(|ns| if ns < AT_SENDER_NS { 0 } else { ns });
+        if is_own {
+            self.waits.path.hides_queues |= stamp.is_none() && self.is_away();
+        }
         let waited = stamp.and_then(|stamp| self.waited(&moment, is_own, stamp));
         let is_away = self.is_away();
         let waits = &mut self.waits;

@@ -32,6 +32,13 @@ const PACED_SEGMENTS: u32 = 2;
 const OUTAGE_TIMEOUTS: u32 = 2;
 /// Room for a burst, as a part (1/n) of the flight.
 const SLACK_PART: i64 = 8;
+/// A full send buffer takes more as soon as an acknowledgement frees some of it: within this part of the time from one
+/// to the next, and what a busy host takes. Of what leaves at any time a third is later, so that it fails the test of
+/// as many refills to each late one. Away from the sender times are those of ticks of its timestamps.
+const REFILL_PART: f64 = 2.0 / 3.0;
+const REFILLS_TO_LATE: u32 = 3;
+const REFILL_LEAST_NS: i64 = PROMPT_NS.0;
+const REFILL_AWAY_NS: i64 = 2_000_000;
 
 /// What a sender waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,9 +127,13 @@ struct LastSent {
 /// What came from the other side since the newest data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answers {
-    /// Acknowledgements of data.
+    /// Acknowledgements of data, how many, and the longest time from one to the next.
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    count: u32,
+    most_ns: i64,
+    /// When the last one can have come at the earliest.
+    earliest_ns: i64,
     /// Bytes that they acknowledged, and of them those of the last one.
     freed: i64,
     freed_last: i64,
@@ -164,6 +175,11 @@ pub struct Waits {
     pushed: u32,
     /// All segments of new data, and those with PSH.
     segments: (u32, u32),
+    /// Segments that are not full.
+    short: u32,
+    /// Refills of the flight that the last acknowledgement may have released, and those that came too late for that.
+    released_refills: u32,
+    late_refills: u32,
     full_size: u32,
     /// Bytes of the headers of the newest data.
     headers: u32,
@@ -227,10 +243,10 @@ impl Waits {
     }
 
     /// Whether a steady rate may be that of an application that paces its data: of four segments more than one ends a
-    /// write, or perhaps does.
+    /// write, or perhaps does, or in each round trip one is not full, so that no more waited behind it.
     pub fn may_be_paced_writes(&self) -> bool {
         let (segments, pushed) = self.segments;
-        pushed == 0 || pushed.saturating_mul(4) > segments
+        pushed == 0 || pushed.saturating_mul(4) > segments || self.short as usize >= self.path.laps.len()
     }
 
     /// Whether the side sent data.
@@ -279,6 +295,7 @@ impl Waits {
             is_whole: self.is_whole(moment),
             is_pushed,
         };
+        self.short = self.short.saturating_add(u32::from(!last.is_whole));
         **self.sending.get_or_insert_default() = Sending { last, answers: Answers::default() };
     }
 
@@ -372,7 +389,10 @@ impl Waits {
         let bytes = moment.delivered.saturating_sub(self.delivered);
         if bytes > 0 {
             answers.first_ns.get_or_insert(time_ns);
-            answers.last_ns = Some(time_ns);
+            let before_ns = answers.last_ns.replace(time_ns).unwrap_or(time_ns);
+            answers.most_ns = answers.most_ns.max(time_ns.saturating_sub(before_ns));
+            answers.count = answers.count.saturating_add(1);
+            answers.earliest_ns = moment.earliest_ns;
             answers.freed = answers.freed.saturating_add(bytes);
             answers.freed_last = bytes;
         }
@@ -389,7 +409,8 @@ impl Waits {
         }
         let prompt_ns = self.prompt_ns();
         let Answers { opened_ns, emptied_ns, .. } = self.answers();
-        if self.is_at_edge(&sent) {
+        let was_released = opened_ns.is_some_and(|ns| end_ns.saturating_sub(ns) <= prompt_ns);
+        if self.is_at_edge(&sent, was_released) {
             let closed = sent.window.is_some_and(|window| window < self.full_size);
             let wait = if closed { Wait::ClosedWindow } else { Wait::Receiver };
             match opened_ns.filter(|ns| end_ns.saturating_sub(*ns) > prompt_ns) {
@@ -401,6 +422,9 @@ impl Waits {
         if let Some(emptied_ns) = emptied_ns
             && end_ns.saturating_sub(emptied_ns) > prompt_ns
         {
+            if ends_write && self.is_paced(&sent, ends_write, end_ns) {
+                return self.decide(end_ns, Wait::Window);
+            }
             let (before, after) =
                 if ends_write { (Wait::Data, Wait::Idle) } else { (Wait::Window, Wait::Idle) };
             self.decide_on_data(emptied_ns, before);
@@ -413,10 +437,11 @@ impl Waits {
         self.decide_on_data(end_ns, wait);
     }
 
-    /// Whether data at this place had no room in the receive window for the next segment. A segment
-    /// that is not full though there was room for more ends a write.
-    fn is_at_edge(&self, sent: &LastSent) -> bool {
-        let is_full = |room| room < i64::from(self.full_size) && (sent.is_whole || room <= 0);
+    /// Whether data at this place had no room in the receive window for the next segment. After one that is not
+    /// full there may be no more, unless what follows was released when there was room for a full one: less than
+    /// that is not used (RFC 9293 section 3.8.6.2.1).
+    fn is_at_edge(&self, sent: &LastSent, was_released: bool) -> bool {
+        let is_full = |room| room < i64::from(self.full_size) && (sent.is_whole || room <= 0 || was_released);
         sent.room.is_some_and(is_full)
     }
 
@@ -427,11 +452,15 @@ impl Waits {
         let unused = freed - freed_last;
         let is_answer = follows(last_ns);
         let was_unanswered = first_ns.is_some() && !follows(first_ns) && (!is_answer || unused > 0);
+        let is_refill = was_unanswered && unused >= self.room_for_burst(sent);
+        if is_refill && (is_answer || !ends_write) {
+            self.note_refill(end_ns);
+        }
         let is_spontaneous = !is_answer && first_ns.is_none();
         let is_paced = is_spontaneous && self.is_paced(sent, ends_write, end_ns);
         match (is_answer, was_unanswered) {
-            (true, true) if unused >= self.room_for_burst(sent) && ends_write => Wait::Refill,
-            (true, true) if unused >= self.room_for_burst(sent) => Wait::RefillOfMore,
+            (true, true) if is_refill && ends_write => Wait::Refill,
+            (true, true) if is_refill => Wait::RefillOfMore,
             _ if !ends_write || is_paced => Wait::Window,
             (true, true) => Wait::DataWithAck,
             // What waits for room is sent together: single writes had not waited.
@@ -442,6 +471,28 @@ impl Waits {
             }
             (false, _) => Wait::Data,
         }
+    }
+
+    /// Note whether a refill that leaves now follows the last acknowledgement so soon that this may have released it.
+    fn note_refill(&mut self, end_ns: i64) {
+        let Answers { first_ns, last_ns, count, most_ns, earliest_ns, .. } = self.answers();
+        let soon_ns = if self.is_estimated {
+            REFILL_AWAY_NS
+        } else {
+            // The longest of these times may be that between two writes.
+            let train_ns = last_ns.unwrap_or(0).saturating_sub(first_ns.unwrap_or(0)).saturating_sub(most_ns);
+            let gap_ns = train_ns / i64::from(count).saturating_sub(2).max(1);
+            REFILL_LEAST_NS.max((REFILL_PART * gap_ns as f64) as i64)
+        };
+        let is_soon = end_ns.saturating_sub(earliest_ns) <= soon_ns;
+        let refills = if is_soon { &mut self.released_refills } else { &mut self.late_refills };
+        *refills = refills.saturating_add(1);
+    }
+
+    /// Whether acknowledgements released what refilled the flight: an application that writes at any time is late for
+    /// them more often.
+    pub fn releases_refills(&self) -> bool {
+        self.released_refills / REFILLS_TO_LATE >= self.late_refills
     }
 
     fn room_for_burst(&self, sent: &LastSent) -> i64 {
