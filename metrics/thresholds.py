@@ -13,3 +13,6 @@ unless `least_packets` is given.
 
 SPARSE_SHARE: Final = 0.1
 """Rate of a sparse flow, over the mean of the flows that are not sparse, stays below this."""
+
+TIMES_SHORTER: Final = 10
+"""How many times shorter than the handshake the median is of samples that do not span the path."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tfrctrace.metrics.flow.place import TIMES_SHORTER
+from tfrctrace.metrics.thresholds import TIMES_SHORTER
 
 if TYPE_CHECKING:
     from tfrctrace.reports.elements import Name

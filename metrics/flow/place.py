@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.sets.up_down import BELIEVED
+from tfrctrace.metrics.thresholds import TIMES_SHORTER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,9 +25,6 @@ OF_PLACE: Final = (
 )
 """Columns that tell it."""
 
-
-TIMES_SHORTER: Final = 10
-"""How many times shorter than the handshake the median is of samples that do not span the path."""
 
 HIDDEN_RTTS: Final = {
     f"rtt_{name}ms": "captured near the receiver, where the RTT is its own delay"

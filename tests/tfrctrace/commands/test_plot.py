@@ -114,9 +114,9 @@ def test_a_sweep_is_drawn_over_its_values(run, tmp_path):
     )
     assert [curve.x for curve in (*rate.curves, *rtt.curves)] == [(10.0, 20.0, 40.0)] * 4
     newreno, vegas = (curve.values for curve in rtt.curves)
-    # Reno fills what there is, Vegas keeps a few packets in it
+    # Reno fills what there is; Vegas drains what its slow start left, whatever more there is
     assert newreno[0] < newreno[1] < newreno[2]
-    assert vegas[2] < vegas[0] * 1.2
+    assert vegas[2] == vegas[1] < newreno[1]
     other = run("plot", path, "-k", "rtt", *sweep[:2], "-o", tmp_path / "b.svg")
     assert (other.status, "a figure of kind `rtt` models no bottleneck" in other.err) == (2, True)
 
